@@ -213,10 +213,10 @@ def change_profiles(
     `change` gets the stored contexts, and returns None to keep them. Errors: those of `change`,
     BadContextFile, StorageError.
     """
-    from engine.host.lock_file import acquire
+    from engine.host.lock_file import lock_file
 
     files.make_dir(path.rpartition("/")[0] or ".")
-    release = acquire(f"{path}.lock", waits=True)
+    release = lock_file(f"{path}.lock", waits=True)
     try:
         profiles = load_profiles(files, path)
         changed = change(profiles)

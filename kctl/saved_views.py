@@ -77,10 +77,10 @@ class ViewStore:
 
         Errors: ViewExists, NoSavedView, BadViewFile, StorageError.
         """
-        from engine.host.lock_file import acquire
+        from engine.host.lock_file import lock_file
 
         self._files.make_dir(self.path.rpartition("/")[0] or ".")
-        release = acquire(f"{self.path}.lock", waits=True)
+        release = lock_file(f"{self.path}.lock", waits=True)
         try:
             before = self.load()
             after = changed(before, change)

@@ -28,7 +28,7 @@ def disk_of(recipe: LogRecipe) -> tuple[MemoryFiles, str]:
         handle = files.open(f"{path}/{name}", write=True, create=True)
         handle.append([content])
         handle.close()
-    files.sync_everything()
+    files.sync_all()
     return files, path
 
 

@@ -23,7 +23,7 @@ from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.limits import RUN_CHUNK_BYTES, SCAN_CHUNK_BYTES, SEARCH_CHUNK_BYTES
 from engine.log.batch_scan import BatchScan, scan_batches, zero_tail_start
-from engine.log.batch_search import after_bad_crc, after_bad_length
+from engine.log.batch_search import find_end_after_bad_crc, find_end_after_bad_length
 from engine.native.batch_runs import BatchRun, RunFinder
 from engine.records.batch_header import CHECKED_FROM, MAGIC, MAGIC_AT
 from engine.records.control import MARKER_BATCH_BYTES
@@ -97,7 +97,7 @@ class SplitReader:
             chunk = min(max(self.split.end - position, SEARCH_CHUNK_BYTES), chunk_max)
             scan = scan_batches(self._file, start=position, end=self._file_end, chunk_bytes=chunk)
             try:
-                for at, view in scan.frames():
+                for at, view in scan.iter_frames():
                     if at >= self.split.end:
                         self.is_whole = True
                         return
@@ -106,7 +106,7 @@ class SplitReader:
                         if run is not None:
                             yield run
                             continue
-                    batch = scan.batch(at, view)
+                    batch = scan.parse_frame(at, view)
                     valid = self._has_valid_crc(batch)
                     following = scan.position if valid else self._after_bad_crc(at, batch)
                     accepted = valid and self._order.accepts(at, batch)
@@ -171,7 +171,7 @@ class SplitReader:
     def _after_bad_crc(self, position: int, batch: RecordBatch) -> int:
         """Note a batch with a wrong CRC; return the position to continue from."""
         stated_end = position + batch.size_bytes
-        following = after_bad_crc(
+        following = find_end_after_bad_crc(
             self._file,
             position,
             stated_end,
@@ -201,7 +201,7 @@ class SplitReader:
         if is_zero:
             message = "zero bytes up to the end, as preallocation and some crashes leave them"
         else:
-            batch_position = after_bad_length(
+            batch_position = find_end_after_bad_length(
                 self._file, position, end=self._file_end, next_offset=self._order.next_offset
             )
         following = self.split.end if batch_position is None else batch_position

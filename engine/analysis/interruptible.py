@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 
 Result = TypeVar("Result")
 
@@ -61,7 +61,7 @@ def run_interruptible(
     thread = threading.Thread(target=running.run, name=_NAME, daemon=True)
     try:
         # Threads inherit the blocked signals: signals must wake up this thread.
-        with signals_blocked():
+        with block_signals():
             thread.start()
         while not running.ended.wait(_WAIT_S):
             pass

@@ -121,7 +121,7 @@ class Narrowing:
                 index = read_offset_index(
                     self._files, f"{path}{FileKind.INDEX.value}", split.base_offset
                 )
-                if not len(index) or index.problem() is not None:
+                if not len(index) or index.find_problem() is not None:
                     return everything
                 segment = _Segment(file, index)
                 if split.next_base is None and not segment.ends_without_gap():
@@ -237,7 +237,7 @@ class _Segment:
             map(operator.lt, offsets, offsets[1:])
         )
         entry = times.lookup(time_ms)
-        if times.problem() is not None or not rises or entry.timestamp < 0:
+        if times.find_problem() is not None or not rises or entry.timestamp < 0:
             return 0
         batch = self._batch_with(entry.offset)
         if not isinstance(batch, BatchView) or batch.max_timestamp_ms != entry.timestamp:

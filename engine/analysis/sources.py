@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from engine.errors import StorageError
-from engine.host.archive_files import archive_in
+from engine.host.archive_files import split_archive_path
 from engine.host.object_files import is_object_path
 from engine.host.ports import Files
 from engine.log.directory.log_dir import NoLogDirectory, find_log_dir
@@ -89,7 +89,7 @@ def _absolute(files: Files, path: str) -> str:
 
 def log_dirs_of(files: Files, path: str) -> list[str]:
     """Return the log directories in an archive; any other path itself. Raises NoLogDirectory."""
-    if is_object_path(path) or archive_in(path) is None:
+    if is_object_path(path) or split_archive_path(path) is None:
         return [path]
     found = list(_log_dirs_in(files, path))
     if not found:

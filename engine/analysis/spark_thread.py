@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.analysis.interruptible import Result, run_interruptible
 from engine.analysis.spark_tasks import is_remote
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ def _stop(session: SparkSession, ended: Event, end_s: float) -> None:
                     session.sparkContext.cancelAllJobs()
             ended.wait(_CANCEL_EVERY_S)
 
-    with signals_blocked():
+    with block_signals():
         Thread(target=cancel, name="kctl-cancel", daemon=True).start()
     try:
         ended.wait(end_s)

@@ -226,11 +226,11 @@ def _indexed_offset(files: Files, partition: PartitionFolder, segment: SegmentFi
     with suppress(StorageError):
         path = partition.files.segment_path(segment, FileKind.INDEX)
         index = read_offset_index(files, path, base_offset)
-        found += [index.last_offset] if len(index) and index.problem() is None else []
+        found += [index.last_offset] if len(index) and index.find_problem() is None else []
     with suppress(StorageError):
         path = partition.files.segment_path(segment, FileKind.TIMEINDEX)
         times = read_time_index(files, path, base_offset)
-        found += [times.last_entry.offset] if len(times) and times.problem() is None else []
+        found += [times.last_entry.offset] if len(times) and times.find_problem() is None else []
     return max(found, default=None)
 
 

@@ -20,7 +20,7 @@ from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.kafka_errors import NONE, NOT_LEADER_OR_FOLLOWER, REPLICA_NOT_AVAILABLE
 from engine.model import TopicPartition
-from engine.replication.errors import answer_to
+from engine.replication.errors import to_api_error
 from engine.wire import messages
 
 #: Begins to move a replica, or raises why not.
@@ -66,7 +66,7 @@ class AlterReplicaLogDirs:
         try:
             self._move_to(topic_partition, path)
         except (ApiError, StorageError) as failure:
-            code = answer_to(topic_partition, failure).code
+            code = to_api_error(topic_partition, failure).code
             return REPLICA_NOT_AVAILABLE if code == NOT_LEADER_OR_FOLLOWER else code
         return NONE
 

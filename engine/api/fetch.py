@@ -422,7 +422,7 @@ class Fetch:
 
     def _count_reads(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
         """Count the partitions that a request reads, each once, however often it waits."""
-        counts_of = self._replica_manager.topic_counts.of
+        counts_of = self._replica_manager.topic_counts.counts_of
         for (topic, _), _ in specs:
             counts_of(topic).fetches += 1
 

@@ -23,7 +23,7 @@ from engine.kafka_errors import (
     UNSUPPORTED_COMPRESSION_TYPE,
     UNSUPPORTED_VERSION,
 )
-from engine.log.conversion import UnsupportedCompressionType, down_converted_to_size
+from engine.log.conversion import UnsupportedCompressionType, down_convert_to_size
 from engine.log.local_log import LocalLog
 from engine.log.log_types import FetchSlice
 from engine.records.builder import BatchRefused
@@ -101,7 +101,7 @@ class FetchedRecords:
         try:
             data = records.read()
             first_offset = records.start.offset
-            return 0, down_converted_to_size(
+            return 0, down_convert_to_size(
                 memoryview(data),
                 magic,
                 first_offset=first_offset,

@@ -118,7 +118,7 @@ class LeaderAndIsr:
             if code:
                 return messages.LeaderAndIsrResponse(error_code=code)
             topic_id = ids.get(key.topic, NO_UUID)
-            results[key] = self._leadership.apply_one(
+            results[key] = self._leadership.apply_state(
                 key,
                 states[key],
                 is_new=key in new,

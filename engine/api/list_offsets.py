@@ -127,7 +127,7 @@ class ListOffsets:
         try:
             partition = self._replica_manager.find(topic_partition)
             if version == 0:
-                partition.require(None, is_leader_required=is_leader_required)
+                partition.ensure_serves(None, is_leader_required=is_leader_required)
                 if requested.max_num_offsets < 0:
                     return self._refused(requested, UNKNOWN_SERVER_ERROR)
                 offsets = _offsets_before(partition.log, requested.timestamp, self._clock.wall_ms())
@@ -137,7 +137,7 @@ class ListOffsets:
                 row.old_style_offsets = offsets[: requested.max_num_offsets]
                 return row
             epoch = requested.current_leader_epoch
-            result = partition.offset_for_timestamp(
+            result = partition.find_offset(
                 requested.timestamp,
                 _isolation(request),
                 current_leader_epoch=None if epoch == _NO_EPOCH else epoch,

@@ -16,7 +16,7 @@ from engine.ids import uuid_text
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResult, FetchResults
-from engine.replication.follower_encoders import local_park
+from engine.replication.follower_encoders import create_local_park
 from engine.replication.follower_session import LocalSession
 from engine.replication.following.fetch_state import PartitionResponse
 from engine.replication.following.local_fetch import LocalFetch, LocalFetched
@@ -52,7 +52,9 @@ class AnswerLocalFetch:
         if give is None:
             read = fetch(params, specs)
         else:
-            read = fetch(params, specs, local_park(session.positions, give), session.positions)
+            read = fetch(
+                params, specs, create_local_park(session.positions, give), session.positions
+            )
 
         def answer(results: FetchResults) -> LocalFetched:
             self._count_sent(results, params.replica_id)

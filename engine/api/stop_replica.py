@@ -122,7 +122,7 @@ class StopReplica:
                 code = self._refusal(request)
             if code:
                 break
-            stopped.results[key] = self._leadership.stop_one(key, order, stopped.deleted)
+            stopped.results[key] = self._leadership.stop_replica(key, order, stopped.deleted)
         return code
 
     def _refusal(self, request: messages.StopReplicaRequest) -> int:

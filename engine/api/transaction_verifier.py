@@ -166,7 +166,7 @@ class TransactionVerifier:
 
 def _check(partition: Partition, requested: LeaderVerification, batch: TransactionalBatch) -> None:
     """Raise an ApiError if a verified batch may not be appended now."""
-    partition.require(None, is_leader_required=True)
+    partition.ensure_serves(None, is_leader_required=True)
     producers = partition.log.producers
     try:
         producers.check_verified(batch.producer_id, requested.verification, batch.base_sequence)

@@ -169,7 +169,7 @@ def _staging(
             None if metadata is None else not_led_yet(metadata)
         )
         yield
-    yield from staged.take_all(partitions, is_full=is_full)
+    yield from staged.stage_all(partitions, is_full=is_full)
 
 
 def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: int) -> BrokerNode:

@@ -85,7 +85,7 @@ from engine.broker.transactions import TransactionDeps, open_transactions
 from engine.broker.unserved import check_served, passed_over
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
-from engine.controller.cluster_reader import broker_node
+from engine.controller.cluster_reader import parse_registration
 from engine.controller.controller import Controller
 from engine.controller.ports import ControllerPorts
 from engine.errors import EngineError
@@ -473,7 +473,7 @@ class Broker:
         )
         self.ports = self.listeners.open()
         TlsFileWatch(self.tls, self.tasks).start()
-        self.metadata_cache.own = broker_node(
+        self.metadata_cache.own = parse_registration(
             self.broker_id, self._registration(), broker_path(self.broker_id)
         )
 
@@ -488,7 +488,7 @@ class Broker:
         )
         return counts | {
             EVICTIONS: self.fetch_sessions.evicted_count,
-            FLUSHES: self.storage.logs.flush_times.read(now_s),
+            FLUSHES: self.storage.logs.flush_times.collect_times(now_s),
         }
 
     def _purgatory_counts(self) -> dict[str, PurgatoryCount]:
@@ -607,7 +607,7 @@ class Broker:
         """Apply a topic's settings to its logs; start unclean elections if they are allowed."""
         self.storage.reconfigure(topic)
         if self.live.topic_config(topic).unclean_leader_election_enable:
-            self.controller.allow_unclean_election(topic)
+            self.controller.elect_after_setting_change(topic)
 
     def _settings_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
         """Apply changed dynamic settings to storage, listeners, TLS and elections."""
@@ -615,7 +615,7 @@ class Broker:
         self.listeners.reconfigure()
         self.tls.follow_settings()
         if new.unclean_leader_election_enable and not old.unclean_leader_election_enable:
-            self.controller.allow_unclean_election()
+            self.controller.elect_after_setting_change()
 
     def _faulty(self, row: ApiRow, error: Exception) -> None:
         """Log an exception of a request handler."""
@@ -668,12 +668,12 @@ class Broker:
 
     async def clean_up_logs(self) -> None:
         """Delete the segments past retention, spread over turns of the loop (RET-2)."""
-        await self._process_turns().each(self.storage.logs.clean_up(), lambda _: None)
+        await self._process_turns().each(self.storage.logs.apply_retention(), lambda _: None)
 
     def clean_logs_soon(self, topics: Collection[str] | None) -> None:
         """Compact the logs of `topics` next, at any dirty ratio; None means all topics."""
         logs = self.storage.logs.logs
-        self.storage.cleaner.clean_soon(
+        self.storage.cleaner.request_cleaning(
             [key for key in sorted(logs) if topics is None or key.topic in topics]
         )
 

@@ -185,7 +185,7 @@ class DirectoryMoves:
         if partition is None or future is None:
             return True
         move = DirectoryMove(partition, future)
-        copied_bytes = move.step(self._chunk_bytes, self._clock.wall_ms())
+        copied_bytes = move.run_step(self._chunk_bytes, self._clock.wall_ms())
         if copied_bytes is not None:
             self._quota.record(topic_partition, copied_bytes)
             return False

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.host.http import Http
-from engine.host.lock_file import LockHeld, acquire
+from engine.host.lock_file import LockHeld, lock_file
 from engine.host.network_links import PlaceLinks
 from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy, Files, Network, SideProcess, Timers, Workers
@@ -57,7 +57,7 @@ def real_directory_lock() -> DirectoryLock:
         Raise LogDirectoryLocked.
         """
         try:
-            return acquire(path)
+            return lock_file(path)
         except LockHeld as error:
             raise LogDirectoryLocked(path) from error
 

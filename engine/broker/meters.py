@@ -177,7 +177,7 @@ class BrokerMeters:
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
-        counts.fold()
+        counts.add_fast_counts()
         known = self._known(topic)
         values, before = _values_of(counts), list(known.values)
         for index in indexes:
@@ -185,7 +185,7 @@ class BrokerMeters:
             before[index] = 0
             known.meters.pop(index, None)
         known.values = tuple(before)
-        self._counts.reset(topic, [COUNT_NAMES[index] for index in indexes])
+        self._counts.reset_counts(topic, [COUNT_NAMES[index] for index in indexes])
 
     # Ticks
 
@@ -211,7 +211,7 @@ class BrokerMeters:
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
-        counts.fold()
+        counts.add_fast_counts()
         values = _values_of(counts)
         known = self._known(topic)
         if values == known.values:
@@ -268,7 +268,7 @@ class BrokerMeters:
         if counts is None:
             return
         known = self._known(topic)
-        counts.fold()
+        counts.add_fast_counts()
         for index, count in enumerate(_values_of(counts)):
             if count and _ROWS[index].is_of_topics:
                 meter = self._meter_of(known, index)

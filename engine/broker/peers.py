@@ -213,7 +213,7 @@ class Peers:
         #: Unregisters `_faults_changed`.
         self._end_of_changes: Callable[[], None] = _nothing
         if links is not None:
-            self._end_of_changes = links.on_change(self._faults_changed)
+            self._end_of_changes = links.add_listener(self._faults_changed)
         self._timers = timers
         self._clock = clock
         #: Handlers of the brokers in this process, by id; changed by their starts and stops.

@@ -38,7 +38,7 @@ from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogClean
 from engine.log.directory.log_manager import LogManager
 from engine.log.directory.log_manager_ports import LogManagerConfig, LogManagerPorts
 from engine.log.log_config import LogConfig
-from engine.log.topic_log_config import log_config_of
+from engine.log.topic_log_config import build_log_config
 from engine.model import TopicPartition
 from engine.naming import STORE_FILE
 from engine.replication.effects import ProposeIsr
@@ -52,7 +52,7 @@ from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition_types import ReplicationConfig
 from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
 from engine.replication.replica_manager import ReplicaManager
-from engine.replication.state_text import state_text
+from engine.replication.state_text import format_state
 from engine.znode.client import ZnodeClient
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
@@ -155,7 +155,7 @@ class Storage:
     ) -> IsrProposals | IsrWrites:
         """Return the sender of ISR proposals, or the writer of ISRs for releases below 2.7."""
         config = self._live.config
-        decided = self.replica_manager.isr_decided
+        decided = self.replica_manager.on_isr_decided
         if writes_sets_itself(config.inter_broker_protocol_version):
 
             def controller_epoch(key: TopicPartition) -> int:
@@ -242,7 +242,7 @@ class Storage:
     def state_text(self) -> str:
         """Return the states of the first STATES_TOLD_MAX partitions as text, for the log."""
         partitions = self.replica_manager.partitions.values()
-        texts = [state_text(partition) for partition in islice(partitions, STATES_TOLD_MAX)]
+        texts = [format_state(partition) for partition in islice(partitions, STATES_TOLD_MAX)]
         return f"{len(partitions)} partitions: {'; '.join(texts)}"
 
     def stop(self) -> None:
@@ -281,7 +281,7 @@ class Storage:
     def _log_config_of(self, topic: str) -> LogConfig:
         """Return the log settings of a topic: its overrides, otherwise the broker's."""
         expiration_ms = self._live.config.producer_id_expiration_ms
-        return log_config_of(
+        return build_log_config(
             self._live.topic_config(topic), producer_id_expiration_ms=expiration_ms
         )
 

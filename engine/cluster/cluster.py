@@ -265,7 +265,7 @@ class Cluster:
         if self._is_whole:
             if self._host.links is not None:
                 # A complete stop must not wait for delayed links.
-                self._host.links.set(LinkFaults())
+                self._host.links.set_faults(LinkFaults())
             await _close(self.brokers)
             return
         for broker in reversed(self.brokers):

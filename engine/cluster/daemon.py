@@ -37,9 +37,9 @@ from engine.config.settings import is_secret
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
 from engine.host import processes
-from engine.host.deferred_signals import signals_blocked
-from engine.host.liveness import answers_end
-from engine.host.lock_file import LockHeld, acquire, is_held
+from engine.host.deferred_signals import block_signals
+from engine.host.liveness import closes_after_shutdown
+from engine.host.lock_file import LockHeld, is_held, lock_file
 from engine.host.ports import Clock, Files
 from engine.log.directory.meta_properties import FILE_NAME as META_FILE
 from engine.log.directory.meta_properties import read_meta_properties
@@ -181,7 +181,10 @@ def status_of(data: DataDirectory, timeout_s: float = PROBE_TIMEOUT_S) -> Cluste
     if running is None or running.znode_address is None:
         return status_as(data, state)
     host, _, port = running.znode_address.rpartition(":")
-    if not answers_end(host, int(port), timeout_s) and data.state() is ClusterState.RUNNING:
+    if (
+        not closes_after_shutdown(host, int(port), timeout_s)
+        and data.state() is ClusterState.RUNNING
+    ):
         state = ClusterState.HUNG
     return status_as(data, state)
 
@@ -232,7 +235,7 @@ def turn(
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     while True:
         try:
-            release = acquire(lock_path or data.start_lock_path)
+            release = lock_file(lock_path or data.start_lock_path)
             break
         except LockHeld as error:
             if clock.monotonic_ms() > deadline_ms:
@@ -292,7 +295,7 @@ def start(
         log_end = log_size(files, data.log_path)
         process = None
         try:
-            with signals_blocked():
+            with block_signals():
                 process = (start_process or start_program)(data)
             output = process.wait_until_ready(timeout_s)
             if output is None:
@@ -302,7 +305,7 @@ def start(
         except BaseException:
             # No command would wait for the process, or know of it. It may be about to store its
             # plan: the earlier one is restored when it has ended.
-            with signals_blocked():
+            with block_signals():
                 if process is not None:
                     _give_up(data, plan, process.pid)
                     process.wait_until_ended(_GIVEN_UP_S)

@@ -38,7 +38,7 @@ from engine.cluster.process_log import last_error_of, log_size
 from engine.cluster.requests import ClusterRequest
 from engine.errors import EngineError
 from engine.host import processes
-from engine.host.coroutine import until
+from engine.host.coroutine import wait_until
 from engine.host.fork_server import ForkServer, ForkServerGone
 from engine.host.link_faults import LinkFaults
 from engine.host.lock_file import is_held
@@ -189,7 +189,7 @@ class MemberProcesses:
                 outputs.append(text)
             return text is not None
 
-        await until(has_output, self._process.loop, self._process.clock, period_ms=_POLL_MS)
+        await wait_until(has_output, self._process.loop, self._process.clock, period_ms=_POLL_MS)
         if not outputs[0]:
             await self._until_gone(broker_id)
             path = self._data.broker_log_path(broker_id)
@@ -222,7 +222,7 @@ class MemberProcesses:
         answers: dict[int, list[JsonObject]] = {}
         for broker_id in requested:
             is_done = partial(self._has_answered, broker_id, request.number, answers)
-            await until(is_done, self._process.loop, self._process.clock, period_ms=_POLL_MS)
+            await wait_until(is_done, self._process.loop, self._process.clock, period_ms=_POLL_MS)
         return answers
 
     def _has_answered(
@@ -239,7 +239,7 @@ class MemberProcesses:
         """Stop all brokers together, without moving leaderships."""
         self._cancel()
         # A complete stop must not wait for delayed links.
-        self._process.links.set(LinkFaults())
+        self._process.links.set_faults(LinkFaults())
         for pid in self._pids.values():
             processes.stop_with_all(pid)
         for broker_id in tuple(self._pids):
@@ -248,7 +248,7 @@ class MemberProcesses:
     async def _until_gone(self, broker_id: int) -> None:
         """Wait until the broker's process has ended, without a time limit."""
         pid = self._pids.pop(broker_id, None)
-        await until(
+        await wait_until(
             lambda: self._is_gone(broker_id, pid),
             self._process.loop,
             self._process.clock,

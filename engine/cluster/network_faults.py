@@ -66,7 +66,7 @@ def apply_faults(data: DataDirectory, links: PlaceLinks, done_path: str) -> None
         return
     if faults != links.faults:
         _log.info("the network: %s", describe_faults(faults) or "healed")
-        links.set(faults)
+        links.set_faults(faults)
     if number:
         data.write_message(done_path, {"number": number})
 

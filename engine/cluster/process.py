@@ -122,7 +122,7 @@ class Process:
         self._is_stopping = False
         #: The brokers that the process serves; None before they are open.
         self._served: ServedBrokers | None = None
-        self.loop.on_faults(self._fault)
+        self.loop.handle_faults(self._fault)
 
     def run(
         self,
@@ -182,21 +182,21 @@ class Process:
 
         `on_ready` is called once the brokers have metadata, `on_poll` at a signal.
         """
-        self.loop.on_signals(self._signalled)
-        self.loop.on_signals(self._stop_with_all, (STOP_WITH_ALL_SIGNAL,))
+        self.loop.handle_signals(self._signalled)
+        self.loop.handle_signals(self._stop_with_all, (STOP_WITH_ALL_SIGNAL,))
         if on_poll is not None:
-            self.loop.on_signals(on_poll, (POLL_SIGNAL,))
+            self.loop.handle_signals(on_poll, (POLL_SIGNAL,))
         when_informed(served.brokers, on_ready)
         if served.brokers:
             CompiledWalkLoader(self.loop, self.clock, start_compiler).begin()
         # Loaded objects are frozen, so that collections only scan objects of requests. They contain
         # little garbage, which is not worth a collection in every start.
         garbage = Garbage(gc, self.loop, self.clock)
-        garbage.begin()
+        garbage.start()
         try:
             self.loop.run()
         finally:
-            garbage.end()
+            garbage.stop()
 
     def _finish(self, work: PromiseCoroutine[T]) -> T:
         """Run the loop until work is complete, which may wait for a remote metadata store."""

@@ -44,7 +44,7 @@ from engine.host.coroutine import PromiseCoroutine, drive
 from engine.host.fork_server import ForkServer
 from engine.host.link_faults import STORE
 from engine.host.linked_network import LinkedNetwork
-from engine.host.lock_file import LockHeld, acquire
+from engine.host.lock_file import LockHeld, lock_file
 from engine.host.ports import Entropy, Network
 from engine.host.processes import kill, report_ready
 from engine.host.real import RealFiles
@@ -82,7 +82,7 @@ def run_cluster(
     check_start(data, process.files, plan)
     process.files.make_dir(data.path)
     try:
-        release = acquire(data.lock_path)
+        release = lock_file(data.lock_path)
     except LockHeld as error:
         raise ClusterInUse(data.path) from error
     try:
@@ -278,7 +278,7 @@ def run_member(data: DataDirectory, member: Member) -> None:
     """
     broker_id = member.broker_id
     try:
-        release = acquire(data.broker_lock_path(broker_id))
+        release = lock_file(data.broker_lock_path(broker_id))
     except LockHeld as error:
         raise BrokerInUse(data.path, broker_id) from error
     try:

@@ -67,7 +67,7 @@ class Proposal(NamedTuple):
     partition_epoch: int
 
 
-def judge(
+def judge_proposal(
     proposal: Proposal,
     current: PartitionLeadership | None,
     assigned: Collection[int],
@@ -76,7 +76,8 @@ def judge(
 ) -> PartitionLeadership | int | None:
     """Return the state to write, an error code, or None if the state is as proposed already.
 
-    Pure. Source: ISR-10.
+    `assigned` are the replicas of the partition; `version` is that of the request, and determines
+    some error codes. Changes nothing. Source: ISR-10.
     """
     if current is None:
         return UNKNOWN_TOPIC_OR_PARTITION
@@ -88,7 +89,7 @@ def judge(
             NOT_CONTROLLER,
         ),
         (proposal.leader_epoch < state.leader_epoch, FENCED_LEADER_EPOCH),
-        (_is_already(proposal, state), None),
+        (_is_repeated(proposal, state), None),
         (proposal.partition_epoch < current.partition_epoch, INVALID_UPDATE_VERSION),
         (proposal.leader_recovery_state != 0 and len(proposal.isr) > 1, INVALID_REQUEST),
         (
@@ -143,25 +144,25 @@ class AlterPartition:
         if broker is None or broker.epoch != request.broker_epoch:
             return self.refusal(STALE_BROKER_EPOCH)
         unknown: list[_RequestedTopic] = []
-        proposals = self._proposals(request, version, unknown)
+        proposals = self._parse_proposals(request, version, unknown)
         codes: dict[TopicPartition, int] = {}
         decided: dict[TopicPartition, PartitionLeadership] = {}
         results: StateResults = {}
         for partition, proposal in proposals.items():
             current = self._context.leaderships.get(partition)
             assigned = self._context.assignment(partition).replicas
-            verdict = judge(proposal, current, assigned, self._context, version)
+            verdict = judge_proposal(proposal, current, assigned, self._context, version)
             if isinstance(verdict, int):
                 codes[partition] = verdict
             elif verdict is not None:
                 decided[partition] = verdict
             elif current is not None:
                 results[partition] = current
-        outdated = await self._writer.write(decided, results)
+        outdated = await self._writer.write_states(decided, results)
         codes.update(dict.fromkeys(outdated, INVALID_UPDATE_VERSION))
         self._machines.send_metadata(self._context.live_ids(), list(proposals))
         self._check_reassignments(results)
-        return self._response(codes, results, unknown, version)
+        return self._build_response(codes, results, unknown, version)
 
     def _check_reassignments(self, results: StateResults) -> None:
         """Queue a check of the reassignments of partitions whose ISR changed. Source: RSN-2."""
@@ -174,7 +175,7 @@ class AlterPartition:
             work = partial(self._reassignment.on_isr_changes, changed)
             self._machines.put("PartitionReassignmentIsrChange", work)
 
-    def _proposals(
+    def _parse_proposals(
         self, request: messages.AlterPartitionRequest, version: int, unknown: list[_RequestedTopic]
     ) -> dict[TopicPartition, Proposal]:
         """Return the proposals by partition; add topics with unknown ids to `unknown`."""
@@ -199,23 +200,24 @@ class AlterPartition:
                 )
         return proposals
 
-    def _response(
+    def _build_response(
         self,
         codes: dict[TopicPartition, int],
         results: StateResults,
         unknown: list[_RequestedTopic],
         version: int,
     ) -> messages.AlterPartitionResponse:
-        """Return the response.
+        """Return the response: a state or an error code for each partition, unknown topics first.
 
-        A state or an error code for each partition, unknown topics first.
+        `codes` are the refused partitions. `results` are the written ones, and have a text for a
+        failed write.
         """
         response = messages.AlterPartitionResponse
         topics: dict[str, messages.AlterPartitionResponse.TopicData] = {}
 
         def add(topic: str, row: messages.AlterPartitionResponse.PartitionData) -> None:
             if topic not in topics:
-                topics[topic] = self._topic(topic, version)
+                topics[topic] = self._topic_row(topic, version)
             topics[topic].partitions.append(row)
 
         for (topic, index), code in codes.items():
@@ -235,9 +237,9 @@ class AlterPartition:
                 partition_epoch=result.partition_epoch,
             )
             add(topic, row)
-        return response(topics=[*map(_unknown_topic, unknown), *topics.values()])
+        return response(topics=[*map(_unknown_topic_row, unknown), *topics.values()])
 
-    def _topic(self, topic: str, version: int) -> messages.AlterPartitionResponse.TopicData:
+    def _topic_row(self, topic: str, version: int) -> messages.AlterPartitionResponse.TopicData:
         """Return an empty row for a topic, by id or by name as `version` requires."""
         row = messages.AlterPartitionResponse.TopicData
         if version >= _TOPIC_IDS_SINCE:
@@ -245,7 +247,7 @@ class AlterPartition:
         return row(topic_name=topic)
 
 
-def _unknown_topic(topic: _RequestedTopic) -> messages.AlterPartitionResponse.TopicData:
+def _unknown_topic_row(topic: _RequestedTopic) -> messages.AlterPartitionResponse.TopicData:
     """Return a row with UNKNOWN_TOPIC_ID for each requested partition of a topic."""
     response = messages.AlterPartitionResponse
     return response.TopicData(
@@ -259,7 +261,7 @@ def _unknown_topic(topic: _RequestedTopic) -> messages.AlterPartitionResponse.To
     )
 
 
-def _is_already(proposal: Proposal, state: PartitionStateNode) -> bool:
+def _is_repeated(proposal: Proposal, state: PartitionStateNode) -> bool:
     """Return True if the state already has the proposed values: a repeated request."""
     return (
         proposal.leader == state.leader

@@ -24,11 +24,11 @@ class ArmedWatches:
 
     async def arm_children(self, path: str, on_change: Callable[[], None]) -> None:
         """Call `on_change` at the next creation or deletion of a child; the node must exist."""
-        await self._arm(path, WatchKind.CHILDREN, lambda _: on_change())
+        await self._set_watch(path, WatchKind.CHILDREN, lambda _: on_change())
 
     async def arm_node(self, path: str, on_event: Callable[[EventType], None]) -> None:
         """Call `on_event` at the node's next creation, change or deletion."""
-        await self._arm(path, WatchKind.DATA, on_event)
+        await self._set_watch(path, WatchKind.DATA, on_event)
 
     def disarm(self, path: str) -> None:
         """Ignore later events of a path."""
@@ -39,7 +39,9 @@ class ArmedWatches:
         """Ignore later events of all paths."""
         self._armed.clear()
 
-    async def _arm(self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]) -> None:
+    async def _set_watch(
+        self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
+    ) -> None:
         """Set a watch unless it is set; it is forgotten when it fires or cannot be set."""
         key = (path, kind)
         if key in self._armed:

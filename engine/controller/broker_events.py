@@ -96,11 +96,11 @@ class BrokerEvents:
         for broker_id in (*new, *bounced):
             self._channel.open(brokers[broker_id].node)
         if new:
-            await self._start(new, brokers)
+            await self._start_brokers(new, brokers)
         if bounced:
             # Records that it may have lost keep it out of in-sync sets until it catches up (R12).
             await self._fail_brokers(bounced)
-            await self._start(bounced, brokers)
+            await self._start_brokers(bounced, brokers)
         if dead:
             await self._fail_brokers(dead)
 
@@ -115,31 +115,31 @@ class BrokerEvents:
         self._machines.send_metadata(self._context.live_ids())
 
     async def on_log_dir_failures(self) -> None:
-        """Send LeaderAndIsr to brokers with a failed log directory.
+        """Send LeaderAndIsr to the brokers that reported a failed log directory.
 
-        The response has lost replicas.
+        Their responses name the replicas that they lost.
         """
         await self._watch_notes()
         names = await self._client.children(LOG_DIR_EVENT_NOTIFICATION)
         try:
             broker_ids = set(
-                await self._notes(LOG_DIR_EVENT_NOTIFICATION, names, decode_log_dir_event)
+                await self._read_notes(LOG_DIR_EVENT_NOTIFICATION, names, decode_log_dir_event)
             )
             replicas = self._context.replicas_on(broker_ids)
-            await self._machines.replicas.change(replicas, ReplicaPhase.ONLINE)
+            await self._machines.replicas.change_phase(replicas, ReplicaPhase.ONLINE)
         finally:
             await self._remove_notes(LOG_DIR_EVENT_NOTIFICATION, names)
 
     async def on_isr_changes(self) -> None:
-        """Read the ISRs that a broker before 2.7 wrote, and send them to all brokers. Source.
+        """Read the ISRs that brokers before 2.7 wrote to znodes, and send them to all brokers.
 
-        SCH-3.
+        Source: SCH-3.
         """
         await self._watch_notes()
         names = await self._client.children(ISR_CHANGE_NOTIFICATION)
         try:
             partitions: dict[TopicPartition, None] = {}
-            for noted in await self._notes(ISR_CHANGE_NOTIFICATION, names, decode_partitions):
+            for noted in await self._read_notes(ISR_CHANGE_NOTIFICATION, names, decode_partitions):
                 partitions.update(dict.fromkeys(noted))
             if partitions:
                 turns = self._machines.parts.znodes.turns
@@ -160,7 +160,7 @@ class BrokerEvents:
             return
         before = self._context.offline_replicas.get(broker_id, set())
         offline = set(before)
-        for partition, code in self._errors(response):
+        for partition, code in self._iter_errors(response):
             if code == KAFKA_STORAGE_ERROR:
                 offline.add(partition)
             elif code == NONE:
@@ -168,7 +168,7 @@ class BrokerEvents:
         self._context.offline_replicas[broker_id] = offline
         lost = sorted(offline - before)
         if lost:
-            await self._take_offline([Replica(partition, broker_id) for partition in lost])
+            await self._take_replicas_offline([Replica(partition, broker_id) for partition in lost])
 
     async def on_stop_replica_response(
         self,
@@ -188,7 +188,7 @@ class BrokerEvents:
         if done:
             await self._machines.deletion.complete_replicas(done)
 
-    def _errors(
+    def _iter_errors(
         self, response: messages.LeaderAndIsrResponse
     ) -> Iterable[tuple[TopicPartition, int]]:
         """Yield each partition and its error code; skip topic ids that are unknown."""
@@ -200,10 +200,10 @@ class BrokerEvents:
 
     # -- brokers up and down -------------------------------------------------------------------
 
-    async def _start(self, broker_ids: list[int], brokers: dict[int, LiveBroker]) -> None:
-        """Process started brokers.
+    async def _start_brokers(self, broker_ids: list[int], brokers: dict[int, LiveBroker]) -> None:
+        """Process started brokers: metadata, replicas, leaders, reassignments, deletions.
 
-        Send metadata, start replicas, elect leaders, continue reassignments.
+        `broker_ids` are those of the started brokers; `brokers` has all registered ones.
         """
         context, machines = self._context, self._machines
         others = [other for other in context.live_ids() if other not in broker_ids]
@@ -212,10 +212,10 @@ class BrokerEvents:
         machines.send_metadata(others)
         machines.send_all_metadata(broker_ids)
         replicas = context.replicas_on(broker_ids)
-        await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
+        await machines.replicas.change_phase(replicas, ReplicaPhase.ONLINE)
         await machines.partitions.bring_online()
         started = frozenset(broker_ids)
-        await self._reassignment.resume(
+        await self._reassignment.resume_reassignments(
             lambda assignment: not started.isdisjoint(target_replicas(assignment))
         )
         await machines.deletion.resume_topics({replica.partition.topic for replica in replicas})
@@ -230,17 +230,17 @@ class BrokerEvents:
             context.offline_replicas.pop(broker_id, None)
             context.shutting_down.discard(broker_id)
             self._machines.watches.disarm(broker_path(broker_id))
-        await self._take_offline(context.replicas_on(broker_ids))
+        await self._take_replicas_offline(context.replicas_on(broker_ids))
 
-    async def _take_offline(self, replicas: list[Replica]) -> None:
+    async def _take_replicas_offline(self, replicas: list[Replica]) -> None:
         """Elect leaders in place of lost ones, then set the replicas OFFLINE (out of the ISRs)."""
         context, machines = self._context, self._machines
         going = context.going()
         kept = [r for r in replicas if r.partition.topic not in going]
         leaderless = context.partitions_with_offline_leader()
-        await machines.partitions.change(leaderless, PartitionPhase.OFFLINE)
+        await machines.partitions.change_phase(leaderless, PartitionPhase.OFFLINE)
         results = await machines.partitions.bring_online()
-        await machines.replicas.change(kept, ReplicaPhase.OFFLINE)
+        await machines.replicas.change_phase(kept, ReplicaPhase.OFFLINE)
         await machines.deletion.fail_replicas(replicas)
         if not kept and all(isinstance(result, str) for result in results.values()):
             # No request about a changed state has sent the brokers the new list of live brokers.
@@ -275,10 +275,10 @@ class BrokerEvents:
         await arm(LOG_DIR_EVENT_NOTIFICATION, on_failure)
         await arm(ISR_CHANGE_NOTIFICATION, on_isr)
 
-    async def _notes(
+    async def _read_notes(
         self, folder: str, names: list[str], decode: Callable[[bytes | None, str], V]
     ) -> list[V]:
-        """Return the decoded change nodes; an invalid node is reported and skipped."""
+        """Read and decode the change nodes `names` in `folder`; report and skip invalid ones."""
 
         async def read(path: str) -> list[V]:
             """Return the decoded node in a list, an empty list if it is absent or invalid."""

@@ -60,9 +60,10 @@ class ControlledShutdown:
     async def handle(
         self, request: messages.ControlledShutdownRequest
     ) -> messages.ControlledShutdownResponse:
-        """Elect other leaders, remove the broker from ISRs.
+        """Elect other leaders for the partitions that a broker leads, and remove it from the ISRs.
 
-        Return the partitions that it still leads.
+        The response has the partitions that the broker still leads, because no other replica is in
+        sync: the broker asks again.
         """
         context = self._context
         broker = context.live_brokers.get(request.broker_id)
@@ -76,19 +77,19 @@ class ControlledShutdown:
         context.shutting_down.add(request.broker_id)
         led, followed = self._shared_partitions(request.broker_id)
         machines = self._machines
-        await machines.partitions.change(
+        await machines.partitions.change_phase(
             led, PartitionPhase.ONLINE, ElectionReason.CONTROLLED_SHUTDOWN
         )
         batch = RequestBatch(machines.parts.sender)
         for replica in followed:
             batch.add_stop_replica(replica.broker_id, replica.partition, delete=False)
         batch.send()
-        await machines.replicas.change(followed, ReplicaPhase.OFFLINE)
+        await machines.replicas.change_phase(followed, ReplicaPhase.OFFLINE)
         row = messages.ControlledShutdownResponse.RemainingPartition
         return messages.ControlledShutdownResponse(
             remaining_partitions=[
                 row(topic_name=partition.topic, partition_index=partition.partition)
-                for partition in context.leads_something(request.broker_id)
+                for partition in context.partitions_led_by(request.broker_id)
             ]
         )
 

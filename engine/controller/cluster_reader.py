@@ -109,7 +109,7 @@ async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
         data, stat = await client.get(path)
     except NoNode:
         return None
-    return LiveBroker(broker_node(broker_id, decode_broker(data, path), path), stat.czxid)
+    return LiveBroker(parse_registration(broker_id, decode_broker(data, path), path), stat.czxid)
 
 
 async def read_topic(client: ZnodeClient, topic: str) -> StoredTopic | None:
@@ -150,10 +150,11 @@ async def read_leaderships(
     }
 
 
-def broker_node(broker_id: int, registration: BrokerRegistration, path: str) -> BrokerNode:
+def parse_registration(broker_id: int, registration: BrokerRegistration, path: str) -> BrokerNode:
     """Return id, endpoints and rack of a registration; raises InvalidZnodeValue."""
     endpoints = tuple(
-        _endpoint(text, registration.security_protocols, path) for text in registration.endpoints
+        _parse_endpoint(text, registration.security_protocols, path)
+        for text in registration.endpoints
     )
     return BrokerNode(broker_id, endpoints, registration.rack)
 
@@ -164,7 +165,7 @@ def _is_int32(digits: str) -> bool:
     return is_number and int(digits) <= _INT32_MAX
 
 
-def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
+def _parse_endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
     """Parse `LISTENER://host:port`; raises InvalidZnodeValue if it is malformed."""
     listener, separator, address = text.partition("://")
     host, colon, port = address.rpartition(":")

@@ -148,7 +148,7 @@ class ControllerContext:
 
     # -- leaders -------------------------------------------------------------------------------
 
-    def leader_epoch(self, partition: TopicPartition) -> int:
+    def epoch_for_stop(self, partition: TopicPartition) -> int:
         """Return the leader epoch to send in StopReplica.
 
         −2 for a topic to delete, −1 without a leader.
@@ -231,7 +231,7 @@ class ControllerContext:
         """Store leaders and ISRs that were read from the znodes."""
         self.leaderships.update(leaderships)
 
-    def leads_something(self, broker_id: int) -> list[TopicPartition]:
+    def partitions_led_by(self, broker_id: int) -> list[TopicPartition]:
         """Return the partitions with more than one replica that a broker leads.
 
         Topics to delete are left out.

@@ -105,7 +105,7 @@ class Controller:
         #: Whether this wait is running; an election follows.
         self._is_pausing = False
         self.event_times = EventTimes(ports.clock, ports.work_ns)
-        self._queue = EventQueue(ports.timers.call_soon, self._on_failed, self.event_times)
+        self._queue = EventQueue(ports.timers.call_soon, self._on_event_failed, self.event_times)
         #: The watch of the controller's znode. Kept apart from the other watches because it stays
         #: when this broker resigns.
         self._controller_watch = ArmedWatches(ports.znodes)
@@ -258,7 +258,7 @@ class Controller:
             "ListPartitionReassignments", handler, partial(handler.handle, request)
         )
 
-    def allow_unclean_election(self, topic: str | None = None) -> None:
+    def elect_after_setting_change(self, topic: str | None = None) -> None:
         """Queue an election of offline partitions of `topic`, or of all topics for None.
 
         Called after `unclean.leader.election.enable` was changed.
@@ -326,7 +326,7 @@ class Controller:
             work = partial(self._brokers.on_stop_replica_response, broker_id, deleted, response)
             self._put_active("TopicDeletionStopReplicaResponseReceived", work)
 
-    async def _on_failed(self, name: str, error: EngineError) -> None:
+    async def _on_event_failed(self, name: str, error: EngineError) -> None:
         """Report a failed event.
 
         After ControllerMoved (a fenced write) read `/controller` again.
@@ -341,12 +341,12 @@ class Controller:
     async def _on_startup(self) -> None:
         """Watch `/controller`, then take part in the election."""
         await self._watch_controller()
-        await self._elect()
+        await self._try_to_become_controller()
 
     async def _on_reelect(self) -> None:
         """Read `/controller` again, then take part in the election."""
         await self._read_controller()
-        await self._elect()
+        await self._try_to_become_controller()
 
     async def _on_expire(self) -> None:
         """Resign after the session with the metadata store expired."""
@@ -366,13 +366,13 @@ class Controller:
         def on_event(event: EventType) -> None:
             """Start an election, or queue the reading of the new controller."""
             if event is EventType.DELETED:
-                self._elect_again()
+                self._queue_election()
             else:
                 self._queue.put(Event("ControllerChange", self._follow_controller))
 
         await self._controller_watch.arm_node(CONTROLLER, on_event)
 
-    def _elect_again(self) -> None:
+    def _queue_election(self) -> None:
         """Queue an election; after a failed failover wait CONTROLLER_RETRY_MS first."""
         if self._gave_up:
             # A failover that failed a moment ago would fail again at once.
@@ -400,7 +400,7 @@ class Controller:
         """
         await self._read_controller()
         if self._controller_id == _NOBODY and await self._client.exists(CONTROLLER) is None:
-            self._elect_again()
+            self._queue_election()
 
     async def _read_controller(self) -> None:
         """Watch and read `/controller`; resign if it has another broker or does not exist."""
@@ -423,7 +423,7 @@ class Controller:
             self._ports.reporter.event_failed("ControllerChange", error)
             return None
 
-    async def _elect(self) -> None:
+    async def _try_to_become_controller(self) -> None:
         """Become the controller if there is none, and fail over; resign if the failover fails."""
         controller_id = await self._read_controller_id()
         if controller_id is not None:
@@ -443,7 +443,7 @@ class Controller:
             # A controller after half a failover must not act: the next election starts a complete
             # one.
             self._ports.reporter.event_failed("Failover", error)
-            await self._give_up()
+            await self._abort_failover()
 
     async def _fail_over(self) -> None:
         """Take over as the controller.
@@ -456,22 +456,25 @@ class Controller:
         with suppress(NodeExists):
             await self._client.create(FEATURE, encode_features({}))
         await self._brokers.load()
-        await self._topics.load()
+        await self._topics.load_topics()
         await self._topics.load_deletions()
         # Brokers need the live brokers before LeaderAndIsr. They get all topics too (Kafka sends
         # those a moment later): until then each topic is unknown to clients, and librdkafka drops
         # its unsent records for a topic that was known and is unknown now.
         self._machines.send_all_metadata(self.context.live_ids())
-        await self._machines.replicas.startup()
-        await self._machines.partitions.startup()
+        await self._machines.replicas.set_initial_phases()
+        await self._machines.partitions.set_initial_phases()
         await self._legacy_znodes.on_reassignment()
-        await self._reassignment.resume(lambda _assignment: True)
-        await self._machines.deletion.resume()
+        await self._reassignment.resume_reassignments(lambda _assignment: True)
+        await self._machines.deletion.continue_deletions()
         await self._legacy_znodes.on_preferred_election()
         self._balance.start()
 
-    async def _give_up(self) -> None:
-        """Resign and delete `/controller`, which starts another election."""
+    async def _abort_failover(self) -> None:
+        """Resign and delete `/controller`, which starts another election.
+
+        Called after a failover that failed.
+        """
         await self._read_controller()
         if not self.is_active:
             return

@@ -47,7 +47,7 @@ async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) 
         raise ControllerMoved("another broker was first") from error
     except ZnodeConnectionLost:
         # The transaction may have been applied.
-        if await _is_ours(client, epoch):
+        if await _was_applied(client, epoch):
             return epoch, version + 1
         raise
     _, stat = results
@@ -66,7 +66,7 @@ async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
     return decode_controller_epoch(data, CONTROLLER_EPOCH), stat.version
 
 
-async def _is_ours(client: ZnodeClient, epoch: int) -> bool:
+async def _was_applied(client: ZnodeClient, epoch: int) -> bool:
     """Return True if this session owns `/controller` and the epoch is `epoch`.
 
     That means that the transaction was applied and only its response was lost.

@@ -61,16 +61,13 @@ def elect(
     return _RULES[reason](state, candidates, controller_epoch)
 
 
-def without_replica(
+def remove_replica(
     state: PartitionStateNode, replica: int, controller_epoch: int
 ) -> PartitionStateNode:
-    """Return the state without an offline replica in the ISR.
+    """Return the state without an offline replica in the ISR, and without a leader if it led.
 
-    Without a leader if it was the leader.
-
-    The last member of the ISR stays in it, so that only this replica can become the leader again.
-
-    Source: ISR-1, R13.
+    The last member of the ISR stays in the ISR, so that only this replica can become the leader
+    again. Source: ISR-1, R13.
     """
     isr = state.isr if len(state.isr) == 1 else _without(state.isr, {replica})
     leader = NO_LEADER if state.leader == replica else state.leader
@@ -99,14 +96,14 @@ def _elect_offline(
     leader = _first(live, state.isr)
     if leader is not None:
         isr = _in_order(state.isr, candidates.live)
-        return Elected(_led(state, leader, isr, controller_epoch), live)
+        return Elected(_set_leader(state, leader, isr, controller_epoch), live)
     if not candidates.is_unclean_allowed or not live:
         return None
-    led = _led(state, live[0], (live[0],), controller_epoch)
+    led = _set_leader(state, live[0], (live[0],), controller_epoch)
     return Elected(led._replace(leader_recovery_state=_RECOVERING), live, is_unclean=True)
 
 
-def _elect_among(
+def _elect_for_reassignment(
     state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
     """Elect the first live target replica in the ISR, None if there is none; keep the ISR."""
@@ -114,7 +111,9 @@ def _elect_among(
     leader = _first(live, state.isr)
     if leader is None:
         return None
-    return Elected(_led(state, leader, state.isr, controller_epoch), tuple(candidates.replicas))
+    return Elected(
+        _set_leader(state, leader, state.isr, controller_epoch), tuple(candidates.replicas)
+    )
 
 
 def _elect_preferred(
@@ -124,7 +123,9 @@ def _elect_preferred(
     preferred = candidates.replicas[0] if candidates.replicas else NO_LEADER
     if preferred not in candidates.live or preferred not in state.isr:
         return None
-    return Elected(_led(state, preferred, state.isr, controller_epoch), tuple(candidates.replicas))
+    return Elected(
+        _set_leader(state, preferred, state.isr, controller_epoch), tuple(candidates.replicas)
+    )
 
 
 def _elect_around_shutdown(
@@ -139,10 +140,10 @@ def _elect_around_shutdown(
     leader = _first(live, isr)
     if leader is None:
         return None
-    return Elected(_led(state, leader, isr, controller_epoch), live)
+    return Elected(_set_leader(state, leader, isr, controller_epoch), live)
 
 
-def _led(
+def _set_leader(
     state: PartitionStateNode, leader: int, isr: tuple[int, ...], controller_epoch: int
 ) -> PartitionStateNode:
     """Return the state with a new leader and ISR; the leader epoch is raised by one."""
@@ -172,7 +173,7 @@ def _without(replicas: Sequence[int], gone: AbstractSet[int]) -> tuple[int, ...]
 _Rule = Callable[[PartitionStateNode, Candidates, int], Elected | None]
 _RULES: dict[ElectionReason, _Rule] = {
     ElectionReason.OFFLINE: _elect_offline,
-    ElectionReason.REASSIGN: _elect_among,
+    ElectionReason.REASSIGN: _elect_for_reassignment,
     ElectionReason.PREFERRED: _elect_preferred,
     ElectionReason.CONTROLLED_SHUTDOWN: _elect_around_shutdown,
 }

@@ -94,14 +94,14 @@ class EventQueue:
             return
         event, queued_ns = self._events.popleft()
         self._is_running = True
-        drive(self._run(event, queued_ns))
+        drive(self._run_event(event, queued_ns))
 
     @property
     def waiting_count(self) -> int:
         """Return how many events are queued."""
         return len(self._events)
 
-    async def _run(self, event: Event, queued_ns: int) -> None:
+    async def _run_event(self, event: Event, queued_ns: int) -> None:
         """Run one event, handle its EngineError, and schedule the next event."""
         began_ns = self.times.now_ns()
         try:
@@ -112,7 +112,7 @@ class EventQueue:
         finally:
             # The next event runs even if this one raised.
             self._is_running = False
-            self.times.note(event.name, queued_ns, began_ns)
+            self.times.record_event(event.name, queued_ns, began_ns)
             on_idle, self._on_idle = self._on_idle, None
             if on_idle is not None:
                 on_idle()

@@ -67,10 +67,10 @@ class EventTimes:
             f"{name}RateAndTimeMs": Histogram(now_s) for name in sorted({*_TIMERS.values()})
         }
 
-    def note(self, event: str, queued_ns: int, began_ns: int) -> None:
-        """Record the queue time and the duration of an event that ended now.
+    def record_event(self, event: str, queued_ns: int, began_ns: int) -> None:
+        """Record how long an event was queued and how long it ran, for metrics; it ended now.
 
-        The name may have its subject in brackets.
+        The name may have its subject in brackets. Times are monotonic ns.
         """
         now_s = self._clock.monotonic_ms() // _MS_PER_S
         self.waits.note((began_ns - queued_ns) // _NS_PER_MS, now_s)

@@ -33,7 +33,7 @@ async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> l
     Returns the results, or the NodeError, of each group.
     """
     results: list[GroupResult] = []
-    for chunk in _chunks(groups):
+    for chunk in _iter_chunks(groups):
         results += await _write_chunk(multi, chunk)
     return results
 
@@ -62,7 +62,7 @@ async def _write_alone(multi: Multi, group: Sequence[Operation]) -> GroupResult:
         return error
 
 
-def _chunks(groups: Sequence[Sequence[Operation]]) -> Iterable[list[Sequence[Operation]]]:
+def _iter_chunks(groups: Sequence[Sequence[Operation]]) -> Iterable[list[Sequence[Operation]]]:
     """Yield lists of groups that fit into one transaction; a larger group is yielded alone."""
     chunk: list[Sequence[Operation]] = []
     count = size_bytes = 0

@@ -81,7 +81,7 @@ class GuardedZnodes:
             if isinstance(result, NodeError) and not isinstance(result, NoNode):
                 raise result
 
-    async def tree_below(self, path: str) -> list[str]:
+    async def list_tree(self, path: str) -> list[str]:
         """Return the paths of a node and its descendants, children before parents.
 
         Empty if the node does not exist.
@@ -90,5 +90,5 @@ class GuardedZnodes:
             names = await self.client.children(path)
         except NoNode:
             return []
-        trees = await together([self.tree_below(f"{path}/{name}") for name in names])
+        trees = await together([self.list_tree(f"{path}/{name}") for name in names])
         return [*chain.from_iterable(trees), path]

@@ -41,15 +41,16 @@ class PreferredLeadership(NamedTuple):
     isr: tuple[int, ...]
 
 
-def partitions_to_give_back(
+def find_imbalanced_partitions(
     leaderships: Mapping[TopicPartition, PreferredLeadership],
     can_lead: Callable[[int, TopicPartition], bool],
     percentage: int,
 ) -> list[TopicPartition]:
-    """Return the partitions whose preferred leader is to be elected; pure.
+    """Return the partitions whose preferred leader is to be elected; change nothing.
 
-    A partition that never had a leader has the leader −2 and does not count as imbalanced.
-    `can_lead` returns True if a replica is alive.
+    These are led by other brokers, and their preferred leader leads too few of its partitions: more
+    than `percentage` are elsewhere. A partition that never had a leader has the leader −2 and does
+    not count as imbalanced. `can_lead` returns True if a replica is alive.
     """
     by_broker: dict[int, list[TopicPartition]] = {}
     for partition, leadership in leaderships.items():
@@ -91,18 +92,18 @@ class LeaderBalance:
         if cancel is not None:
             cancel()
 
-    async def check(self) -> None:
+    async def run_check(self) -> None:
         """Elect preferred leaders on imbalanced brokers, and schedule the next check."""
         context = self._machines.context
         try:
             chosen: Iterable[TopicPartition] = ()
             if not context.reassigning:
-                chosen = partitions_to_give_back(
-                    _leaderships(context),
+                chosen = find_imbalanced_partitions(
+                    _collect_leaderships(context),
                     context.is_online,
                     self._config.leader_imbalance_per_broker_percentage,
                 )
-            await self._machines.partitions.change(
+            await self._machines.partitions.change_phase(
                 chosen, PartitionPhase.ONLINE, ElectionReason.PREFERRED
             )
         finally:
@@ -116,10 +117,10 @@ class LeaderBalance:
 
     def _due(self) -> None:
         """Queue the check as an event of the controller."""
-        self._machines.put("AutoPreferredReplicaLeaderElection", self.check)
+        self._machines.put("AutoPreferredReplicaLeaderElection", self.run_check)
 
 
-def _leaderships(context: ControllerContext) -> dict[TopicPartition, PreferredLeadership]:
+def _collect_leaderships(context: ControllerContext) -> dict[TopicPartition, PreferredLeadership]:
     """Return preferred leader, leader and ISR of each partition that is not being deleted."""
     leaderships = {}
     for partition in context.partitions():

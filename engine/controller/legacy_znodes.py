@@ -20,8 +20,8 @@ from collections.abc import Callable
 from engine.controller.machines import Machines
 from engine.controller.reassignment import Reassignment
 from engine.controller.reassignment_rules import (
+    check_replica_list,
     is_reassigning,
-    list_refusal,
     reassigned,
     target_replicas,
 )
@@ -49,14 +49,16 @@ class LegacyZnodes:
         plan = {}
         failed = set()
         for partition, target in (await self._reassignment.node.targets()).items():
-            if list_refusal(target) is not None:
+            if check_replica_list(target) is not None:
                 failed.add(partition)
             elif not self._is_in_progress(partition, target):
                 plan[partition] = reassigned(self._context.assignment(partition), target)
-        results = await self._reassignment.begin(plan)
+        results = await self._reassignment.start_reassignments(plan)
         failed |= {partition for partition, result in results.items() if result.code != NONE}
         if failed:
-            await self._reassignment.node.remove(lambda partition, _target: partition in failed)
+            await self._reassignment.node.remove_done(
+                lambda partition, _target: partition in failed
+            )
 
     async def on_preferred_election(self) -> None:
         """Elect the requested preferred leaders, and delete the node."""

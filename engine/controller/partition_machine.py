@@ -47,7 +47,7 @@ class PartitionMachine:
         self._context = parts.context
         self._writer = StateWriter(parts.context, parts.znodes)
 
-    async def startup(self) -> None:
+    async def set_initial_phases(self) -> None:
         """Set the phase of each partition after a failover, then elect missing leaders."""
         context = self._context
         for partition in context.partitions():
@@ -68,9 +68,9 @@ class PartitionMachine:
             for partition in self._context.partitions_waiting_for_leader()
             if topic is None or partition.topic == topic
         ]
-        return await self.change(waiting, PartitionPhase.ONLINE, ElectionReason.OFFLINE)
+        return await self.change_phase(waiting, PartitionPhase.ONLINE, ElectionReason.OFFLINE)
 
-    async def change(
+    async def change_phase(
         self,
         partitions: Iterable[TopicPartition],
         target: PartitionPhase,
@@ -82,7 +82,7 @@ class PartitionMachine:
 
         `reason` is the rule of elections; `allow_unclean` permits unclean ones in any topic.
         """
-        valid = self._valid(partitions, target)
+        valid = self._filter_valid(partitions, target)
         phases = self._context.partition_phases
         if target is not PartitionPhase.ONLINE:
             for partition in valid:
@@ -91,12 +91,12 @@ class PartitionMachine:
         batch = RequestBatch(self._parts.sender)
         new = [p for p in valid if phases[p] is PartitionPhase.NEW]
         led_before = [p for p in valid if phases[p] is not PartitionPhase.NEW]
-        await self._initialize(new, batch)
-        results = await self._elect(led_before, reason, batch, allow_unclean=allow_unclean)
+        await self._write_first_states(new, batch)
+        results = await self._elect_leaders(led_before, reason, batch, allow_unclean=allow_unclean)
         batch.send()
         return results
 
-    def _valid(
+    def _filter_valid(
         self, partitions: Iterable[TopicPartition], target: PartitionPhase
     ) -> list[TopicPartition]:
         """Return the partitions that may enter `target`; report the other ones."""
@@ -116,7 +116,9 @@ class PartitionMachine:
 
     # -- new partitions ------------------------------------------------------------------------
 
-    async def _initialize(self, partitions: list[TopicPartition], batch: RequestBatch) -> None:
+    async def _write_first_states(
+        self, partitions: list[TopicPartition], batch: RequestBatch
+    ) -> None:
         """Write the first state of new partitions, with the first live replica as the leader."""
         context = self._context
         states: dict[TopicPartition, PartitionStateNode] = {}
@@ -175,7 +177,7 @@ class PartitionMachine:
 
     # -- elections -----------------------------------------------------------------------------
 
-    async def _elect(
+    async def _elect_leaders(
         self,
         partitions: list[TopicPartition],
         reason: ElectionReason,
@@ -183,9 +185,10 @@ class PartitionMachine:
         *,
         allow_unclean: bool,
     ) -> StateResults:
-        """Elect and write a leader for each partition.
+        """Elect a leader for each partition and write it; return the written states.
 
-        Return the state or the reason against it.
+        A partition without a possible leader has a text with the reason instead. The requests to
+        the brokers are added to `batch`.
         """
         if not partitions:
             return {}
@@ -206,7 +209,7 @@ class PartitionMachine:
             elected[partition] = election
             return election.state
 
-        results = await self._writer.change(partitions, decide)
+        results = await self._writer.change_states(partitions, decide)
         share = self._parts.znodes.turns.begin()
         for partition, written in results.items():
             if share.is_over():
@@ -226,13 +229,13 @@ class PartitionMachine:
         settings = self._parts.settings()
         unclean.update(
             await read_many(
-                lambda topic: self._allows_unclean(topic, settings),
+                lambda topic: self._read_unclean_setting(topic, settings),
                 unclean,
                 self._parts.znodes.turns,
             )
         )
 
-    async def _allows_unclean(self, topic: str, settings: BrokerSettings) -> bool:
+    async def _read_unclean_setting(self, topic: str, settings: BrokerSettings) -> bool:
         """Read `unclean.leader.election.enable` of a topic from its znode."""
         path = topic_config_path(topic)
         try:

@@ -66,7 +66,7 @@ from engine.controller.reassignment_node import ReassignmentNode
 from engine.controller.reassignment_rules import (
     NO_SUCH_PARTITION,
     ReassignmentResult,
-    deletion_refusal,
+    check_deletion,
     is_caught_up,
     original_replicas,
     target_replicas,
@@ -111,7 +111,7 @@ class Reassignment:
         #: The znode of reassignments that tools before 2.4 write.
         self.node = ReassignmentNode(machines.parts.znodes, machines.parts.reporter)
 
-    async def begin(
+    async def start_reassignments(
         self, plan: dict[TopicPartition, PartitionAssignment]
     ) -> dict[TopicPartition, ReassignmentResult]:
         """Start or replace reassignments; return the result of each partition.
@@ -124,12 +124,12 @@ class Reassignment:
         results = {}
         for partition in partitions_in_hash_order(plan):
             assignment = plan[partition]
-            refusal = self._refusal(partition, assignment)
+            refusal = self._check_plan(partition, assignment)
             if refusal is not None:
                 results[partition] = refusal
                 continue
             try:
-                await self._walk(partition, assignment)
+                await self._run_phases(partition, assignment)
             except ReassignmentStuck as error:
                 self._report(error)
                 results[partition] = ReassignmentResult(UNKNOWN_SERVER_ERROR)
@@ -137,7 +137,7 @@ class Reassignment:
             results[partition] = ReassignmentResult()
         return results
 
-    def _refusal(
+    def _check_plan(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> ReassignmentResult | None:
         """Return why a partition cannot be reassigned, None if it can."""
@@ -146,9 +146,9 @@ class Reassignment:
             return NO_SUCH_PARTITION
         leadership = self._context.leaderships.get(partition)
         isr = () if leadership is None else leadership.state.isr
-        return deletion_refusal(unwanted_replicas(before, assignment), isr)
+        return check_deletion(unwanted_replicas(before, assignment), isr)
 
-    async def resume(self, is_wanted: Callable[[PartitionAssignment], bool]) -> None:
+    async def resume_reassignments(self, is_wanted: Callable[[PartitionAssignment], bool]) -> None:
         """Continue the reassignments whose assignment satisfies `is_wanted`.
 
         Called after a failover and after the start of a broker.
@@ -156,7 +156,7 @@ class Reassignment:
         for partition in partitions_in_hash_order(self._context.reassigning):
             assignment = self._context.assignment(partition)
             if is_wanted(assignment):
-                await self._walk_on(partition, assignment)
+                await self._continue(partition, assignment)
 
     async def on_isr_changes(self, partitions: Iterable[TopicPartition]) -> None:
         """Run phase B for the partitions whose ISR has all target replicas."""
@@ -165,12 +165,12 @@ class Reassignment:
                 continue
             assignment = self._context.assignment(partition)
             if await self._is_caught_up(partition, assignment):
-                await self._walk_on(partition, assignment)
+                await self._continue(partition, assignment)
 
-    async def _walk_on(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+    async def _continue(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
         """Run the next phase of a partition; report a stuck step, which its next event retries."""
         try:
-            await self._walk(partition, assignment)
+            await self._run_phases(partition, assignment)
         except ReassignmentStuck as error:
             self._report(error)
 
@@ -178,17 +178,18 @@ class Reassignment:
         """Report a reassignment that is stuck; other reassignments continue."""
         self._machines.parts.reporter.event_failed("PartitionReassignment", error)
 
-    async def _walk(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Run phase U, then B if all target replicas are in sync, else A.
+    async def _run_phases(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+        """Run phase U of a reassignment, then phase B if all target replicas are in sync, else A.
 
-        Raises ReassignmentStuck.
+        U stores the new assignment, A adds the new replicas, B removes the old ones; see the table
+        of the module. Raises ReassignmentStuck.
         """
         self._machines.deletion.mark_ineligible((partition.topic,))
         await self._update_assignment(partition, assignment)
         if partition not in self._context.leaderships:
-            await self._bring_up(partition, assignment)
+            await self._elect_first_leader(partition, assignment)
         if await self._is_caught_up(partition, assignment):
-            await self._complete(partition, assignment)
+            await self._complete_reassignment(partition, assignment)
         elif partition in self._context.leaderships:
             await self._add_replicas(partition, assignment)
 
@@ -204,14 +205,14 @@ class Reassignment:
     async def _update_assignment(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Run phase U."""
+        """Run phase U: delete replicas of the former target, and store the new assignment."""
         before = self._context.assignment(partition)
         if before != assignment:
             # U3
             await self._delete_replicas(partition, unwanted_replicas(before, assignment))
             await self._replace_lost_leader(partition)
             # U1
-            await self._store(partition, assignment)
+            await self._store_assignment(partition, assignment)
             # U2
             self._context.assign(partition, assignment)
         self._context.reassigning.add(partition)
@@ -220,18 +221,20 @@ class Reassignment:
         """Elect a leader if U3 deleted the leader: without one no replica catches up."""
         leadership = self._context.leaderships.get(partition)
         if leadership is not None and leadership.state.leader == NO_LEADER:
-            await self._machines.partitions.change(
+            await self._machines.partitions.change_phase(
                 [partition], PartitionPhase.ONLINE, ElectionReason.OFFLINE
             )
 
-    async def _bring_up(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+    async def _elect_first_leader(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> None:
         """Elect one of the new replicas of a partition that never had a leader."""
-        added = self._not_started(partition, assignment)
-        await self._machines.replicas.change(added, ReplicaPhase.NEW)
-        await self._machines.partitions.change([partition], PartitionPhase.ONLINE)
-        await self._machines.replicas.change(added, ReplicaPhase.ONLINE)
+        added = self._unstarted_replicas(partition, assignment)
+        await self._machines.replicas.change_phase(added, ReplicaPhase.NEW)
+        await self._machines.partitions.change_phase([partition], PartitionPhase.ONLINE)
+        await self._machines.replicas.change_phase(added, ReplicaPhase.ONLINE)
 
-    def _not_started(
+    def _unstarted_replicas(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> list[Replica]:
         """Return the adding replicas that have no phase yet: they were not started."""
@@ -243,19 +246,21 @@ class Reassignment:
     async def _add_replicas(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Run phase A."""
+        """Run phase A: raise the leader epoch, and start the new replicas."""
         # A1
         await self._raise_leader_epoch(partition, assignment)
         # A2
-        added = self._not_started(partition, assignment)
-        await self._machines.replicas.change(added, ReplicaPhase.NEW)
+        added = self._unstarted_replicas(partition, assignment)
+        await self._machines.replicas.change_phase(added, ReplicaPhase.NEW)
 
-    async def _complete(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Run phase B."""
+    async def _complete_reassignment(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> None:
+        """Run phase B: move the leader to a target replica, and delete the other replicas."""
         context, machines = self._context, self._machines
         # B1
         added = [Replica(partition, broker_id) for broker_id in assignment.adding_replicas]
-        await machines.replicas.change(added, ReplicaPhase.ONLINE)
+        await machines.replicas.change_phase(added, ReplicaPhase.ONLINE)
         # B2
         completed = PartitionAssignment(target_replicas(assignment))
         context.assign(partition, completed)
@@ -264,10 +269,10 @@ class Reassignment:
         # B4, B5
         await self._delete_replicas(partition, assignment.removing_replicas)
         # B6
-        await self._store(partition, completed)
+        await self._store_assignment(partition, completed)
         # B7
         context.reassigning.discard(partition)
-        await self.node.remove(
+        await self.node.remove_done(
             lambda other, target: other == partition and target == completed.replicas
         )
         # B8
@@ -281,7 +286,7 @@ class Reassignment:
         if leader in completed.replicas and self._context.is_online(leader, partition):
             await self._raise_leader_epoch(partition, completed)
             return
-        await self._machines.partitions.change(
+        await self._machines.partitions.change_phase(
             [partition], PartitionPhase.ONLINE, ElectionReason.REASSIGN
         )
 
@@ -298,16 +303,16 @@ class Reassignment:
             ReplicaPhase.DELETION_SUCCESSFUL,
             ReplicaPhase.NON_EXISTENT,
         ):
-            await self._machines.replicas.change(replicas, phase)
+            await self._machines.replicas.change_phase(replicas, phase)
 
     # -- writes --------------------------------------------------------------------------------
 
-    async def _store(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+    async def _store_assignment(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> None:
         """Write the assignment of a partition into its topic's znode.
 
-        Retry after a concurrent write.
-
-        Raises ReassignmentStuck if the topic does not exist.
+        Retries after a concurrent write. Raises ReassignmentStuck if the topic does not exist.
         """
         topic, index = partition
         while True:
@@ -333,12 +338,12 @@ class Reassignment:
                 leader_epoch=state.leader_epoch + 1, controller_epoch=context.epoch
             )
 
-        result = (await self._writer.change([partition], decide))[partition]
+        result = (await self._writer.change_states([partition], decide))[partition]
         if isinstance(result, str):
             raise ReassignmentStuck(partition, result)
-        self._send(partition, assignment, result)
+        self._send_assignment(partition, assignment, result)
 
-    def _send(
+    def _send_assignment(
         self,
         partition: TopicPartition,
         assignment: PartitionAssignment,

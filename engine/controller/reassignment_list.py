@@ -45,8 +45,8 @@ class ReassignmentList:
         Null in the request means all.
         """
         topics: dict[str, list[_Row]] = {}
-        for partition in self._partitions(request):
-            row = self._row(partition)
+        for partition in self._requested_partitions(request):
+            row = self._partition_row(partition)
             if row is not None:
                 topics.setdefault(partition.topic, []).append(row)
         topic = messages.ListPartitionReassignmentsResponse.OngoingTopicReassignment
@@ -54,7 +54,7 @@ class ReassignmentList:
             topics=[topic(name=name, partitions=rows) for name, rows in topics.items()]
         )
 
-    def _partitions(
+    def _requested_partitions(
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> Iterable[TopicPartition]:
         """Return the requested partitions without duplicates; all reassigning ones for null."""
@@ -66,7 +66,7 @@ class ReassignmentList:
             for index in topic.partition_indexes
         )
 
-    def _row(self, partition: TopicPartition) -> _Row | None:
+    def _partition_row(self, partition: TopicPartition) -> _Row | None:
         """Return the response row of a partition, None if it is not being reassigned."""
         assignment = self._context.assignment(partition)
         if not assignment.adding_replicas and not assignment.removing_replicas:

@@ -34,14 +34,14 @@ class ReassignmentNode:
 
     async def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
         """Return the requested targets; empty if the node is absent or cannot be parsed."""
-        return await self._read() or {}
+        return await self._read_targets() or {}
 
-    async def remove(self, is_done: IsDone) -> None:
+    async def remove_done(self, is_done: IsDone) -> None:
         """Remove the partitions for which `is_done` is True; delete the node if none is left.
 
         The node is written even without a change, as in Kafka.
         """
-        targets = await self._read()
+        targets = await self._read_targets()
         if targets is None:
             return
         kept = {
@@ -54,7 +54,7 @@ class ReassignmentNode:
         else:
             await self._znodes.write([Delete(REASSIGN_PARTITIONS)])
 
-    async def _read(self) -> dict[TopicPartition, tuple[int, ...]] | None:
+    async def _read_targets(self) -> dict[TopicPartition, tuple[int, ...]] | None:
         """Return the targets in the node: None if it is absent, empty if it cannot be parsed."""
         try:
             data, _ = await self._znodes.client.get(REASSIGN_PARTITIONS)

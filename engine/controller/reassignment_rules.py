@@ -88,14 +88,14 @@ def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
     return not is_reassigning(assignment) or (bool(target) and set(target) <= set(isr))
 
 
-def replicas_refusal(
+def check_replicas(
     assignment: PartitionAssignment, target: Sequence[int], live: Iterable[int]
 ) -> ReassignmentResult | None:
     """Return why `target` cannot be the replicas of a partition, None if it can.
 
     Source: RSN-7.
     """
-    refusal = list_refusal(target)
+    refusal = check_replica_list(target)
     if refusal is not None:
         return refusal
     adding = reassigned(assignment, target).adding_replicas
@@ -109,7 +109,7 @@ def replicas_refusal(
     return None
 
 
-def list_refusal(target: Sequence[int]) -> ReassignmentResult | None:
+def check_replica_list(target: Sequence[int]) -> ReassignmentResult | None:
     """Return why a replica list is invalid, None if it is valid.
 
     Does not check that the brokers are live.
@@ -125,7 +125,7 @@ def list_refusal(target: Sequence[int]) -> ReassignmentResult | None:
     return None
 
 
-def planned(
+def plan_reassignment(
     assignment: PartitionAssignment, target: Sequence[int] | None
 ) -> PartitionAssignment | None:
     """Return the assignment of a request; `target` None cancels.
@@ -147,7 +147,7 @@ def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -
     return _without(before.replicas, after.replicas)
 
 
-def deletion_refusal(unwanted: Collection[int], isr: Collection[int]) -> ReassignmentResult | None:
+def check_deletion(unwanted: Collection[int], isr: Collection[int]) -> ReassignmentResult | None:
     """Return an error if the deletion of `unwanted` would leave no in-sync replica, else None.
 
     Source: C6.

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from engine.controller.context import PartitionLeadership
-from engine.controller.elections import without_replica
+from engine.controller.elections import remove_replica
 from engine.controller.machine_parts import MachineParts
 from engine.controller.request_batch import RequestBatch
 from engine.controller.state_writer import StateWriter
@@ -44,7 +44,7 @@ class ReplicaMachine:
             ReplicaPhase.NON_EXISTENT: self._remove_replica,
         }
 
-    async def startup(self) -> None:
+    async def set_initial_phases(self) -> None:
         """Set the phase of each replica after a failover, and send live brokers LeaderAndIsr.
 
         A replica on a dead broker is DELETION_INELIGIBLE: the deletion of its topic waits for the
@@ -59,15 +59,15 @@ class ReplicaMachine:
             context.replica_phases[replica] = ReplicaPhase.ONLINE
         for replica in offline:
             context.replica_phases[replica] = ReplicaPhase.DELETION_INELIGIBLE
-        await self.change(online, ReplicaPhase.ONLINE)
-        await self.change(offline, ReplicaPhase.OFFLINE)
+        await self.change_phase(online, ReplicaPhase.ONLINE)
+        await self.change_phase(offline, ReplicaPhase.OFFLINE)
 
-    async def change(self, replicas: Iterable[Replica], target: ReplicaPhase) -> None:
+    async def change_phase(self, replicas: Iterable[Replica], target: ReplicaPhase) -> None:
         """Change replicas to a phase.
 
         An invalid change is reported, and the replica keeps its phase.
         """
-        valid = self._valid(replicas, target)
+        valid = self._filter_valid(replicas, target)
         if not valid:
             return
         batch = RequestBatch(self._parts.sender)
@@ -86,7 +86,7 @@ class ReplicaMachine:
                 step(replica, batch)
         batch.send()
 
-    def _valid(self, replicas: Iterable[Replica], target: ReplicaPhase) -> list[Replica]:
+    def _filter_valid(self, replicas: Iterable[Replica], target: ReplicaPhase) -> list[Replica]:
         """Return the replicas that may enter `target`; report the other ones."""
         # Source: C3.
         valid = []
@@ -161,9 +161,9 @@ class ReplicaMachine:
     async def _take_offline(
         self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
-        """Set a broker's replicas OFFLINE.
+        """Set a broker's replicas OFFLINE: send StopReplica, and remove the replicas from the ISRs.
 
-        StopReplica, out of the ISRs, LeaderAndIsr to the other replicas.
+        The other replicas get LeaderAndIsr with the smaller ISR.
         """
         context = self._context
         share = self._parts.znodes.turns.begin()
@@ -197,10 +197,10 @@ class ReplicaMachine:
             """Return the state without the broker's replica, None if it is not in the ISR."""
             if broker_id not in state.isr:
                 return None
-            return without_replica(state, broker_id, context.epoch)
+            return remove_replica(state, broker_id, context.epoch)
 
         leaderships = {}
-        for partition, written in (await self._writer.change(partitions, decide)).items():
+        for partition, written in (await self._writer.change_states(partitions, decide)).items():
             if isinstance(written, str):
                 replica = Replica(partition, broker_id)
                 self._refused(replica, ReplicaPhase.OFFLINE, written)

@@ -89,7 +89,7 @@ class RequestBatch:
         for broker_id in broker_ids:
             states = self._leader_and_isr.setdefault(broker_id, {})
             before = states.get(partition)
-            states[partition] = _leader_and_isr_state(
+            states[partition] = _leader_and_isr_row(
                 partition,
                 leadership,
                 assignment,
@@ -103,22 +103,22 @@ class RequestBatch:
         before = states.get(partition)
         states[partition] = messages.StopReplicaRequest.StopReplicaPartitionState(
             partition_index=partition.partition,
-            leader_epoch=self._context.leader_epoch(partition),
+            leader_epoch=self._context.epoch_for_stop(partition),
             delete_partition=delete or (before is not None and before.delete_partition),
         )
 
     def add_update_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
     ) -> None:
-        """Add UpdateMetadata to brokers.
+        """Add UpdateMetadata with the given partitions and all live brokers, to `broker_ids`.
 
-        Live brokers, and the given partitions that ever had a leader.
+        Partitions that never had a leader are left out.
         """
         self._metadata_brokers.update(broker_ids)
         for partition in partitions:
             leadership = self._context.leaderships.get(partition)
             if leadership is not None:
-                self._metadata[partition] = self._metadata_state(partition, leadership)
+                self._metadata[partition] = self._metadata_row(partition, leadership)
 
     def add_all_metadata(self, broker_ids: Iterable[int]) -> None:
         """Add a full UpdateMetadata to brokers: topics that it lacks do not exist.
@@ -152,9 +152,9 @@ class RequestBatch:
                     request.LeaderAndIsrTopicState(
                         topic_name=topic, topic_id=topics[topic], partition_states=of_topic
                     )
-                    for topic, of_topic in _by_topic(states).items()
+                    for topic, of_topic in _group_by_topic(states).items()
                 ],
-                live_leaders=self._live_leaders({state.leader for state in states.values()}),
+                live_leaders=self._live_leader_rows({state.leader for state in states.values()}),
             )
             # Without a response the state of the replicas is unknown, and nothing changes.
             sent = self._sender.channel.send(broker_id, "LeaderAndIsrRequest", order)
@@ -172,9 +172,9 @@ class RequestBatch:
             request.UpdateMetadataTopicState(
                 topic_name=topic, topic_id=topics[topic], partition_states=of_topic
             )
-            for topic, of_topic in _by_topic(self._metadata).items()
+            for topic, of_topic in _group_by_topic(self._metadata).items()
         ]
-        live_brokers = self._live_brokers()
+        live_brokers = self._live_broker_rows()
         for broker_id in brokers:
             update = request(
                 type=FULL_UPDATE if self._is_full else 0,
@@ -201,13 +201,13 @@ class RequestBatch:
                 broker_epoch=epoch,
                 topic_states=[
                     request.StopReplicaTopicState(topic_name=topic, partition_states=of_topic)
-                    for topic, of_topic in _by_topic(states).items()
+                    for topic, of_topic in _group_by_topic(states).items()
                 ],
             )
             stopped = self._sender.channel.send(broker_id, "StopReplicaRequest", order)
-            stopped.watch(partial(self._stopped, broker_id, deleted, stopped))
+            stopped.watch(partial(self._on_stopped, broker_id, deleted, stopped))
 
-    def _stopped(
+    def _on_stopped(
         self,
         broker_id: int,
         deleted: frozenset[TopicPartition],
@@ -216,7 +216,7 @@ class RequestBatch:
         """Pass the response to the handler; a lost connection has no response."""
         if isinstance(stopped.error, ApiError):
             # Kafka's brokers respond with an error code for each partition.
-            response = _failed_stop(deleted, stopped.error.code)
+            response = _failed_stop_response(deleted, stopped.error.code)
             self._sender.takers.stop_replica(broker_id, deleted, response)
         elif stopped.error is None:
             self._sender.takers.stop_replica(broker_id, deleted, stopped.result())
@@ -231,7 +231,7 @@ class RequestBatch:
         topic_ids = self._context.topic_ids
         return {p.topic: topic_ids.get(p.topic, NO_UUID) for p in partitions}
 
-    def _live_leaders(
+    def _live_leader_rows(
         self, leaders: set[int]
     ) -> list[messages.LeaderAndIsrRequest.LeaderAndIsrLiveLeader]:
         """Return the addresses of live leaders on the inter-broker listener."""
@@ -246,7 +246,7 @@ class RequestBatch:
                 )
         return rows
 
-    def _live_brokers(self) -> list[messages.UpdateMetadataRequest.UpdateMetadataBroker]:
+    def _live_broker_rows(self) -> list[messages.UpdateMetadataRequest.UpdateMetadataBroker]:
         """Return the live brokers with endpoints and racks, for UpdateMetadata."""
         request = messages.UpdateMetadataRequest
         return [
@@ -266,7 +266,7 @@ class RequestBatch:
             for broker_id, broker in sorted(self._context.live_brokers.items())
         ]
 
-    def _metadata_state(
+    def _metadata_row(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> _MetadataState:
         """Return a partition's row of UpdateMetadata; leader −2 if its topic is being deleted."""
@@ -288,7 +288,7 @@ class RequestBatch:
         )
 
 
-def _by_topic(states: Mapping[TopicPartition, S]) -> dict[str, list[S]]:
+def _group_by_topic(states: Mapping[TopicPartition, S]) -> dict[str, list[S]]:
     """Group partition states by topic, in order."""
     topics: dict[str, list[S]] = {}
     for partition, state in states.items():
@@ -296,7 +296,7 @@ def _by_topic(states: Mapping[TopicPartition, S]) -> dict[str, list[S]]:
     return topics
 
 
-def _leader_and_isr_state(
+def _leader_and_isr_row(
     partition: TopicPartition,
     leadership: PartitionLeadership,
     assignment: PartitionAssignment,
@@ -320,7 +320,9 @@ def _leader_and_isr_state(
     )
 
 
-def _failed_stop(partitions: frozenset[TopicPartition], code: int) -> messages.StopReplicaResponse:
+def _failed_stop_response(
+    partitions: frozenset[TopicPartition], code: int
+) -> messages.StopReplicaResponse:
     """Return a StopReplica response with the same error for the request and all partitions."""
     response = messages.StopReplicaResponse
     return response(

@@ -75,19 +75,19 @@ class RequestedElection:
 
     async def handle(self) -> dict[TopicPartition, PartitionElection]:
         """Run the elections that are needed; return the results in the order of the request."""
-        results = {partition: self._without_election(partition) for partition in self._partitions}
-        elected = await self._machines.partitions.change(
+        results = {partition: self._check_election(partition) for partition in self._partitions}
+        elected = await self._machines.partitions.change_phase(
             [partition for partition, result in results.items() if result is None],
             PartitionPhase.ONLINE,
             ElectionReason.OFFLINE if self._is_unclean else ElectionReason.PREFERRED,
             allow_unclean=self._is_unclean,
         )
         return {
-            partition: result or self._result(partition, elected.get(partition))
+            partition: result or self._to_result(partition, elected.get(partition))
             for partition, result in results.items()
         }
 
-    def _without_election(self, partition: TopicPartition) -> PartitionElection | None:
+    def _check_election(self, partition: TopicPartition) -> PartitionElection | None:
         """Return the result of a partition that needs or allows no election, else None."""
         context = self._context
         if partition.partition not in context.topics.get(partition.topic, {}):
@@ -101,7 +101,7 @@ class RequestedElection:
         preferred = context.assignment(partition).replicas[:1]
         return _NOT_NEEDED if (leader,) == preferred else None
 
-    def _result(
+    def _to_result(
         self, partition: TopicPartition, written: PartitionLeadership | str | None
     ) -> PartitionElection:
         """Return the elected leader, or the error of a failed election."""

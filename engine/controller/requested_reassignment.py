@@ -16,8 +16,8 @@ from engine.controller.reassignment import Reassignment
 from engine.controller.reassignment_rules import (
     NOTHING_TO_CANCEL,
     ReassignmentResult,
-    planned,
-    replicas_refusal,
+    check_replicas,
+    plan_reassignment,
 )
 from engine.hash_order import partitions_in_hash_order
 from engine.host.turns import LoopTurns, Share
@@ -61,33 +61,33 @@ class RequestedReassignment:
         share = self._turns.begin()
         results: dict[TopicPartition, ReassignmentResult] = {}
         plan: dict[TopicPartition, PartitionAssignment] = {}
-        for partition, target in _targets(request).items():
+        for partition, target in _parse_targets(request).items():
             if share.is_over():
                 await share.next()
-            decision = self._decide(partition, target)
+            decision = self._plan_partition(partition, target)
             if isinstance(decision, ReassignmentResult):
                 results[partition] = decision
             else:
                 plan[partition] = decision
         # This request replaces one in the znode for the same partition.
-        await self._reassignment.node.remove(lambda partition, _target: partition in plan)
-        results.update(await self._reassignment.begin(plan))
-        return await _response(results, share)
+        await self._reassignment.node.remove_done(lambda partition, _target: partition in plan)
+        results.update(await self._reassignment.start_reassignments(plan))
+        return await _build_response(results, share)
 
-    def _decide(
+    def _plan_partition(
         self, partition: TopicPartition, target: tuple[int, ...] | None
     ) -> PartitionAssignment | ReassignmentResult:
         """Return the assignment to write, or the refusal; `target` None cancels."""
         assignment = self._context.assignment(partition)
         if target is not None:
             live = [id_ for id_ in self._context.live_ids() if self._context.is_live(id_)]
-            refusal = replicas_refusal(assignment, target, live)
+            refusal = check_replicas(assignment, target, live)
             if refusal is not None:
                 return refusal
-        return planned(assignment, target) or NOTHING_TO_CANCEL
+        return plan_reassignment(assignment, target) or NOTHING_TO_CANCEL
 
 
-def _targets(
+def _parse_targets(
     request: messages.AlterPartitionReassignmentsRequest,
 ) -> dict[TopicPartition, tuple[int, ...] | None]:
     """Return the target replicas of each requested partition; None means a cancellation."""
@@ -100,7 +100,7 @@ def _targets(
     }
 
 
-async def _response(
+async def _build_response(
     results: dict[TopicPartition, ReassignmentResult], share: Share
 ) -> messages.AlterPartitionReassignmentsResponse:
     """Return the response with the code and message of each partition, in Kafka's order."""

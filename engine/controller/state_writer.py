@@ -42,7 +42,9 @@ class StateWriter:
         self._context = context
         self._znodes = znodes
 
-    async def change(self, partitions: Iterable[TopicPartition], decide: Decide) -> StateResults:
+    async def change_states(
+        self, partitions: Iterable[TopicPartition], decide: Decide
+    ) -> StateResults:
         """Read, decide and write the state of each partition; return the results.
 
         `decide` is called again after a concurrent write. Raises ControllerMoved.
@@ -50,11 +52,11 @@ class StateWriter:
         results: StateResults = {}
         remaining = list(partitions)
         while remaining:
-            decided = await self._decide(remaining, decide, results)
-            remaining = await self.write(decided, results)
+            decided = await self._decide_states(remaining, decide, results)
+            remaining = await self.write_states(decided, results)
         return results
 
-    async def write(
+    async def write_states(
         self, decided: dict[TopicPartition, PartitionLeadership], results: StateResults
     ) -> list[TopicPartition]:
         """Write partition states if their nodes have the version that was read.
@@ -77,10 +79,10 @@ class StateWriter:
                 (stat,) = group
                 assert isinstance(stat, Stat)
                 written = leadership._replace(partition_epoch=stat.version)
-                results[partition] = self._note(partition, written)
+                results[partition] = self._store_leadership(partition, written)
         return outdated
 
-    async def _decide(
+    async def _decide_states(
         self, partitions: list[TopicPartition], decide: Decide, results: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
         """Read the states and return those to write; put all other results into `results`."""
@@ -101,12 +103,12 @@ class StateWriter:
             if isinstance(new, str):
                 results[partition] = new
             elif new is None:
-                results[partition] = self._note(partition, current)
+                results[partition] = self._store_leadership(partition, current)
             else:
                 decided[partition] = PartitionLeadership(new, current.partition_epoch)
         return decided
 
-    def _note(
+    def _store_leadership(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> PartitionLeadership:
         """Store a state in the context, with this controller's epoch for later requests."""

@@ -57,7 +57,7 @@ class TopicDeletion:
         #: `delete.topic.enable`; if False requests for deletions are discarded.
         self.is_enabled = is_enabled
 
-    async def init(self, topics: set[str], ineligible: set[str]) -> None:
+    async def load_requests(self, topics: set[str], ineligible: set[str]) -> None:
         """Queue the deletions that were requested before a failover; `ineligible` ones wait.
 
         Without `delete.topic.enable` the requests are deleted.
@@ -75,18 +75,19 @@ class TopicDeletion:
     async def enqueue(self, topics: set[str]) -> None:
         """Queue topics for deletion, and start those whose replicas are all available."""
         self._context.to_delete |= topics
-        await self.resume()
+        await self.continue_deletions()
 
     async def resume_topics(self, topics: Iterable[str]) -> None:
-        """Make those of `topics` eligible that are queued and not being reassigned; continue.
+        """Continue the deletions of those of `topics` that are queued and not being reassigned.
 
+        These topics become eligible again. Called when a broker started or a reassignment ended.
         Differs: Kafka does not check whether another partition of the topic is still reassigned.
         """
         moving = {partition.topic for partition in self._context.reassigning}
         waiting = self._context.to_delete & set(topics) - moving
         if waiting:
             self._context.ineligible_for_deletion -= waiting
-            await self.resume()
+            await self.continue_deletions()
 
     def mark_ineligible(self, topics: Iterable[str]) -> None:
         """Postpone the deletion of those of `topics` that are queued."""
@@ -94,26 +95,26 @@ class TopicDeletion:
 
     async def fail_replicas(self, replicas: Iterable[Replica]) -> None:
         """Set replicas that could not be deleted DELETION_INELIGIBLE, and postpone their topics."""
-        failed = self._queued(replicas)
+        failed = self._replicas_to_delete(replicas)
         if failed:
-            await self._replicas.change(failed, ReplicaPhase.DELETION_INELIGIBLE)
+            await self._replicas.change_phase(failed, ReplicaPhase.DELETION_INELIGIBLE)
             self.mark_ineligible(replica.partition.topic for replica in failed)
-            await self.resume()
+            await self.continue_deletions()
 
     async def complete_replicas(self, replicas: Iterable[Replica]) -> None:
         """Set replicas that brokers have deleted DELETION_SUCCESSFUL, and continue."""
-        done = self._queued(replicas)
-        await self._replicas.change(done, ReplicaPhase.DELETION_SUCCESSFUL)
-        await self.resume()
+        done = self._replicas_to_delete(replicas)
+        await self._replicas.change_phase(done, ReplicaPhase.DELETION_SUCCESSFUL)
+        await self.continue_deletions()
 
-    async def resume(self) -> None:
+    async def continue_deletions(self) -> None:
         """Complete, retry or start each queued deletion as its replicas' phases allow."""
         done, retry, start = [], [], []
         share = self._parts.znodes.turns.begin()
         for topic in sorted(self._context.to_delete):
             if share.is_over():
                 await share.next()
-            phases = self._phases(topic)
+            phases = self._phases_of(topic)
             if phases <= {ReplicaPhase.DELETION_SUCCESSFUL}:
                 done.append(topic)
                 continue
@@ -124,14 +125,14 @@ class TopicDeletion:
             if topic not in self._context.ineligible_for_deletion:
                 start.append(topic)
         if done:
-            await self._complete(done)
+            await self._complete_deletions(done)
         for topic in retry:
             failed = self._context.replicas_in_phase(topic, ReplicaPhase.DELETION_INELIGIBLE)
-            await self._replicas.change(failed, ReplicaPhase.OFFLINE)
+            await self._replicas.change_phase(failed, ReplicaPhase.OFFLINE)
         if start:
-            await self._start(start)
+            await self._start_deletions(start)
 
-    def _phases(self, topic: str) -> set[ReplicaPhase]:
+    def _phases_of(self, topic: str) -> set[ReplicaPhase]:
         """Return the set of the phases of a topic's replicas."""
         context = self._context
         return {
@@ -139,7 +140,7 @@ class TopicDeletion:
             for replica in context.replicas_of(context.partitions_of(topic))
         }
 
-    def _queued(self, replicas: Iterable[Replica]) -> list[Replica]:
+    def _replicas_to_delete(self, replicas: Iterable[Replica]) -> list[Replica]:
         """Return the assigned replicas of topics that are queued for deletion.
 
         Other deleted replicas were removed by a reassignment.
@@ -152,17 +153,17 @@ class TopicDeletion:
             and replica.broker_id in context.assignment(replica.partition).replicas
         ]
 
-    async def _start(self, topics: list[str]) -> None:
-        """Start deletions.
+    async def _start_deletions(self, topics: list[str]) -> None:
+        """Start deletions: set partitions NON_EXISTENT, and order live brokers to delete replicas.
 
-        Set partitions NON_EXISTENT and order live brokers to delete replicas.
+        Topics with a replica on a dead broker become ineligible until the broker returns.
         """
         context = self._context
         # 1
         unseen = [topic for topic in topics if topic not in context.deletion_started]
         partitions = [p for topic in unseen for p in context.partitions_of(topic)]
-        await self._partitions.change(partitions, PartitionPhase.OFFLINE)
-        await self._partitions.change(partitions, PartitionPhase.NON_EXISTENT)
+        await self._partitions.change_phase(partitions, PartitionPhase.OFFLINE)
+        await self._partitions.change_phase(partitions, PartitionPhase.NON_EXISTENT)
         context.deletion_started.update(unseen)
         batch = RequestBatch(self._parts.sender)
         all_partitions = [p for topic in topics for p in context.partitions_of(topic)]
@@ -180,20 +181,20 @@ class TopicDeletion:
                 dead.append(replica)
             elif context.replica_phases.get(replica) is not ReplicaPhase.DELETION_SUCCESSFUL:
                 alive.append(replica)
-        await self._replicas.change(dead, ReplicaPhase.DELETION_INELIGIBLE)
-        await self._replicas.change(alive, ReplicaPhase.OFFLINE)
-        await self._replicas.change(alive, ReplicaPhase.DELETION_STARTED)
+        await self._replicas.change_phase(dead, ReplicaPhase.DELETION_INELIGIBLE)
+        await self._replicas.change_phase(alive, ReplicaPhase.OFFLINE)
+        await self._replicas.change_phase(alive, ReplicaPhase.DELETION_STARTED)
         self.mark_ineligible(replica.partition.topic for replica in dead)
 
-    async def _nodes_of(self, topic: str) -> list[str]:
+    async def _list_nodes(self, topic: str) -> list[str]:
         """Return the paths of the nodes to delete, children before parents, the request last."""
         znodes = self._parts.znodes
-        paths = await znodes.tree_below(topic_path(topic))
+        paths = await znodes.list_tree(topic_path(topic))
         others = (topic_config_path(topic), delete_topic_path(topic))
         stats = await read_many(znodes.client.exists, others, znodes.turns)
         return paths + [path for path in others if stats[path] is not None]
 
-    async def _complete(self, topics: list[str]) -> None:
+    async def _complete_deletions(self, topics: list[str]) -> None:
         """Delete the znodes of topics without replicas, and remove the topics from the context."""
         context = self._context
         znodes = self._parts.znodes
@@ -205,9 +206,9 @@ class TopicDeletion:
             # An event about the topic's node must not add it again during the deletion.
             self._on_gone(topic)
             replicas = context.replicas_in_phase(topic, ReplicaPhase.DELETION_SUCCESSFUL)
-            await self._replicas.change(replicas, ReplicaPhase.NON_EXISTENT)
+            await self._replicas.change_phase(replicas, ReplicaPhase.NON_EXISTENT)
         # 5
-        trees = await read_many(self._nodes_of, topics, znodes.turns)
+        trees = await read_many(self._list_nodes, topics, znodes.turns)
         await znodes.delete_all(chain.from_iterable(trees.values()))
         for topic in topics:
             if share.is_over():

@@ -48,10 +48,10 @@ class TopicEvents:
         self._turns = machines.parts.znodes.turns
         self._entropy = entropy
 
-    async def load(self) -> None:
+    async def load_topics(self) -> None:
         """Read all topics, leaders and ISRs after an election, and watch for deletion requests."""
-        topics = await self._watched_topics()
-        await self._note_topics(await self._read(topics))
+        topics = await self._watch_topics()
+        await self._store_topics(await self._read(topics))
         await self._watch_deletions()
         partitions = self._context.partitions()
         self._context.load_leaderships(
@@ -64,18 +64,18 @@ class TopicEvents:
         requested = set(await self._client.children(DELETE_TOPICS))
         waiting = context.topics_with_offline_replicas(context.topics)
         waiting |= {partition.topic for partition in context.reassigning}
-        await self._machines.deletion.init(requested, waiting)
+        await self._machines.deletion.load_requests(requested, waiting)
 
     async def on_topics(self) -> None:
         """Create the partitions of new topics, and remove topics whose node was deleted."""
-        stored_names = frozenset(await self._watched_topics())
+        stored_names = frozenset(await self._watch_topics())
         for topic in [name for name in self._context.topics if name not in stored_names]:
             self._machines.watches.disarm(topic_path(topic))
             self._context.remove_topic(topic)
         new = [name for name in sorted(stored_names) if name not in self._context.topics]
         read = await self._read(new)
-        await self._note_topics(read)
-        await self._create(
+        await self._store_topics(read)
+        await self._create_partitions(
             TopicPartition(topic, index)
             for topic, stored in read.items()
             for index in stored.assignment.partitions
@@ -98,11 +98,11 @@ class TopicEvents:
         if not added:
             return
         if topic in self._context.to_delete:
-            await self._write_back(topic, stored)
+            await self._remove_added_partitions(topic, stored)
             return
         for partition, assignment in added.items():
             self._context.assign(partition, assignment)
-        await self._create(added)
+        await self._create_partitions(added)
 
     async def on_deletions(self) -> None:
         """Queue the topics that were requested to be deleted."""
@@ -122,7 +122,7 @@ class TopicEvents:
 
     # -- watches and reads ---------------------------------------------------------------------
 
-    async def _watched_topics(self) -> list[str]:
+    async def _watch_topics(self) -> list[str]:
         """Watch the list of topics, then return their names."""
         await self._machines.watches.arm_children(
             TOPICS, partial(self._machines.put, "TopicChange", self.on_topics)
@@ -162,7 +162,7 @@ class TopicEvents:
 
     # -- changes -------------------------------------------------------------------------------
 
-    async def _note_topics(self, read: Mapping[str, StoredTopic]) -> None:
+    async def _store_topics(self, read: Mapping[str, StoredTopic]) -> None:
         """Store topics in the context: ids (created if missing), assignments, reassignments."""
         share = self._turns.begin()
         for topic, stored in read.items():
@@ -170,7 +170,7 @@ class TopicEvents:
                 await share.next()
             topic_id = stored.topic_id
             if topic_id is None:
-                topic_id = await self._give_id(topic, stored)
+                topic_id = await self._create_topic_id(topic, stored)
             self._context.name_topic(topic, topic_id)
             self._context.topics.setdefault(topic, {})
             for index, assignment in stored.assignment.partitions.items():
@@ -179,24 +179,26 @@ class TopicEvents:
                 if assignment.adding_replicas or assignment.removing_replicas:
                     self._context.reassigning.add(partition)
 
-    async def _give_id(self, topic: str, stored: StoredTopic) -> bytes:
+    async def _create_topic_id(self, topic: str, stored: StoredTopic) -> bytes:
         """Write a new id into the node of a topic that was created before 2.8; return the id."""
         topic_id = random_topic_id(self._entropy)
         data = encode_topic(stored.assignment._replace(topic_id=uuid_text(topic_id)))
         await self._machines.parts.znodes.write([SetData(topic_path(topic), data, stored.version)])
         return topic_id
 
-    async def _create(self, partitions: Iterable[TopicPartition]) -> None:
+    async def _create_partitions(self, partitions: Iterable[TopicPartition]) -> None:
         """Bring new partitions and replicas to NEW, then ONLINE, which elects the first leaders."""
         created = list(partitions)
         machines = self._machines
         replicas = self._context.replicas_of(created)
-        await machines.partitions.change(created, PartitionPhase.NEW)
-        await machines.replicas.change(replicas, ReplicaPhase.NEW)
-        await machines.partitions.change(created, PartitionPhase.ONLINE, ElectionReason.OFFLINE)
-        await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
+        await machines.partitions.change_phase(created, PartitionPhase.NEW)
+        await machines.replicas.change_phase(replicas, ReplicaPhase.NEW)
+        await machines.partitions.change_phase(
+            created, PartitionPhase.ONLINE, ElectionReason.OFFLINE
+        )
+        await machines.replicas.change_phase(replicas, ReplicaPhase.ONLINE)
 
-    async def _write_back(self, topic: str, stored: StoredTopic) -> None:
+    async def _remove_added_partitions(self, topic: str, stored: StoredTopic) -> None:
         """Write a topic's node without the partitions that were added during its deletion."""
         try:
             existing = frozenset(await self._client.children(partitions_path(topic)))

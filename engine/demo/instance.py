@@ -24,7 +24,7 @@ _WAIT_MS = 200
 def main() -> int:
     """Copy until the parent process closes the input; return the exit code."""
     parent = ParentProcess()
-    request: dict[str, Any] = json.loads(parent.message())
+    request: dict[str, Any] = json.loads(parent.read_message())
 
     def connect() -> KafkaClient:
         """Return a new client by the settings of the request."""

@@ -10,7 +10,7 @@ from engine.cluster.broker_processes import kill_broker
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import Action, request_action
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 from engine.host.held_file import RealHeldFiles
 from engine.host.ports import Clock
 
@@ -50,7 +50,7 @@ class TemporaryCluster:
 
     def __exit__(self, *_error: object) -> None:
         """Stop and remove the cluster; signals are blocked, so that nothing remains."""
-        with signals_blocked():
+        with block_signals():
             daemon.stop(self._data, self._clock, _TIMEOUT_S, self._pause)
             with self._turn():
                 daemon.destroy(self._data, self._files)

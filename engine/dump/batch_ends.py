@@ -65,8 +65,8 @@ class BatchEnds:
 
     def batch(self, position: int) -> memoryview:
         """Return a whole batch, as a view that is valid until the next call."""
-        _, length = read_offset_and_length(self._window.at(position, 12))
-        return self._window.exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
+        _, length = read_offset_and_length(self._window.read(position, 12))
+        return self._window.read_exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
 
     def _index_of(self, position: int) -> int:
         """Return the place of a batch in the arrays; begin again for an unknown position."""
@@ -98,8 +98,8 @@ class BatchEnds:
         if frame is None:
             return None
         base_offset, size = frame
-        header = self._window.at(position, 17)
+        header = self._window.read(position, 17)
         if not 2 <= header[16] < 128:
             return base_offset, size
-        header = self._window.exactly(position, 61, "a batch header")
+        header = self._window.read_exactly(position, 61, "a batch header")
         return base_offset + read_last_offset_delta(header, 0), size

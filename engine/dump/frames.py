@@ -26,7 +26,7 @@ def frame_at(window: Window, path: str, position: int, end: int) -> tuple[int, i
     if position >= end - PROLOGUE_BYTES:
         return None
     base_offset, length = read_offset_and_length(
-        window.exactly(position, PROLOGUE_BYTES, "a batch header")
+        window.read_exactly(position, PROLOGUE_BYTES, "a batch header")
     )
     if length < _SMALLEST_SIZE_BYTES:
         raise CorruptRecord("a batch size of at least 14", length, path=path, position=position)

@@ -108,7 +108,7 @@ class LogDump:
         if tier is None:
             return position
         while True:
-            view = self._window.ahead(position)
+            view = self._window.read_ahead(position)
             batches = printable_batches(view, position, with_records=self._options.deep)
             first = 0
             while first < len(batches.positions):
@@ -135,7 +135,7 @@ class LogDump:
 
     def _batch(self, position: int, size: int) -> bool:
         """Print a batch; return False if it and all later ones are out of bounds."""
-        batch = self._window.exactly(position, size, "a record batch")
+        batch = self._window.read_exactly(position, size, "a record batch")
         magic = batch[16]
         if magic >= 128:
             offset, _ = read_offset_and_length(batch)
@@ -162,7 +162,7 @@ class LogDump:
         needed = HEADER_BYTES if magic >= 2 else 18 if magic == 0 else 26
         # The header of a batch that is shorter is read on into the bytes after it, as by Kafka.
         if size < needed:
-            batch = self._window.exactly(position, needed, "a batch header")
+            batch = self._window.read_exactly(position, needed, "a batch header")
         if magic >= 2:
             return batch_line.shallow_v2(batch)
         return batch_line.shallow_legacy(batch, magic)
@@ -176,7 +176,7 @@ class LogDump:
         """
         if shallow.size_bytes < HEADER_BYTES:
             # Reading the header may have moved the window.
-            batch = self._window.at(position, shallow.size_bytes)
+            batch = self._window.read(position, shallow.size_bytes)
         if shallow.magic >= 2:
             valid = batch_line.is_valid_v2(batch, crc)
         else:
@@ -284,7 +284,7 @@ def _estimated_records(window: Window, end: int) -> int:
 
     It decides whether loading compiled code is worthwhile.
     """
-    header = window.at(0, HEADER_BYTES)
+    header = window.read(0, HEADER_BYTES)
     if len(header) < HEADER_BYTES or header[16] != 2:
         return 0
     (_, length, _, _, _, _, _, _, _, _, _, _, count) = read_header(header)

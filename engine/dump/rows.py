@@ -253,7 +253,7 @@ class BatchRows:
         """Yield header, row and bytes of each batch that may contain a matching record."""
         position = start
         for position, size in frames(self._window, self._path, self._end, start):
-            batch = self._window.exactly(position, size, "a record batch")
+            batch = self._window.read_exactly(position, size, "a record batch")
             shallow, row = _batch_row(batch, position, self._path)
             position += size  # noqa: PLW2901 - the position after the last batch is used below
             if self._filters.is_past_end(shallow.base_offset):

@@ -26,7 +26,7 @@ def start_position(files: Files, file: File, filters: Filters) -> int:
         index = read_offset_index(files, f"{stem}{FileKind.INDEX.value}", base)
     except StorageError:
         return 0
-    if index.problem() is not None:
+    if index.find_problem() is not None:
         return 0
     position = index.lookup(offset).position
     return position if _is_batch_before(file, position, base, offset) else 0
@@ -41,7 +41,7 @@ def _first_wanted_offset(files: Files, path: str, filters: Filters) -> int | Non
             index = read_time_index(files, f"{stem}{FileKind.TIMEINDEX.value}", _base_offset(path))
         except StorageError:
             return max(wanted, default=None)
-        if index.problem() is None:
+        if index.find_problem() is None:
             # An entry has the largest timestamp up to its offset: all records below are too early.
             wanted.append(index.lookup(filters.from_timestamp_ms - 1).offset)
     return max(wanted, default=None)

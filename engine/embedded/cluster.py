@@ -46,7 +46,7 @@ from engine.embedded.login import (
 from engine.embedded.short_timeouts import short_timeout_settings
 from engine.errors import EngineError
 from engine.host import processes
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 from engine.host.held_file import RealHeldFiles
 from engine.host.link_faults import STORE, LinkFaults
 from engine.host.lock_file import is_held
@@ -166,7 +166,7 @@ class EmbeddedCluster(KafkaAccess):
 
         Files in the directory that are not the cluster's are kept.
         """
-        with signals_blocked():
+        with block_signals():
             self._kill_all()
             if self._data.state() is not ClusterState.ABSENT:
                 with self._turn():

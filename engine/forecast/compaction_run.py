@@ -11,10 +11,10 @@ from engine.errors import CorruptRecord, EngineError
 from engine.forecast.dirtiness import CompactedLog, compacted_log
 from engine.forecast.opened_directory import DirectoryHost, OpenedDirectory, opened_directory
 from engine.limits import CLEANER_PROCESS_BYTES_MIN
-from engine.log.cleaner.cleanable import CleanableLog, CleanableRange, cleanable_range
+from engine.log.cleaner.cleanable import CleanableLog, CleanableRange, find_cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
-from engine.log.cleaner.log_facts import cleanable_log
+from engine.log.cleaner.log_facts import collect_cleanable_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.native.clean_records import take_up_cleaner
@@ -56,7 +56,7 @@ def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> lis
 
 def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
     """Return what the cleaner's rules need to know of a log."""
-    return cleanable_log(
+    return collect_cleanable_log(
         log,
         high_watermark=opened.high_watermark(log),
         checkpoint_offset=opened.manager.first_dirty_offset(log),
@@ -65,7 +65,7 @@ def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
 
 def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
     """Return the offsets that may be cleaned now, by the log's settings."""
-    return cleanable_range(_facts(opened, log), log.config, now_ms)
+    return find_cleanable_range(_facts(opened, log), log.config, now_ms)
 
 
 def _clean(
@@ -88,7 +88,7 @@ def _clean(
             end_offset = run.clean_inline()
             if end_offset <= cleanable.first_dirty_offset:
                 raise BufferTooSmall(settings.map_bytes)
-            opened.manager.note_cleaned(log, end_offset)
+            opened.manager.write_first_dirty_offset(log, end_offset)
         except CorruptRecord as error:
             fault = error
         else:

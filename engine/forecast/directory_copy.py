@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from posixpath import dirname
 
 from engine.errors import EngineError
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 from engine.host.ports import Files
 from engine.log.directory.file_copy import copy_file
 from engine.log.directory.log_dir import LOCK_FILE, LogDir, is_side_file, read_log_dir
@@ -50,7 +50,7 @@ def directory_copy(
         _copy(files, log_dir, source, target)
         yield target
     except BaseException:
-        with signals_blocked():
+        with block_signals():
             _remove_below(files, target)
             if not is_there and files.exists(target):
                 files.remove(target)

@@ -18,7 +18,7 @@ from engine.host.ports import Files
 from engine.log.cleaner.cleanable import (
     CleanableLog,
     CleanableSegment,
-    cleanable_range,
+    find_cleanable_range,
 )
 from engine.log.cleaner.compaction_wait import CompactionWait, compaction_wait
 from engine.log.directory.log_dir import LogDir
@@ -51,7 +51,7 @@ class CompactedLog(NamedTuple):
 
 def compacted_log(facts: CleanableLog, config: LogConfig, now_ms: int) -> CompactedLog:
     """Return the dirty range, dirty ratio and sizes of a log."""
-    cleanable = cleanable_range(facts, config, now_ms)
+    cleanable = find_cleanable_range(facts, config, now_ms)
     return CompactedLog(
         cleanable.topic_partition,
         cleanable.first_dirty_offset,

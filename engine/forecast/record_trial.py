@@ -19,7 +19,7 @@ from engine.client.fetched_records import AbortedProducer
 from engine.log.cleaner.batch_filter import BatchFilter, CleaningTime, opened_records
 from engine.log.cleaner.cleaning_facts import CleaningSettings, ProducerEnd
 from engine.log.cleaner.offset_map import OffsetMap
-from engine.log.cleaner.segment_cleaner import keys_of
+from engine.log.cleaner.segment_cleaner import iter_keys
 from engine.log.cleaner.transactions import CleanedTransactions
 from engine.log.log_config import LogConfig
 from engine.log.txn_index import AbortedTransaction
@@ -88,7 +88,7 @@ def try_records(
             if batch.next_offset > offsets.first_uncleanable_offset:
                 break
             read_bytes += batch.size_bytes
-            kept = batch_filter.keep(batch)
+            kept = batch_filter.filter_batch(batch)
             if kept is not None:
                 kept_bytes += len(kept.content)
                 kept_records += kept.record_count
@@ -199,7 +199,7 @@ class _KeyReading:
             return
         if not may_go and not batch.is_control:
             opened = opened_records(batch, self._config) if isinstance(batch, BatchView) else b""
-            for key, offset in keys_of(batch, opened, self._config):
+            for key, offset in iter_keys(batch, opened, self._config):
                 if key is None:
                     continue
                 if self._keys.size >= self._keys.limit:

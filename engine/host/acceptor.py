@@ -35,7 +35,7 @@ class AcceptorPorts(NamedTuple, Generic[T]):
     """The calls of a listener that its acceptor needs.
 
     `take` returns the next connection of the backlog, or None if it is empty. `begin` and `end`
-    start and stop the loop's calls of `Acceptor.run`.
+    start and stop the loop's calls of `Acceptor.accept`.
     """
 
     take: Callable[[], Arrival[T] | None]
@@ -65,7 +65,7 @@ class Acceptor(Generic[T]):
         self._held: Arrival[T] | None = None
         #: Monotonic time until which the creation rate delays `_held`.
         self._held_until_ms = 0
-        #: Whether the event loop calls `run` for new connections in the backlog.
+        #: Whether the event loop calls `accept` for new connections in the backlog.
         self._is_watching = True
         self._is_closed = False
         #: Ends the timer of a pause; None while there is no pause.
@@ -78,13 +78,17 @@ class Acceptor(Generic[T]):
         """Return whether the backlog is being read now."""
         return self._is_watching
 
-    def run(self) -> None:
-        """Accept from the backlog, up to the share of one turn of the loop."""
+    def accept(self) -> None:
+        """Accept connections from the backlog, up to the share of one turn of the event loop.
+
+        Called when the listening socket is readable, and when a throttled connection may enter. A
+        connection that the gate refuses is turned away.
+        """
         for _ in range(ACCEPTS_PER_TURN_MAX):
             if self._is_closed or self._cancel is not None:
                 return
-            arrival = self._held or self._hold_next()
-            if arrival is None or self._has_to_wait():
+            arrival = self._held or self._take_next()
+            if arrival is None or self._wait_if_throttled():
                 return
             self._held = None
             refusal = self._gate.enter(arrival.address)
@@ -95,7 +99,7 @@ class Acceptor(Generic[T]):
                 self._ports.turn_away(arrival)
         self._watch()
 
-    def _hold_next(self) -> Arrival[T] | None:
+    def _take_next(self) -> Arrival[T] | None:
         """Hold the next connection of the backlog, and log how long it is throttled."""
         arrival = self._ports.take()
         if arrival is None:
@@ -113,7 +117,7 @@ class Acceptor(Generic[T]):
             self._on_kept_out(arrival.peer, reason)
         return arrival
 
-    def _has_to_wait(self) -> bool:
+    def _wait_if_throttled(self) -> bool:
         """Return True if the held connection must still wait, and schedule its next attempt."""
         if self._clock.monotonic_ms() < self._held_until_ms:
             self.pause_until(self._held_until_ms)
@@ -127,26 +131,26 @@ class Acceptor(Generic[T]):
         """Accept nothing until a monotonic time."""
         self._unwatch()
         if self._cancel is None:
-            self._cancel = self._timers.call_at(due_ms, self._due)
+            self._cancel = self._timers.call_at(due_ms, self._on_pause_over)
 
-    def _due(self) -> None:
+    def _on_pause_over(self) -> None:
         """Accept again once the pause of `pause_until` is over."""
         self._cancel = None
-        self.run()
+        self.accept()
 
     def _accept_later(self) -> None:
         """Try again on a later turn, because the caller that freed the room may not be done yet."""
         if self._held is not None and self._cancel is None and not self._is_closed:
-            self._timers.call_soon(self.run)
+            self._timers.call_soon(self.accept)
 
     def _watch(self) -> None:
-        """Start the calls of `run` for the backlog, unless they are made already."""
+        """Start the calls of `accept` for the backlog, unless they are made already."""
         if not self._is_watching and not self._is_closed:
             self._is_watching = True
             self._ports.begin()
 
     def _unwatch(self) -> None:
-        """Stop the calls of `run`: new connections wait in the backlog."""
+        """Stop the calls of `accept`: new connections wait in the backlog."""
         if self._is_watching:
             self._is_watching = False
             self._ports.end()

@@ -51,7 +51,7 @@ class _Archive(NamedTuple):
     folders: dict[str, set[str]]
 
 
-def archive_in(path: str) -> tuple[str, str] | None:
+def split_archive_path(path: str) -> tuple[str, str] | None:
     """Return the archive in a path and the path inside it, None if no part of it is an archive."""
     if ".t" not in path:
         return None
@@ -71,7 +71,7 @@ class ArchiveFiles(ReadOnlyFiles):
         """Open a file read-only; raises FileMissing, FileRefused."""
         if write or create:
             refuse_writing(path)
-        archive, inner = _opened(path)
+        archive, inner = _open_archive_of(path)
         member = archive.members.get(inner)
         if member is None:
             if inner in archive.folders:
@@ -81,12 +81,12 @@ class ArchiveFiles(ReadOnlyFiles):
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
-        archive, inner = _opened(path)
+        archive, inner = _open_archive_of(path)
         return inner in archive.members or inner in archive.folders
 
     def is_dir(self, path: str) -> bool:
         """Return whether the path is a directory."""
-        archive, inner = _opened(path)
+        archive, inner = _open_archive_of(path)
         return inner in archive.folders
 
     def size_bytes(self, path: str) -> int:
@@ -100,7 +100,7 @@ class ArchiveFiles(ReadOnlyFiles):
 
     def list_dir(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
-        archive, inner = _opened(path)
+        archive, inner = _open_archive_of(path)
         if inner not in archive.folders:
             raise FileMissing(path)
         return sorted(archive.folders[inner])
@@ -128,9 +128,9 @@ class _ArchiveFile(ReadOnlyFile):
         return b"".join(parts)
 
 
-def _opened(path: str) -> tuple[_Archive, str]:
+def _open_archive_of(path: str) -> tuple[_Archive, str]:
     """Return the archive of a path and the path inside it; raises StorageError."""
-    found = archive_in(path)
+    found = split_archive_path(path)
     if found is None:
         raise FileMissing(path)
     outer, inner = found

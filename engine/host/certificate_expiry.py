@@ -23,7 +23,7 @@ class NoCertificate(EngineError):
         self.port = port
 
 
-def certificate_expiry_ms(host: str, port: int, tls: TlsSettings, timeout_s: float) -> int:
+def fetch_certificate_expiry_ms(host: str, port: int, tls: TlsSettings, timeout_s: float) -> int:
     """Connect to a server and return when its certificate expires, in ms since the epoch.
 
     Blocks. Errors: NoCertificate, also for an untrusted or expired one; BadTlsFile.

@@ -90,16 +90,16 @@ def check_common_name(name: str) -> None:
         raise BadCertificateName(name)
 
 
-def new_authority(name: str, validity: Validity) -> IssuedCertificate:
+def create_authority(name: str, validity: Validity) -> IssuedCertificate:
     """Return a new authority; raises NoCertificates, BadCertificateName."""
-    x509, ec = _packages()
+    x509, ec = _import_packages()
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _common_name(name)
     usage = _key_usage(signs_certificates=True)
-    builder = _builder(subject, subject, key, validity.begin, validity.end)
+    builder = _create_builder(subject, subject, key, validity.begin, validity.end)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(usage, critical=True)
-    return _signed(builder, key, key, validity.end)
+    return _sign(builder, key, key, validity.end)
 
 
 def read_authority(
@@ -109,9 +109,9 @@ def read_authority(
 
     Errors: NoCertificates; BadAuthority, also for an expired one.
     """
-    _packages()
+    _import_packages()
     authority = IssuedCertificate(key_pem, certificate_pem, 0)
-    certificate, _ = _loaded(authority, now_ms)
+    certificate, _ = _load_authority(authority, now_ms)
     expires_ms = _ms(certificate.not_valid_after_utc)
     return certificate.subject.rfc4514_string(), authority._replace(expires_ms=expires_ms)
 
@@ -129,16 +129,16 @@ def issue_certificate(
     It ends with the authority at the latest.
     Errors: NoCertificates, BadAuthority, BadCertificateName.
     """
-    x509, ec = _packages()
+    x509, ec = _import_packages()
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
-    issuer, issuer_key = _loaded(authority, validity.now_ms)
+    issuer, issuer_key = _load_authority(authority, validity.now_ms)
     end = min(validity.end, issuer.not_valid_after_utc)
     key = ec.generate_private_key(ec.SECP256R1())
     purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if is_broker:
         purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)
-    builder = _builder(_common_name(name), issuer.subject, key, validity.begin, end)
+    builder = _create_builder(_common_name(name), issuer.subject, key, validity.begin, end)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
     builder = builder.add_extension(_key_usage(signs_certificates=False), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
@@ -147,10 +147,10 @@ def issue_certificate(
     if hosts:
         names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
         builder = builder.add_extension(names, critical=False)
-    return _signed(builder, key, issuer_key, end)
+    return _sign(builder, key, issuer_key, end)
 
 
-def _packages() -> tuple[Any, Any]:
+def _import_packages() -> tuple[Any, Any]:
     """Return the modules of `cryptography`; raises NoCertificates if it is not installed."""
     try:
         from cryptography import x509
@@ -160,7 +160,7 @@ def _packages() -> tuple[Any, Any]:
     return x509, ec
 
 
-def _loaded(
+def _load_authority(
     authority: IssuedCertificate, now_ms: int
 ) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
     """Return certificate and key of an authority; raises BadAuthority."""
@@ -190,7 +190,7 @@ def _ms(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def _builder(
+def _create_builder(
     subject: Any, issuer: Any, key: EllipticCurvePrivateKey, begin: datetime, end: datetime
 ) -> Any:
     """Return a certificate's builder with names, key, serial number and validity."""
@@ -208,7 +208,7 @@ def _builder(
     )
 
 
-def _signed(
+def _sign(
     builder: Any,
     key: EllipticCurvePrivateKey,
     issuer_key: EllipticCurvePrivateKey,

@@ -19,7 +19,7 @@ from select import select
 from typing import Final
 
 from engine.errors import StorageError
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 
 _READ_BYTES: Final = 1 << 16
 
@@ -30,7 +30,7 @@ class ChildProcess:
     def __init__(self, arguments: Sequence[str], message: bytes) -> None:
         """Start the process, and send `message` as one line. Raises StorageError."""
         try:
-            with signals_blocked():
+            with block_signals():
                 self._process = subprocess.Popen(
                     list(arguments),
                     stdin=subprocess.PIPE,
@@ -53,16 +53,16 @@ class ChildProcess:
         """Return the exit code, negative for a signal; None while the process runs."""
         return self._process.poll()
 
-    def lines(self) -> list[bytes]:
+    def read_lines(self) -> list[bytes]:
         """Return the lines written since the last call, without waiting.
 
         After `close`, the lines up to the end of the process.
         """
-        self._take()
+        self._read_output()
         *whole, self._unread = self._unread.split(b"\n")
         return whole
 
-    def _take(self) -> None:
+    def _read_output(self) -> None:
         """Read the available output, without waiting; close the pipe at its end."""
         output = self._process.stdout
         assert output is not None
@@ -95,7 +95,7 @@ class ChildProcess:
         except subprocess.TimeoutExpired:
             self.kill()
         else:
-            self._take()
+            self._read_output()
         self._close_pipes()
 
     def _close_pipes(self) -> None:
@@ -121,7 +121,7 @@ class ParentProcess:
         # Unblock signals: the parent blocked them while it started this process.
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
-    def message(self) -> bytes:
+    def read_message(self) -> bytes:
         """Return the line that the process was started with."""
         line = b""
         while not line.endswith(b"\n"):

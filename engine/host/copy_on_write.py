@@ -54,17 +54,17 @@ class CopyOnWriteFile:
 
     def append(self, buffers: Sequence[Buffer]) -> int:
         """Write all buffers at the end; returns the position of the first byte."""
-        return self._writable_copy().append(buffers)
+        return self._get_copy().append(buffers)
 
     def write_at(self, position: int, buffer: Buffer) -> None:
         """Overwrite bytes in place, growing the file if needed."""
-        self._writable_copy().write_at(position, buffer)
+        self._get_copy().write_at(position, buffer)
 
     def truncate(self, size_bytes: int) -> None:
         """Truncate or zero-extend the file; a link is not copied for its current size."""
         if self._copy is None and size_bytes == self._source.size_bytes():
             return
-        self._writable_copy(size_bytes).truncate(size_bytes)
+        self._get_copy(size_bytes).truncate(size_bytes)
 
     def reserve(self, size_bytes: int) -> None:
         """Reserve disk space for later writes; a link reserves nothing."""
@@ -86,7 +86,7 @@ class CopyOnWriteFile:
         if self._copy is not None:
             self._copy.close()
 
-    def _writable_copy(self, kept_bytes: int | None = None) -> File:
+    def _get_copy(self, kept_bytes: int | None = None) -> File:
         """Return the copy; the first call makes it, of the first `kept_bytes` or of all bytes."""
         if self._copy is None:
             self._copy = self._files.copy_up(self.path, self._source, kept_bytes)

@@ -27,7 +27,7 @@ def drive(work: PromiseCoroutine[T]) -> Promise[T]:
     does not stop the coroutine: promises that it awaits are abandoned, and its remaining steps run.
     """
     promise: Promise[T] = Promise()
-    _step(work, promise)
+    _run_until_wait(work, promise)
     return promise
 
 
@@ -41,7 +41,9 @@ async def together(works: Sequence[PromiseCoroutine[T]]) -> list[T]:
     return [await promise for promise in promises]
 
 
-async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, period_ms: int) -> None:
+async def wait_until(
+    is_so: Callable[[], bool], timers: Timers, clock: Clock, *, period_ms: int
+) -> None:
     """Return once `is_so` returns True; it is called every `period_ms`."""
     while not is_so():
         elapsed: Promise[None] = Promise()
@@ -49,7 +51,7 @@ async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, peri
         await elapsed
 
 
-def _step(work: PromiseCoroutine[T], promise: Promise[T]) -> None:
+def _run_until_wait(work: PromiseCoroutine[T], promise: Promise[T]) -> None:
     """Run a coroutine until it ends or awaits a promise that is not kept.
 
     That promise calls this function again once it is kept.
@@ -64,7 +66,7 @@ def _step(work: PromiseCoroutine[T], promise: Promise[T]) -> None:
             promise.fail(error)
             return
         if not waits_for.is_kept:
-            waits_for.watch(lambda: _step(work, promise))
+            waits_for.watch(lambda: _run_until_wait(work, promise))
             # Once the promise is abandoned, later waits of the coroutine are abandoned too.
             if promise.is_abandoned:
                 waits_for.abandon()

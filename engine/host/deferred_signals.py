@@ -21,7 +21,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def signals_blocked() -> Iterator[None]:
+def block_signals() -> Iterator[None]:
     """Defer SIGINT and SIGTERM to the end of the block, also if another thread receives them.
 
     Processes started inside the block inherit the mask and must unblock the signals themselves.
@@ -32,14 +32,14 @@ def signals_blocked() -> Iterator[None]:
     restore = partial(set_mask, signal.SIG_SETMASK, set_mask(signal.SIG_BLOCK, ()))
     try:
         set_mask(signal.SIG_BLOCK, _SIGNALS)
-        with _handlers_held():
+        with _hold_handlers():
             yield
     finally:
         restore()
 
 
 @contextmanager
-def _handlers_held() -> Iterator[None]:
+def _hold_handlers() -> Iterator[None]:
     """Record signals in place of handling them; at the end, raise them again for this thread.
 
     Only the main thread runs handlers: other threads hold none. Signals that are ignored, or have a
@@ -58,8 +58,8 @@ def _handlers_held() -> Iterator[None]:
         for number in came:
             signal.raise_signal(number)
 
-    hold_terminate, restore_terminate = _setters(signal.SIGTERM, hold)
-    hold_interrupt, restore_interrupt = _setters(signal.SIGINT, hold)
+    hold_terminate, restore_terminate = _handler_setters(signal.SIGTERM, hold)
+    hold_interrupt, restore_interrupt = _handler_setters(signal.SIGINT, hold)
     try:
         hold_interrupt()
         hold_terminate()
@@ -78,7 +78,7 @@ def _handlers_held() -> Iterator[None]:
                     raise_again()
 
 
-def _setters(
+def _handler_setters(
     number: signal.Signals, hold: Callable[[int, FrameType | None], None]
 ) -> tuple[Callable[[], object], Callable[[], object]]:
     """Return the functions that set `hold` for a signal and restore its handler.

@@ -20,7 +20,7 @@ class EventLoop:
     """Timers and socket readiness; `run` returns after `stop`."""
 
     def __init__(self) -> None:
-        self._loop = _new_loop()
+        self._loop = _create_loop()
         self._signals: set[signal.Signals] = set()
 
     def run(self) -> None:
@@ -52,7 +52,7 @@ class EventLoop:
         """Call back soon on the loop's thread; may be called from any thread."""
         self._loop.call_soon_threadsafe(callback)
 
-    def on_signals(
+    def handle_signals(
         self,
         callback: Callable[[], None],
         numbers: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
@@ -70,8 +70,11 @@ class EventLoop:
             signal.signal(number, note)
             self._signals.add(number)
 
-    def on_faults(self, callback: Callable[[BaseException], None]) -> None:
-        """Call back with every exception that another callback raises; the loop then continues."""
+    def handle_faults(self, callback: Callable[[BaseException], None]) -> None:
+        """Call `callback` with every exception that another callback raises.
+
+        The loop then continues.
+        """
 
         def handle(_loop: object, context: dict[str, Any]) -> None:
             """Pass on the exception of a callback, or a RuntimeError with the loop's message."""
@@ -99,7 +102,7 @@ class EventLoop:
         self._loop.remove_writer(descriptor)
 
 
-def _new_loop() -> Any:
+def _create_loop() -> Any:
     """Return a loop of uvloop if it is installed, else of asyncio."""
     try:
         import uvloop

@@ -52,7 +52,9 @@ class ForkServer:
     def spawn(self, arguments: Sequence[str], log_path: str) -> Started:
         """Fork a detached process with the properties that `processes.start_detached` gives.
 
-        Errors: ForkServerGone; StorageError if the log cannot be opened.
+        `arguments` are passed to the `main` of the server. Returns the process id and the pipe on
+        which the process reports that it is ready. Errors: ForkServerGone; StorageError if the log
+        cannot be opened.
         """
         log = opened_log(log_path)
         ready, ready_for_child = os.pipe()
@@ -136,7 +138,7 @@ def _serve_and_exit(connection: socket.socket, main: Callable[[Sequence[str]], i
     try:
         # Nothing waits for the forked processes: they must not become zombies.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        code = _serve(connection, main)
+        code = _serve_requests(connection, main)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -144,7 +146,7 @@ def _serve_and_exit(connection: socket.socket, main: Callable[[Sequence[str]], i
         os._exit(code)
 
 
-def _serve(connection: socket.socket, main: Callable[[Sequence[str]], int]) -> int:
+def _serve_requests(connection: socket.socket, main: Callable[[Sequence[str]], int]) -> int:
     """Fork a process for each request; a forked process returns from here with its exit code."""
     while True:
         request, descriptors = b"", list[int]()

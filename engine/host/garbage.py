@@ -70,7 +70,7 @@ class Garbage:
     """Keeps full collections short; one instance per process, started when it serves requests."""
 
     def __init__(self, collector: Collector, timers: Timers, clock: Clock) -> None:
-        """Create with Python's collector; nothing changes before `begin`."""
+        """Create with Python's collector; nothing changes before `start`."""
         self._collector = collector
         self._timers = timers
         self._clock = clock
@@ -86,11 +86,15 @@ class Garbage:
         #: Upper bound of the number of frozen objects; the exact number is counted only when this
         #: bound exceeds `_count_max`, because counting takes long.
         self._count_at_most = 0
-        #: Python's own thresholds, which `end` restores.
+        #: Python's own thresholds, which `stop` restores.
         self._thresholds = collector.get_threshold()
 
-    def begin(self) -> None:
-        """Freeze all current objects without a scan, and enable collections."""
+    def start(self) -> None:
+        """Freeze all current objects without a scan, and enable collections.
+
+        Frozen objects are not visited by collections, so that a broker with much state has no long
+        pauses.
+        """
         self._collector.freeze()
         self._note_count()
         self._collector.callbacks.append(self._on_collection)
@@ -99,7 +103,7 @@ class Garbage:
         self._collector.enable()
         self._schedule_scan()
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Restore Python's own thresholds, and stop the hourly scans."""
         self._is_over = True
         self._cancel()
@@ -107,7 +111,10 @@ class Garbage:
         self._collector.set_threshold(*self._thresholds)
 
     def _on_collection(self, phase: str, facts: dict[str, int]) -> None:
-        """Freeze the survivors of a full collection; schedule a scan if they may have doubled."""
+        """Freeze the survivors of a full collection; schedule a scan if they may have doubled.
+
+        Called by Python's collector before and after each collection; `phase` is "start" or "stop".
+        """
         if phase == "stop" and facts["generation"] == _FULL:
             self._has_frozen = True
             # The survivors of the collection that has just ended.

@@ -28,18 +28,18 @@ class HandshakeTurns:
         #: Whether a turn for them is scheduled.
         self._is_due = False
 
-    def later(self, shake: Callable[[], None]) -> None:
+    def queue(self, shake: Callable[[], None]) -> None:
         """Queue `shake`, which is called on a later turn, after the handshakes queued before."""
         self._waiting.append(shake)
         self._schedule_turn()
 
     def _schedule_turn(self) -> None:
-        """Schedule `_run` for the next turn, unless that is done already."""
+        """Schedule `_run_turn` for the next turn, unless that is done already."""
         if not self._is_due:
             self._is_due = True
-            self._timers.call_soon(self._run)
+            self._timers.call_soon(self._run_turn)
 
-    def _run(self) -> None:
+    def _run_turn(self) -> None:
         """Run queued handshakes for TURN_MS_MAX; schedule another turn if some are left."""
         self._is_due = False
         over_ms = self._clock.monotonic_ms() + TURN_MS_MAX

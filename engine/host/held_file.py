@@ -80,11 +80,14 @@ class RealHeldFile:
         self._descriptor: int | None = descriptor
 
     def append(self, content: bytes) -> None:
-        """Append content and make it durable."""
+        """Append content and make it durable.
+
+        Raises FileReplaced if the path has another file now.
+        """
         assert self._descriptor is not None
-        if not _is_at(self.path, self._descriptor):
+        if not _is_same_file(self.path, self._descriptor):
             raise FileReplaced(self.path)
-        _append(self.path, self._descriptor, content)
+        _append_durably(self.path, self._descriptor, content)
 
     def close(self) -> None:
         """Release the file; closing twice is allowed."""
@@ -97,13 +100,16 @@ class RealHeldFiles(RealFiles):
     """The files of this machine."""
 
     def hold(self, path: str, *, create: bool = False) -> HeldFile:
-        """Hold a file exclusively; raises LockHeld, FileMissing unless `create`."""
+        """Open a file and lock it exclusively; raises LockHeld, FileMissing unless `create`.
+
+        The file stays locked until `HeldFile.close`.
+        """
         while True:
-            descriptor = _open(path, create=create)
+            descriptor = _open_to_append(path, create=create)
             try:
                 _lock(path, descriptor)
                 # Another process may have replaced the file between open and lock.
-                is_there = _is_at(path, descriptor)
+                is_there = _is_same_file(path, descriptor)
             except BaseException:
                 os.close(descriptor)
                 raise
@@ -115,14 +121,14 @@ class RealHeldFiles(RealFiles):
 
     def append(self, path: str, content: bytes) -> None:
         """Append content to a file that another process may hold; raises FileMissing."""
-        descriptor = _open(path, create=False)
+        descriptor = _open_to_append(path, create=False)
         try:
-            _append(path, descriptor, content)
+            _append_durably(path, descriptor, content)
         finally:
             os.close(descriptor)
 
 
-def _open(path: str, *, create: bool) -> int:
+def _open_to_append(path: str, *, create: bool) -> int:
     """Open a regular file to append, without following a link. Raises StorageError."""
     flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -145,7 +151,7 @@ def _lock(path: str, descriptor: int) -> None:
         raise storage_error(error.errno or 0, path, "lock") from error
 
 
-def _is_at(path: str, descriptor: int) -> bool:
+def _is_same_file(path: str, descriptor: int) -> bool:
     """Return whether a path leads to the file of a descriptor."""
     try:
         there = os.stat(path)
@@ -155,7 +161,7 @@ def _is_at(path: str, descriptor: int) -> bool:
     return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
 
-def _append(path: str, descriptor: int, content: bytes) -> None:
+def _append_durably(path: str, descriptor: int, content: bytes) -> None:
     """Append content and flush it to disk. Raises StorageError: a part may be written."""
     try:
         written = os.write(descriptor, content)

@@ -53,7 +53,7 @@ class PageServer:
     def __init__(self, host: str, port: int, pages: Mapping[str, Page]) -> None:
         """Listen on a host and port; port 0 lets the system choose. Raises AddressNotServed."""
         try:
-            self._server = _server_at(host, port, _handler_of(pages))
+            self._server = _create_server(host, port, _create_handler_class(pages))
         except (OSError, OverflowError, UnicodeError) as error:
             raise AddressNotServed(
                 host, port, getattr(error, "strerror", None) or str(error)
@@ -77,7 +77,7 @@ class PageServer:
         self._server.server_close()
 
 
-def _server_at(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Server:
+def _create_server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Server:
     """Listen at a name or an address of either family; raises OSError."""
     kind, flags = socket.SOCK_STREAM, socket.AI_PASSIVE
     family = socket.getaddrinfo(host or None, port, type=kind, flags=flags)[0][0]
@@ -90,7 +90,7 @@ def _server_at(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _
     return Server((host, port), handler)
 
 
-def _handler_of(pages: Mapping[str, Page]) -> type[BaseHTTPRequestHandler]:
+def _create_handler_class(pages: Mapping[str, Page]) -> type[BaseHTTPRequestHandler]:
     """Return a request handler class for `pages` (by path); pages are made one at a time."""
     turn = threading.Lock()
 

@@ -52,7 +52,7 @@ def read_jks(content: bytes, password: str | None, key_password: str | None) -> 
         if not hmac.compare_digest(computed.digest(), digest):
             raise MalformedJks("it was changed, or the password is wrong")
     try:
-        return _store(_Reader(content), key_password or password or "")
+        return _parse_store(_Reader(content), key_password or password or "")
     except (struct.error, MalformedDer) as error:
         raise MalformedJks("it is cut off or damaged") from error
 
@@ -65,16 +65,16 @@ class _Reader:
         self._position = 0
 
     def number(self) -> int:
-        (number,) = struct.unpack(">I", self.take(4))
+        (number,) = struct.unpack(">I", self.read_bytes(4))
         return int(number)
 
     def block(self) -> bytes:
-        return self.take(self.number())
+        return self.read_bytes(self.number())
 
     def text(self) -> bytes:
-        return self.take(int.from_bytes(self.take(2)))
+        return self.read_bytes(int.from_bytes(self.read_bytes(2)))
 
-    def take(self, size: int) -> bytes:
+    def read_bytes(self, size: int) -> bytes:
         """Return the next `size` bytes; raises struct.error if there are fewer."""
         start, self._position = self._position, self._position + size
         taken = self._content[start : self._position]
@@ -83,12 +83,12 @@ class _Reader:
         return taken
 
 
-def _store(reader: _Reader, key_password: str) -> JksStore:
+def _parse_store(reader: _Reader, key_password: str) -> JksStore:
     """Read all entries: the first key with its chain, and the trusted certificates.
 
     Aliases and times are skipped. Raises MalformedJks.
     """
-    if reader.take(4) != MAGIC or (version := reader.number()) not in _VERSIONS:
+    if reader.read_bytes(4) != MAGIC or (version := reader.number()) not in _VERSIONS:
         raise MalformedJks("it is no JKS store")
     key: bytes | None = None
     first_chain: list[bytes] = []
@@ -96,14 +96,14 @@ def _store(reader: _Reader, key_password: str) -> JksStore:
     for _ in range(reader.number()):
         kind = reader.number()
         reader.text()
-        reader.take(8)
+        reader.read_bytes(8)
         if kind == _CERTIFICATE:
             trusted.append(_certificate(reader, version))
         elif kind == _KEY:
             encrypted = reader.block()
             chain = [_certificate(reader, version) for _ in range(reader.number())]
             if key is None:
-                key, first_chain = _decrypted(encrypted, key_password), chain
+                key, first_chain = _decrypt_key(encrypted, key_password), chain
         else:
             raise MalformedJks("it has an entry of another kind")
     return JksStore(key, first_chain, trusted)
@@ -116,7 +116,7 @@ def _certificate(reader: _Reader, version: int) -> bytes:
     return reader.block()
 
 
-def _decrypted(encrypted: bytes, password: str) -> bytes:
+def _decrypt_key(encrypted: bytes, password: str) -> bytes:
     """Decrypt a private key by Sun's own algorithm: XOR with a chain of SHA-1 digests.
 
     Returns PKCS#8 in DER. Raises MalformedJks if the password is wrong.

@@ -65,14 +65,14 @@ class LayeredBytes(RealConnection):
 
     def start(self) -> None:
         """Begin the handshake."""
-        self._network.handshakes.later(self._shake)
+        self._network.handshakes.queue(self._continue_handshake)
 
     def _schedule_handshake(self) -> None:
         """Continue the handshake in a later turn; the socket is not watched until then."""
         self._network.loop.unwatch_readable(self._descriptor)
-        self._network.handshakes.later(self._shake)
+        self._network.handshakes.queue(self._continue_handshake)
 
-    def _shake(self) -> None:
+    def _continue_handshake(self) -> None:
         """Continue the handshake; once it is done, resume reading and send queued bytes."""
         if self.is_closed or not self._pauses & PauseReason.TLS:
             return
@@ -80,7 +80,7 @@ class LayeredBytes(RealConnection):
             self._bytes.handshake()
         except BlockingIOError as want:
             self._network.loop.watch_readable(self._descriptor, self._schedule_handshake)
-            self._shake_when_writable(is_wanted=isinstance(want, WantsWrite))
+            self._watch_writable(is_wanted=isinstance(want, WantsWrite))
             return
         except OSError as error:
             reason = f"handshake failed: {error}"
@@ -89,19 +89,19 @@ class LayeredBytes(RealConnection):
             return
         loop = self._network.loop
         loop.unwatch_readable(self._descriptor)
-        self._shake_when_writable(is_wanted=False)
+        self._watch_writable(is_wanted=False)
         self.last_active_ms = self._network.clock.monotonic_ms()
         # Reads the bytes received after the handshake, unless another reason pauses the connection.
         self.resume(PauseReason.TLS)
         self.flush()
 
-    def _shake_when_writable(self, *, is_wanted: bool) -> None:
+    def _watch_writable(self, *, is_wanted: bool) -> None:
         """Watch the socket for writability only while the handshake needs to write."""
         if is_wanted is self._waits_to_write:
             return
         self._waits_to_write = is_wanted
         if is_wanted:
-            self._network.loop.watch_writable(self._descriptor, self._shake)
+            self._network.loop.watch_writable(self._descriptor, self._continue_handshake)
         else:
             self._network.loop.unwatch_writable(self._descriptor)
 

@@ -102,17 +102,17 @@ class LinkedConnection:
         self._on_close: Callable[[str], None] = _ignore_reason
         self._is_closed = False
         #: The two directions of the link; each delays or holds frames while it has a fault.
-        self._out = links.channel(own, other)
-        self._in = links.channel(other, own)
+        self._out = links.open_channel(own, other)
+        self._in = links.open_channel(other, own)
         #: Whether the link was ever open. A connection that was opened over a cut link and ends
         #: before the heal is dropped silently: the other end has not seen it.
         self._has_begun = not self._out.is_cut
-        self._out.on_change = self._in.on_change = self._choose
-        self._choose()
+        self._out.on_change = self._in.on_change = self._choose_path
+        self._choose_path()
 
     # Choice between the direct calls and the channels
 
-    def _choose(self) -> None:
+    def _choose_path(self) -> None:
         """Connect the owner directly while the link has no fault, else through the channels."""
         if self._is_closed:
             return
@@ -120,8 +120,8 @@ class LinkedConnection:
         is_clear = self._out.is_clear
         self.send = self._connection.send if is_clear else self._send_over_link
         is_clear = self._in.is_clear
-        self._connection.on_frame = self._on_frame if is_clear else self._arrived
-        self._connection.on_close = self._ended
+        self._connection.on_frame = self._on_frame if is_clear else self._on_arrived
+        self._connection.on_close = self._on_ended
 
     @property
     def on_frame(self) -> Callable[[memoryview], None]:
@@ -132,7 +132,7 @@ class LinkedConnection:
     def on_frame(self, on_frame: Callable[[memoryview], None]) -> None:
         """Set the owner's callback for frames."""
         self._on_frame = on_frame
-        self._choose()
+        self._choose_path()
 
     @property
     def on_close(self) -> Callable[[str], None]:
@@ -179,7 +179,7 @@ class LinkedConnection:
         if self._out.is_clear:
             self._out.close()
             self._connection.close(reason)
-            # `_ended` was called and did nothing, as this end is closed already.
+            # `_on_ended` was called and did nothing, as this end is closed already.
             self._on_close(reason)
             return
         self._connection.on_frame = _ignore_frame
@@ -194,7 +194,7 @@ class LinkedConnection:
 
     # Events of the connection
 
-    def _arrived(self, frame: memoryview) -> None:
+    def _on_arrived(self, frame: memoryview) -> None:
         """Pass a frame through the channel, as a copy: the connection reuses its read buffer."""
         kept = memoryview(bytearray(frame))
         self._in.send(partial(self._deliver, kept), len(kept))
@@ -204,7 +204,7 @@ class LinkedConnection:
         if not self._is_closed:
             self._on_frame(frame)
 
-    def _ended(self, reason: str) -> None:
+    def _on_ended(self, reason: str) -> None:
         """Handle a close of the connection by the other end or the network."""
         self._out.close()
         if self._is_closed:

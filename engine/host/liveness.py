@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 
-def answers_end(host: str, port: int, timeout_s: float) -> bool:
+def closes_after_shutdown(host: str, port: int, timeout_s: float) -> bool:
     """Return whether the listener closes a connection after we have shut down our side.
 
     Nothing is sent, so the check is valid for any protocol. False if no process listens.

@@ -24,7 +24,7 @@ class LockHeld(StorageError):
         self.path = path
 
 
-def acquire(path: str, *, waits: bool = False) -> Callable[[], None]:
+def lock_file(path: str, *, waits: bool = False) -> Callable[[], None]:
     """Lock a file, creating it if needed; return a function to unlock it. The file stays.
 
     With `waits` the call blocks while the lock is held, for locks held during one small write;

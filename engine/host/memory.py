@@ -29,10 +29,10 @@ from engine.host.memory_image import (
     Node,
     Renaming,
     Write,
-    crash_image,
-    files_below,
-    journal,
-    scattered,
+    build_crash_image,
+    draw_kept_changes,
+    list_files,
+    list_unsynced_changes,
 )
 from engine.host.os_errors import storage_error
 from engine.host.ports import Buffer, Clock, DiskSpace, File, LogDirOffline
@@ -156,17 +156,17 @@ class MemoryFile:
     def append(self, buffers: Sequence[Buffer]) -> int:
         """Write all buffers at the end; returns the position of the first byte."""
         position = len(self._content.live)
-        self._change("write", position, b"".join(buffers))
+        self._write("write", position, b"".join(buffers))
         return position
 
     def write_at(self, position: int, buffer: Buffer) -> None:
         """Overwrite bytes in place, growing the file if needed."""
         assert position >= 0
-        self._change("write", position, bytes(buffer))
+        self._write("write", position, bytes(buffer))
 
     def truncate(self, size_bytes: int) -> None:
         """Truncate or zero-extend the file to `size_bytes`."""
-        self._change("truncate", size_bytes, None)
+        self._write("truncate", size_bytes, None)
         self.reserved_bytes = 0
 
     def reserve(self, size_bytes: int) -> None:
@@ -198,12 +198,12 @@ class MemoryFile:
     def close(self) -> None:
         """Release the file; closing twice is allowed."""
 
-    def _change(self, operation: str, position: int, content: bytes | None) -> None:
+    def _write(self, operation: str, position: int, content: bytes | None) -> None:
         """Write bytes at a position, or set the size if `content` is None; raises if read-only."""
         if not self._writable:
             raise storage_error(errno.EPERM, self.path, operation)
         order = self._disk.act(operation, self.path)
-        self._content.change(Write(order, position, content), self._disk.now_ms())
+        self._content.apply_change(Write(order, position, content), self._disk.now_ms())
 
 
 class MemoryFiles:
@@ -268,12 +268,12 @@ class MemoryFiles:
         """
         self._failures.append(_Failure(operation, path_start, path_end, code, skip, times))
 
-    def work_again(self) -> None:
+    def cancel_failures(self) -> None:
         """Cancel every injected failure that has not happened yet."""
         self._failures.clear()
 
     @contextmanager
-    def works_meanwhile(self) -> Iterator[None]:
+    def suspend_failures(self) -> Iterator[None]:
         """Suspend failures and flipped bits inside the block, for a test that inspects the disk."""
         failures, self._failures = self._failures, []
         was_inspected, self._is_inspected = self._is_inspected, True
@@ -284,32 +284,32 @@ class MemoryFiles:
 
     def flip(self, path: str, position: int, bits: int) -> None:
         """Have reads of a file return bits of one byte wrongly, until it is written again."""
-        self._file(path).flipped[position] = bits
+        self._find_file(path).flipped[position] = bits
 
     @property
     def has_flipped(self) -> bool:
         """Return whether any file has bits that are read wrongly."""
-        return any(content.flipped for content in files_below(self._root))
+        return any(content.flipped for content in list_files(self._root))
 
     def flip_back(self) -> None:
         """Read all files as they were written."""
-        for content in files_below(self._root):
+        for content in list_files(self._root):
             content.flipped.clear()
 
     def as_read(self, content: Content, position: int, data: bytes) -> bytes:
-        """Return bytes as a read returns them; inside `works_meanwhile` as they were written."""
-        return data if self._is_inspected else content.as_read(position, data)
+        """Return bytes as a read returns them; inside `suspend_failures` as they were written."""
+        return data if self._is_inspected else content.flip_bits(position, data)
 
     def unsynced_changes(self) -> int:
         """Return how many changes of content and names a crash now would lose."""
         return len(self._journal())
 
     def after_crash(self, *, kept_changes: int = 0, torn_bytes: int = 0) -> MemoryFiles:
-        """Return the disk as found after a power cut.
+        """Return the disk as it is found after a power cut.
 
-        It has the durable image, the first `kept_changes` of the unsynced changes in the order
-        they were made, and `torn_bytes` of the next write. 0 is the strictest disk;
-        `unsynced_changes()` is a killed process on a machine that stayed up.
+        It has the durable image, the first `kept_changes` of the unsynced changes in the order they
+        were made, and `torn_bytes` of the next write. 0 is the strictest disk; `unsynced_changes()`
+        is a killed process on a machine that stayed up.
         """
         changes = self._journal()
         kept = changes[:kept_changes]
@@ -323,20 +323,20 @@ class MemoryFiles:
 
         `scattered` has the rules of what is kept.
         """
-        return self._left_with(scattered(self._root, self._journal(), draw))
+        return self._left_with(draw_kept_changes(self._root, self._journal(), draw))
 
     def _left_with(self, kept: list[Write | Renaming]) -> MemoryFiles:
         """Return the disk after a crash that kept these unsynced changes and all synced ones."""
         disk = MemoryFiles(clock=self._clock)
-        disk._root = crash_image(self._root, kept)
+        disk._root = build_crash_image(self._root, kept)
         return disk
 
-    def sync_everything(self) -> None:
+    def sync_all(self) -> None:
         """Make the live image durable, as the state at the start of a test."""
         for renaming in self._renamings.values():
             self._become_durable(renaming)
         self._renamings.clear()
-        for content in files_below(self._root):
+        for content in list_files(self._root):
             content.sync()
 
     # Calls of open files
@@ -367,7 +367,7 @@ class MemoryFiles:
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
         """Open a file, read-only unless `write`; raises FileMissing unless `create`."""
         self.access("open", path)
-        folder, name = self._parent(path, "open")
+        folder, name = self._find_parent(path, "open")
         node = folder.live.get(name) if name else folder
         if isinstance(node, Folder):
             raise storage_error(errno.EISDIR, path, "open")
@@ -377,7 +377,7 @@ class MemoryFiles:
             order = self.act("create", path)
             node = Content()
             node.modified_ms = self.now_ms()
-            self._rename(order, (NameChange(folder, name, node),))
+            self._change_names(order, (NameChange(folder, name, node),))
         return MemoryFile(self, path, node, writable=write)
 
     def exists(self, path: str) -> bool:
@@ -397,19 +397,19 @@ class MemoryFiles:
 
     def size_bytes(self, path: str) -> int:
         """Return a file's size without opening it."""
-        return len(self._file(path).live)
+        return len(self._find_file(path).live)
 
     def modified_ms(self, path: str) -> int:
         """Return a file's modification time in ms since the Unix epoch."""
-        return self._file(path).modified_ms
+        return self._find_file(path).modified_ms
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
         """Set a file's modification time, in ms since the Unix epoch."""
-        self._file(path).modified_ms = modified_ms
+        self._find_file(path).modified_ms = modified_ms
 
     def make_private(self, path: str) -> None:
         """Do nothing: there are no other users."""
-        self._file(path)
+        self._find_file(path)
 
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
@@ -419,7 +419,7 @@ class MemoryFiles:
     def list_dir(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
         self.access("list", path)
-        return sorted(self._folder(path, "list").live)
+        return sorted(self._find_folder(path, "list").live)
 
     def absolute_path(self, path: str) -> str:
         """Return the normalised path from the root."""
@@ -430,7 +430,7 @@ class MemoryFiles:
         self.access("stat", path)
         if self._find(path) is None:
             raise storage_error(errno.ENOENT, path, "stat")
-        used_bytes = sum(len(content.live) for content in files_below(self._root))
+        used_bytes = sum(len(content.live) for content in list_files(self._root))
         return DiskSpace(self.total_bytes, max(0, self.total_bytes - used_bytes))
 
     def make_dir(self, path: str) -> None:
@@ -443,14 +443,14 @@ class MemoryFiles:
             if node is None:
                 order = self.act("create", path)
                 node = Folder()
-                self._rename(order, (NameChange(folder, name, node),))
+                self._change_names(order, (NameChange(folder, name, node),))
             folder = node
 
     def rename(self, source: str, target: str) -> None:
         """Move a file or directory atomically, replacing a file at the target."""
         operation = f"rename to {target}"
-        source_folder, source_name = self._parent(source, operation)
-        target_folder, target_name = self._parent(target, operation)
+        source_folder, source_name = self._find_parent(source, operation)
+        target_folder, target_name = self._find_parent(target, operation)
         node = source_folder.live.get(source_name)
         if node is None:
             raise storage_error(errno.ENOENT, source, operation)
@@ -465,25 +465,25 @@ class MemoryFiles:
         order = self.act("rename", source)
         if replaced is not node:
             gone = NameChange(source_folder, source_name, None)
-            self._rename(order, (gone, NameChange(target_folder, target_name, node)))
+            self._change_names(order, (gone, NameChange(target_folder, target_name, node)))
 
     def remove(self, path: str) -> None:
         """Remove a file or an empty directory."""
-        folder, name = self._parent(path, "remove")
+        folder, name = self._find_parent(path, "remove")
         node = folder.live.get(name)
         if node is None:
             raise storage_error(errno.ENOENT, path, "remove")
         if isinstance(node, Folder) and node.live:
             raise storage_error(errno.ENOTEMPTY, path, "remove")
         order = self.act("remove", path)
-        self._rename(order, (NameChange(folder, name, None),))
+        self._change_names(order, (NameChange(folder, name, None),))
 
     def sync_dir(self, path: str) -> None:
         """Make the names in a directory durable.
 
         A rename between two directories becomes durable with either, as in one journal entry.
         """
-        folder = self._folder(path, "sync")
+        folder = self._find_folder(path, "sync")
         self.act("sync", path)
         for renaming in list(folder.unsynced.values()):
             self._become_durable(renaming)
@@ -493,7 +493,7 @@ class MemoryFiles:
         """Replace a file durably and atomically; `replace.py` has the steps."""
         replace_durably(self, path, content)
 
-    def _rename(self, order: int, changes: tuple[NameChange, ...]) -> None:
+    def _change_names(self, order: int, changes: tuple[NameChange, ...]) -> None:
         """Apply changes of names as one; they are durable once their folders are synced."""
         renaming = Renaming(order, changes)
         for change in changes:
@@ -542,7 +542,7 @@ class MemoryFiles:
             node = child
         return node
 
-    def _file(self, path: str) -> Content:
+    def _find_file(self, path: str) -> Content:
         """Return the file at a path; raises ENOENT or EISDIR as a StorageError."""
         self.access("stat", path)
         node = self._find(path)
@@ -552,7 +552,7 @@ class MemoryFiles:
             raise storage_error(errno.EISDIR, path, "stat")
         return node
 
-    def _folder(self, path: str, operation: str) -> Folder:
+    def _find_folder(self, path: str, operation: str) -> Folder:
         """Return the folder at a path; raises ENOENT or ENOTDIR as a StorageError."""
         node = self._find(path)
         if node is None:
@@ -561,7 +561,7 @@ class MemoryFiles:
             raise storage_error(errno.ENOTDIR, path, operation)
         return node
 
-    def _parent(self, path: str, operation: str) -> tuple[Folder, str]:
+    def _find_parent(self, path: str, operation: str) -> tuple[Folder, str]:
         """Return the folder of a path and the name in it; raises unless the folder exists."""
         self._check_power()
         parts = _parts(path)
@@ -570,11 +570,11 @@ class MemoryFiles:
         folder = self._find_parts(parts[:-1])
         if isinstance(folder, Folder):
             return folder, parts[-1]
-        return self._folder("/".join(parts[:-1]), operation), parts[-1]
+        return self._find_folder("/".join(parts[:-1]), operation), parts[-1]
 
     def _journal(self) -> list[Write | Renaming]:
         """Return the changes that a crash may lose, in the order in which they were made."""
-        return journal(self._root, [*self._renamings.values()])
+        return list_unsynced_changes(self._root, [*self._renamings.values()])
 
 
 @lru_cache(maxsize=_PATHS_KEPT)

@@ -54,7 +54,7 @@ class Content:
         self.unsynced: list[Write] = []
         self.modified_ms = 0
 
-    def change(self, write: Write, now_ms: int) -> None:
+    def apply_change(self, write: Write, now_ms: int) -> None:
         """Apply a change to the live image."""
         if self.flipped:
             self._forget_flipped(write)
@@ -69,8 +69,8 @@ class Content:
             if position >= write.position and (end is None or position < end):
                 del self.flipped[position]
 
-    def as_read(self, position: int, data: bytes) -> bytes:
-        """Return bytes that begin at a position as the medium gives them."""
+    def flip_bits(self, position: int, data: bytes) -> bytes:
+        """Return `data`, which begins at `position`, with the bits that the medium has flipped."""
         changed = bytearray(data)
         for at, bits in self.flipped.items():
             if position <= at < position + len(changed):
@@ -129,7 +129,7 @@ class Renaming(NamedTuple):
             change.apply_to(change.folder.durable)
 
 
-def files_below(root: Folder) -> list[Content]:
+def list_files(root: Folder) -> list[Content]:
     """Return every file of the live image."""
     files = []
     folders = [root]
@@ -142,9 +142,9 @@ def files_below(root: Folder) -> list[Content]:
     return files
 
 
-def journal(root: Folder, renamings: Sequence[Renaming]) -> list[Write | Renaming]:
+def list_unsynced_changes(root: Folder, renamings: Sequence[Renaming]) -> list[Write | Renaming]:
     """Return every change that is not durable, in the order of the operations."""
-    reachable = {id(content): content for content in files_below(root)}
+    reachable = {id(content): content for content in list_files(root)}
     for renaming in renamings:
         for change in renaming.changes:
             # After a crash a removed or replaced file may reappear under its old name.
@@ -157,7 +157,7 @@ def journal(root: Folder, renamings: Sequence[Renaming]) -> list[Write | Renamin
     return sorted(changes, key=lambda change: change.order)
 
 
-def scattered(
+def draw_kept_changes(
     root: Folder, changes: Sequence[Write | Renaming], draw: Random
 ) -> list[Write | Renaming]:
     """Return the changes kept by a disk that writes a file in any order, or only its size.
@@ -169,7 +169,7 @@ def scattered(
     kept = list(changes[:prefix])
     rest = changes[prefix:]
     first = next((each for each in rest if isinstance(each, Write) and each.content), None)
-    for content in files_below(root):
+    for content in list_files(root):
         if first is None or first not in content.unsynced:
             continue
         for write in content.unsynced[content.unsynced.index(first) :]:
@@ -183,7 +183,7 @@ def scattered(
     return kept
 
 
-def crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
+def build_crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
     """Return the directory tree after a crash: the durable tree with the kept changes applied.
 
     A torn write is a Write with the first part of its content.

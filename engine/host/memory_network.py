@@ -164,11 +164,11 @@ class MemoryConnection:
         frame = b"".join(part_bytes(part) for part in parts)
         other = self._other
         if not self.is_closed and other is not None:
-            self._carry(lambda: other.arrive(frame))
+            self._carry(lambda: other.receive(frame))
         if on_sent is not None:
             self._timers.call_soon(on_sent)
 
-    def arrive(self, frame: bytes) -> None:
+    def receive(self, frame: bytes) -> None:
         """Receive a frame from the other end."""
         self._arrived.append(frame)
         self.last_active_ms = self._timers.clock.monotonic_ms()
@@ -225,7 +225,7 @@ class MemoryConnection:
         self.on_close(reason)
         self._notify_end()
 
-    def drop(self, *, notifies_peer: bool) -> None:
+    def drop_silently(self, *, notifies_peer: bool) -> None:
         """End without `on_close`, as if the process died; `notifies_peer` closes the other end."""
         if self.is_closed:
             return
@@ -318,11 +318,11 @@ class MemoryListener:
         _, port = self._key
         return port
 
-    def arrive(self, arrival: Arrival[MemoryConnection]) -> None:
+    def queue_connection(self, arrival: Arrival[MemoryConnection]) -> None:
         """Add a connection to the backlog, and accept it unless the acceptor is waiting."""
         self._backlog.append(arrival)
         if self._acceptor.is_watching:
-            self._acceptor.run()
+            self._acceptor.accept()
 
     def _accept(self) -> Arrival[MemoryConnection] | None:
         """Return the next connection of the backlog, None if it is empty."""
@@ -425,17 +425,17 @@ class MemoryNetwork:
             if listener is None:
                 self.timers.call_soon(lambda: ours.close("connection refused"))
                 return
-            listener.arrive(Arrival(address, theirs.peer, theirs))
+            listener.queue_connection(Arrival(address, theirs.peer, theirs))
             held.open()
 
         fault = self.lookup_faults.get(host)
         if fault is None:
             arrive()
         else:
-            self._resolve(fault, ours, arrive)
+            self._delay_lookup(fault, ours, arrive)
         return ours
 
-    def _resolve(
+    def _delay_lookup(
         self, fault: LookupFault, ours: MemoryConnection, arrive: Callable[[], None]
     ) -> None:
         """End the look-up of a host after the fault's delay: arrive, or close the connection."""

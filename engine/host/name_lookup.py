@@ -36,7 +36,7 @@ Found: TypeAlias = "list[HostAddress] | LookupFailed"
 Resolve: TypeAlias = Callable[[str], list[HostAddress]]
 
 
-def numeric_address(host: str) -> HostAddress | None:
+def parse_address(host: str) -> HostAddress | None:
     """Return a host that is written as a numeric address, None for a name."""
     for family in (socket.AF_INET, socket.AF_INET6):
         with suppress(OSError, ValueError):
@@ -54,9 +54,9 @@ def resolve(host: str) -> list[HostAddress]:
     return [HostAddress(family, str(address[0])) for family, _, _, _, address in rows]
 
 
-def lookup(host: str, resolver: Resolve = resolve) -> Found:
+def look_up(host: str, resolver: Resolve = resolve) -> Found:
     """Return the addresses of a host, or the reason why there are none; blocks."""
-    numeric = numeric_address(host)
+    numeric = parse_address(host)
     if numeric is not None:
         return [numeric]
     try:
@@ -80,7 +80,7 @@ class NameLookups:
         self._resolver = resolver
         self._waiting: dict[str, list[Callable[[Found], None]]] = {}
 
-    def start(self, host: str, on_found: Callable[[Found], None]) -> None:
+    def start_lookup(self, host: str, on_found: Callable[[Found], None]) -> None:
         """Resolve a name; `on_found` is called on a later turn of the loop."""
         waiting = self._waiting.get(host)
         if waiting is not None:
@@ -88,7 +88,7 @@ class NameLookups:
             return
         self._waiting[host] = [on_found]
         name = f"kafka-lookup-{host}"
-        thread = threading.Thread(target=self._run, args=(host,), name=name, daemon=True)
+        thread = threading.Thread(target=self._look_up, args=(host,), name=name, daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
@@ -96,9 +96,9 @@ class NameLookups:
             failed = LookupFailed(f"unknown host: {error}")
             self._loop.call_soon(lambda: self._end(host, failed))
 
-    def _run(self, host: str) -> None:
+    def _look_up(self, host: str) -> None:
         """Look a host up on this thread, and hand the result to the loop."""
-        found = lookup(host, self._resolver)
+        found = look_up(host, self._resolver)
         # A loop that has ended meanwhile accepts no more calls.
         with suppress(RuntimeError):
             self._loop.call_from_thread(lambda: self._end(host, found))

@@ -41,14 +41,14 @@ class PlaceLinks:
         self.timers = timers
         self.clock = clock
         self.entropy = entropy
-        #: Faults now in force; replaced as a whole by `set`.
+        #: Faults now in force; replaced as a whole by `set_faults`.
         self.faults = LinkFaults()
         #: Open channels, refreshed at each change of the faults; and functions that are called
         #: after that.
         self._channels: dict[LinkChannel, None] = {}
         self._listeners: dict[Callable[[], None], None] = {}
 
-    def channel(self, source: str, target: str) -> LinkChannel:
+    def open_channel(self, source: str, target: str) -> LinkChannel:
         """Return a new channel for packets from `source` to `target`.
 
         Each is a broker id as text, or STORE. The channel applies all later changes of the faults;
@@ -67,7 +67,7 @@ class PlaceLinks:
         """Return how many channels are open."""
         return len(self._channels)
 
-    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call a listener after every change of faults; return the function that removes it."""
         self._listeners[listener] = None
 
@@ -76,7 +76,7 @@ class PlaceLinks:
 
         return end
 
-    def set(self, faults: LinkFaults) -> None:
+    def set_faults(self, faults: LinkFaults) -> None:
         """Replace the faults in force."""
         if faults == self.faults:
             return
@@ -126,9 +126,9 @@ class LinkChannel:
         if self.is_clear:
             arrive()
             return
-        due_ms = None if self._is_cut else self._due_ms(size_bytes)
+        due_ms = None if self._is_cut else self._draw_due_ms(size_bytes)
         self._queue.append(_Sent(due_ms, size_bytes, arrive))
-        self._arm()
+        self._schedule_delivery()
 
     def refresh(self) -> None:
         """Apply the faults now in force; packets queued by a cut are sent once it is healed."""
@@ -140,22 +140,24 @@ class LinkChannel:
             self._last_due_ms = 0
         if not self._is_cut:
             self._queue = deque(
-                sent if sent.due_ms is not None else sent._replace(due_ms=self._due_ms(sent[1]))
+                sent
+                if sent.due_ms is not None
+                else sent._replace(due_ms=self._draw_due_ms(sent[1]))
                 for sent in self._queue
             )
-        self._arm()
+        self._schedule_delivery()
         self.on_change()
 
     def close(self) -> None:
         """Close the channel: packets in flight never arrive."""
         self._queue.clear()
-        self._disarm()
+        self._cancel_delivery()
         self._links.forget(self)
 
-    def release(self) -> None:
+    def deliver_all(self) -> None:
         """Close the channel and deliver all packets now, because no other user is left."""
         queue, self._queue = self._queue, deque()
-        self._disarm()
+        self._cancel_delivery()
         self._links.forget(self)
         self._is_cut, self._quality, self.is_clear = False, None, True
         do_each([sent.arrive for sent in queue], _call)
@@ -167,17 +169,17 @@ class LinkChannel:
         self._quality = faults.quality(self._source, self._target)
         self.is_clear = not self._queue and not self._is_cut and self._quality is None
 
-    def _due_ms(self, size_bytes: int) -> int:
+    def _draw_due_ms(self, size_bytes: int) -> int:
         """Return when a packet sent now arrives (monotonic ms), never before an earlier one."""
         due_ms = self._links.clock.monotonic_ms()
         quality = self._quality
         if quality is not None:
-            losses = self._losses(quality, packet_count(size_bytes))
+            losses = self._draw_losses(quality, packet_count(size_bytes))
             due_ms += quality.delay_ms + retransmission_ms(quality.delay_ms, losses)
         self._last_due_ms = max(self._last_due_ms, due_ms)
         return self._last_due_ms
 
-    def _losses(self, quality: LinkQuality, packets: int) -> int:
+    def _draw_losses(self, quality: LinkQuality, packets: int) -> int:
         """Draw how often in a row the unluckiest of some packets is lost.
 
         Each loss delays the frame by one retransmission, as TCP would.
@@ -192,13 +194,14 @@ class LinkChannel:
             losses += lost > 0
         return losses
 
-    def _arm(self) -> None:
+    def _schedule_delivery(self) -> None:
         """Schedule delivery of the first packet; none is scheduled while the link is cut."""
-        self._disarm()
+        self._cancel_delivery()
         if self._queue and self._queue[0].due_ms is not None:
             self._cancel = self._links.timers.call_at(self._queue[0].due_ms, self._deliver)
 
-    def _disarm(self) -> None:
+    def _cancel_delivery(self) -> None:
+        """Cancel the scheduled delivery of the first packet, if one is scheduled."""
         cancel, self._cancel = self._cancel, None
         if cancel is not None:
             cancel()
@@ -213,7 +216,7 @@ class LinkChannel:
         try:
             do_each(arrived, _call)
         finally:
-            self._arm()
+            self._schedule_delivery()
             self._update_state()
             if self.is_clear:
                 self.on_change()

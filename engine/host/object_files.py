@@ -61,11 +61,11 @@ class ObjectFiles(ReadOnlyFiles):
         """Open a file read-only; raises FileMissing, FileRefused."""
         if write or create:
             refuse_writing(path)
-        found = self._info(path)
+        found = self._find_info(path)
         if found is None or not found.is_file:
             raise FileMissing(path)
         try:
-            source = _located(path)[0].open_input_file(found.path)
+            source = _locate(path)[0].open_input_file(found.path)
         except FileNotFoundError as error:
             # The object was removed after its folder was listed.
             raise FileMissing(path) from error
@@ -75,16 +75,16 @@ class ObjectFiles(ReadOnlyFiles):
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there."""
-        return self._info(path) is not None
+        return self._find_info(path) is not None
 
     def is_dir(self, path: str) -> bool:
         """Return whether the path is a directory."""
-        found = self._info(path)
+        found = self._find_info(path)
         return found is not None and not found.is_file
 
     def size_bytes(self, path: str) -> int:
         """Return a file's size."""
-        found = self._info(path)
+        found = self._find_info(path)
         if found is None or not found.is_file:
             raise FileMissing(path)
         return int(found.size)
@@ -99,14 +99,14 @@ class ObjectFiles(ReadOnlyFiles):
 
     def list_dir(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
-        return sorted(self._listing(path.rstrip("/")))
+        return sorted(self._list_folder(path.rstrip("/")))
 
-    def _listing(self, path: str) -> dict[str, FileInfo]:
+    def _list_folder(self, path: str) -> dict[str, FileInfo]:
         """Return a directory's entries by name, listed once. Raises FileMissing."""
         if path not in self._listed:
             from pyarrow.fs import FileSelector
 
-            store, key = _located(path)
+            store, key = _locate(path)
             try:
                 found = store.get_file_info(FileSelector(key))
             except FileNotFoundError as error:
@@ -116,7 +116,7 @@ class ObjectFiles(ReadOnlyFiles):
             self._listed[path] = {info.base_name: info for info in found}
         return self._listed[path]
 
-    def _info(self, path: str) -> FileInfo | None:
+    def _find_info(self, path: str) -> FileInfo | None:
         """Return the file or folder at a path, from its folder's listing if that was read.
 
         None if it does not exist, or if the path cannot be a key of the store.
@@ -126,7 +126,7 @@ class ObjectFiles(ReadOnlyFiles):
         folder, _, name = path.rstrip("/").rpartition("/")
         if folder in self._listed:
             return self._listed[folder].get(name)
-        store, key = _located(path)
+        store, key = _locate(path)
         try:
             found = store.get_file_info(key)
         except ValueError:
@@ -165,16 +165,16 @@ class _ObjectFile(ReadOnlyFile):
         self._source.close()
 
 
-def _located(path: str) -> tuple[FileSystem, str]:
+def _locate(path: str) -> tuple[FileSystem, str]:
     """Return the store of an address, and the key or path in it. Raises FileRefused."""
     address = _ADDRESS.match(path)
     assert address is not None
     scheme, rest = address[1] or address[2], path[address.end() :].rstrip("/")
     try:
         if scheme in _BUCKET_SCHEMES:
-            return _store(scheme), rest
+            return _bucket_store(scheme), rest
         authority, _, key = rest.partition("/")
-        store, root = _store_at(scheme, authority)
+        store, root = _account_store(scheme, authority)
     except (OSError, ValueError) as error:
         # pyarrow raises ValueError for an invalid address.
         raise FileRefused(path, "open", str(error).split("\n", 1)[0], errno.EINVAL) from error
@@ -182,7 +182,7 @@ def _located(path: str) -> tuple[FileSystem, str]:
 
 
 @lru_cache
-def _store(scheme: str) -> FileSystem:
+def _bucket_store(scheme: str) -> FileSystem:
     """Return the client of S3 or GCS, set by the environment; raises ObjectStoreMissing."""
     try:
         from pyarrow.fs import GcsFileSystem, S3FileSystem
@@ -200,8 +200,11 @@ def _store(scheme: str) -> FileSystem:
 
 
 @lru_cache
-def _store_at(scheme: str, authority: str) -> tuple[FileSystem, str]:
-    """Return the store of an address, and its root without a final slash."""
+def _account_store(scheme: str, authority: str) -> tuple[FileSystem, str]:
+    """Return the store of an HDFS or Azure address, and its root without a final slash.
+
+    `authority` is the part between `://` and the next slash.
+    """
     try:
         from pyarrow.fs import AzureFileSystem, FileSystem
     except ImportError as error:

@@ -88,7 +88,7 @@ class RealListener:
         return self._port
 
     def _readable(self) -> None:
-        self._acceptor.run()
+        self._acceptor.accept()
 
     def _accept(self) -> Arrival[socket.socket] | None:
         """Accept one connection; None if the backlog is empty or no descriptor is free."""

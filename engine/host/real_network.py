@@ -19,8 +19,8 @@ from engine.host.name_lookup import (
     LookupFailed,
     NameLookups,
     Resolve,
-    lookup,
-    numeric_address,
+    look_up,
+    parse_address,
     resolve,
 )
 from engine.host.outgoing_connection import (
@@ -122,7 +122,7 @@ class RealNetwork:
         """Return the address to bind for a host: IPv4 before IPv6; raises CannotListen."""
         if not host:
             return HostAddress(socket.AF_INET, host)
-        found = lookup(host, self._resolve)
+        found = look_up(host, self._resolve)
         if isinstance(found, LookupFailed):
             raise CannotListen(host, port, found.reason)
         return min(found, key=lambda one: one.family != socket.AF_INET)
@@ -166,16 +166,16 @@ class RealNetwork:
         else:
             connection = LayeredOutgoingConnection(self, self, target, layer)
         self.adopt(connection)
-        numeric = numeric_address(host)
+        numeric = parse_address(host)
         if numeric is not None:
             connection.on_found([numeric])
         else:
-            self._lookups.start(host, connection.on_found)
+            self._lookups.start_lookup(host, connection.on_found)
         return connection
 
     def address_of(self, host: str) -> str | None:
         """Return the numeric address of a host, or None if it is not found. May block."""
-        found = lookup(host, self._resolve)
+        found = look_up(host, self._resolve)
         if isinstance(found, LookupFailed) or not found:
             return None
         first, *_ = found

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from engine.host.name_lookup import numeric_address, reason_of
+from engine.host.name_lookup import parse_address, reason_of
 from engine.host.process_guard import ProcessGuard
 from engine.host.streams import Failure, Stream, StreamEvent, TlsSettings
 from engine.limits import RECEIVE_BYTES
@@ -37,7 +37,7 @@ _Found: TypeAlias = "list[tuple[Any, ...]] | str"
 def _addresses_of(host: str, port: int) -> _Found:
     """Return the addresses of a host; blocks for the system's resolver."""
     # A numeric address is passed as bytes: so the IDNA codec, slow to import, is not loaded.
-    name = host if numeric_address(host) is None else host.encode()
+    name = host if parse_address(host) is None else host.encode()
     try:
         return list(socket.getaddrinfo(name, port, type=socket.SOCK_STREAM))
     except (OSError, ValueError) as error:
@@ -92,7 +92,7 @@ class RealStream:
 
     def start(self) -> None:
         """Resolve the addresses and try the first."""
-        if numeric_address(self.host) is not None:
+        if parse_address(self.host) is not None:
             self._on_resolved(_addresses_of(self.host, self.port))
             return
         self._phase = "look-up"

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from engine.host.archive_files import ArchiveFiles, archive_in
+from engine.host.archive_files import ArchiveFiles, split_archive_path
 from engine.host.object_files import ObjectFiles, is_object_path
 from engine.host.ports import File, Files
 from engine.host.real import RealFiles
@@ -63,4 +63,4 @@ class SourceFiles(RealFiles):
         """Return the object store or archives that a path is in, None for this machine's files."""
         if is_object_path(path):
             return self._objects
-        return self._archives if archive_in(path) is not None else None
+        return self._archives if split_archive_path(path) is not None else None

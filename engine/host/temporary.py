@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from engine.errors import StorageError
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 
 #: A younger folder may not be locked yet by the process that created it.
 _ABANDONED_AFTER_S = 60
@@ -79,12 +79,12 @@ def temporary_folder(prefix: str) -> Iterator[str]:
 
     folder, lock = None, None
     try:
-        with signals_blocked():
+        with block_signals():
             folder = new_temporary_folder(prefix)
             lock = _locked(folder)
         yield folder
     finally:
-        with signals_blocked():
+        with block_signals():
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
             if lock is not None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from engine.errors import EngineError
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -82,7 +82,7 @@ class WorkerProcesses(Generic[Item, Result]):
         # The first start launches the resource tracker, which unblocks the signals.
         resource_tracker.ensure_running()
         try:
-            with signals_blocked():
+            with block_signals():
                 for _ in range(self._count):
                     ours, theirs = context.Pipe()
                     worker = context.Process(target=_serve, args=(theirs, self._work), daemon=True)
@@ -97,7 +97,7 @@ class WorkerProcesses(Generic[Item, Result]):
 
     def __exit__(self, *_error: object) -> None:
         """Kill the processes."""
-        with signals_blocked():
+        with block_signals():
             self._end()
 
     def _end(self) -> None:

@@ -58,7 +58,7 @@ class TransactionCheck:
         if batch.producer_id < 0:
             return
         try:
-            ended = self._seen.see(batch)
+            ended = self._seen.process_batch(batch)
         except CorruptRecord as error:
             self._findings.add(
                 Severity.ERROR,

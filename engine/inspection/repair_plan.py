@@ -51,7 +51,7 @@ from engine.inspection.segment_recovery import (
 from engine.log.directory import leader_epoch_checkpoint
 from engine.log.directory.leader_epoch_checkpoint import (
     EpochStart,
-    assigned,
+    assign_epoch,
     encode_leader_epochs,
     read_leader_epochs,
     truncated_from_end,
@@ -59,7 +59,7 @@ from engine.log.directory.leader_epoch_checkpoint import (
 from engine.log.directory.log_dir import PartitionFolder
 from engine.log.offset_index import read_offset_index
 from engine.log.producer_snapshot import read_producer_snapshot
-from engine.log.recovery.swap_recovery import end_of_log_file, plan_swaps
+from engine.log.recovery.swap_recovery import plan_swaps, read_end_offset
 from engine.log.time_index import read_time_index
 from engine.log.txn_index import encode_txn_index, read_txn_index
 from engine.naming import FileKind, SegmentFileName, parse_segment_file
@@ -136,7 +136,7 @@ class _Planner:
         """Plan to complete or remove what interrupted cleanings, splits and deletions left."""
         swaps = plan_swaps(
             self._layout,
-            lambda name: end_of_log_file(self._files, self._layout.file_path(name)),
+            lambda name: read_end_offset(self._files, self._layout.file_path(name)),
         )
         for name, reason in swaps.removed:
             self._actions.append(RemoveFile(name, reason))
@@ -249,11 +249,13 @@ class _Planner:
         path = self._present_path(base_offset, FileKind.INDEX)
         if path:
             index = read_offset_index(self._files, path, base_offset)
-            index = None if index.problem() or index.hides_entries else index
+            index = None if index.find_problem() or index.hides_entries else index
         path = self._present_path(base_offset, FileKind.TIMEINDEX)
         if path:
             time_index = read_time_index(self._files, path, base_offset)
-            time_index = None if time_index.problem() or time_index.hides_entries else time_index
+            time_index = (
+                None if time_index.find_problem() or time_index.hides_entries else time_index
+            )
         path = self._present_path(base_offset, FileKind.TXNINDEX)
         if path:
             try:
@@ -339,10 +341,10 @@ class _Planner:
         runs = self._trail.epochs.runs
         entries: tuple[EpochStart, ...] = ()
         for epoch_start in stored:
-            entries = assigned(entries, epoch_start)
+            entries = assign_epoch(entries, epoch_start)
         for run in runs:
             if not entries or run.epoch > entries[-1].epoch:
-                entries = assigned(entries, EpochStart(run.epoch, run.first_offset))
+                entries = assign_epoch(entries, EpochStart(run.epoch, run.first_offset))
         # An entry at the end is that of a leader that has not written anything yet.
         entries = truncated_from_end(entries, self._end_offset + (self._lost_from is None))
         if self._epochs_fit(entries):

@@ -227,7 +227,7 @@ class _Pass:
         """Add a good batch to the new indexes, and to the checks of the present ones."""
         last_offset, max_timestamp_ms = batch.last_offset, batch.max_timestamp_ms
         self._next_offset = last_offset + 1
-        self._builder.see(position, last_offset, max_timestamp_ms)
+        self._builder.add_batch(position, last_offset, max_timestamp_ms)
         self._trail.see(batch)
         self._trail.epochs.see(position, batch)
         if self._index:
@@ -240,7 +240,7 @@ class _Pass:
     def _see_producer(self, batch: RecordBatch) -> None:
         """Add a batch of a producer; an ABORT marker makes an entry of the transaction index."""
         try:
-            ended = self._trail.transactions.see(batch)
+            ended = self._trail.transactions.process_batch(batch)
         except CorruptRecord:
             return  # an unreadable marker ends no transaction
         if ended is None or ended.control_type is not ControlType.ABORT:

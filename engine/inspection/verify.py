@@ -35,7 +35,7 @@ from engine.inspection.fast_batches import FastBatches
 from engine.inspection.findings import Finding, Findings, Severity
 from engine.limits import DAMAGES_OF_A_SEGMENT_MAX, SCAN_CHUNK_BYTES
 from engine.log.batch_scan import BatchScan, scan_batches, zero_tail_start
-from engine.log.batch_search import after_bad_crc, after_bad_length
+from engine.log.batch_search import find_end_after_bad_crc, find_end_after_bad_length
 from engine.log.directory import leader_epoch_checkpoint, offset_checkpoint
 from engine.log.directory.log_dir import (
     LogDir,
@@ -267,7 +267,7 @@ class _PartitionScan:
         except CorruptFile as error:
             self._findings.add(Severity.WARNING, "txnindex-corrupt", path, str(error))
             return TransactionIndex(())
-        problem = index.problem(segment.base_offset)
+        problem = index.find_problem(segment.base_offset)
         if index.leftover_bytes:
             problem = f"{index.leftover_bytes} bytes behind the last whole entry"
         if problem:
@@ -292,7 +292,7 @@ class _PartitionScan:
         severity, code = Severity.WARNING, f"{name}-corrupt"
         if not is_closed and not index.leftover_bytes:
             severity, code = Severity.NOTE, f"{name}-stale"
-        problem = index.problem()
+        problem = index.find_problem()
         if problem:
             self._findings.add(severity, code, path, problem)
         if index.hides_entries:
@@ -333,19 +333,19 @@ class _PartitionScan:
         """
         fast = FastBatches(self._offsets, self._epochs, self._index, self._time_index)
         try:
-            for position, view in scan.frames():
+            for position, view in scan.iter_frames():
                 if position - self._reported_bytes >= SCAN_CHUNK_BYTES:
                     self._notify_read(position)
                 if not self._options.deep and fast.take(position, view):
                     self._batches += 1
                     continue
                 fast.leave()
-                batch = scan.batch(position, view)
+                batch = scan.parse_frame(position, view)
                 if self._batch(position, batch):
                     fast.enter(self._segment_base)
                     continue
                 stated_end = position + batch.size_bytes
-                following = after_bad_crc(
+                following = find_end_after_bad_crc(
                     scan.file, position, stated_end, next_offset=self._next_offset()
                 )
                 self._see_damage(position, following)
@@ -368,7 +368,7 @@ class _PartitionScan:
             message = f"{left} zero bytes at the end"
             self._findings.add(tail, "zero-tail", self._path, message, position=at)
             return None
-        following = after_bad_length(file, at, next_offset=self._next_offset())
+        following = find_end_after_bad_length(file, at, next_offset=self._next_offset())
         if following is None and damage is None:
             message = f"{left} bytes of a batch that does not end in the file"
             self._findings.add(tail, "torn-tail", self._path, message, position=at)

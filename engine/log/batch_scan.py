@@ -58,13 +58,14 @@ class BatchScan:
 
     def __iter__(self) -> Iterator[tuple[int, RecordBatch]]:
         """Yield (position, batch)."""
-        for position, view in self.frames():
-            yield position, self.batch(position, view)
+        for position, view in self.iter_frames():
+            yield position, self.parse_frame(position, view)
 
-    def batch(self, position: int, view: memoryview) -> RecordBatch:
-        """Return the batch of a frame.
+    def parse_frame(self, position: int, view: memoryview) -> RecordBatch:
+        """Return the parsed batch of a frame that `iter_frames` yielded.
 
-        For an invalid header end the scan and raise CorruptRecord.
+        An invalid header ends the scan: the scan's position becomes `position`, and CorruptRecord
+        is raised with the path and the position.
         """
         try:
             return batch_at(view, 0)
@@ -72,8 +73,12 @@ class BatchScan:
             self._stop(position)
             raise error.at(self.file.path, position) from error
 
-    def frames(self) -> Iterator[tuple[int, memoryview]]:
-        """Yield (position, the batch's bytes) without parsing them."""
+    def iter_frames(self) -> Iterator[tuple[int, memoryview]]:
+        """Yield (position, bytes) of each whole batch from `self.position` on, without parsing.
+
+        The bytes are valid until the next step. Ends without an error at a batch that the file's
+        end cuts off. Raises CorruptRecord for a length field below the minimum.
+        """
         position, end = self.position, self._end
         buffer = memoryview(bytearray(min(self._chunk_bytes, max(end - position, 1))))
         base = position
@@ -81,7 +86,7 @@ class BatchScan:
         self._show(buffer, base, limit)
         while position < end - PROLOGUE_BYTES:
             if limit - position < PROLOGUE_BYTES:
-                base, limit = position, self._read_on(buffer, base, position, limit)
+                base, limit = position, self._refill_buffer(buffer, base, position, limit)
                 if limit - position < PROLOGUE_BYTES:
                     break  # the file was truncated meanwhile
             length = read_length(buffer, position - base)
@@ -101,7 +106,7 @@ class BatchScan:
                     larger = memoryview(bytearray(following - position))
                     larger[: limit - position] = buffer[position - base : limit - base]
                     buffer, base = larger, position
-                base, limit = position, self._read_on(buffer, base, position, limit)
+                base, limit = position, self._refill_buffer(buffer, base, position, limit)
                 if following > limit:
                     break
             self.position = following
@@ -116,7 +121,7 @@ class BatchScan:
         """
         self.position = position
 
-    def _read_on(self, buffer: memoryview, base: int, position: int, limit: int) -> int:
+    def _refill_buffer(self, buffer: memoryview, base: int, position: int, limit: int) -> int:
         """Move the unread bytes to the start of the buffer, and fill the rest from the file.
 
         Returns the position where the buffered bytes end. A move costs less than a second read of
@@ -146,9 +151,9 @@ def scan_batches(
 
 
 def zero_tail_start(file: File, start: int, *, chunk_bytes: int = SCAN_CHUNK_BYTES) -> int | None:
-    """Return `start` if there are bytes from there on and all of them are zero, else None.
+    """Return `start` if the file has bytes from there on and all of them are zero, else None.
 
-    Such a tail is left by `log.preallocate` and some crashes; it holds no data.
+    `log.preallocate` and some crashes leave such a tail, which holds no data.
     """
     size = file.size_bytes()
     position = start

@@ -1,10 +1,10 @@
 """Find the next batch of a log after damage.
 
 ```
-an impossible length             search every byte: `after_bad_length`
+an impossible length             search every byte: `find_end_after_bad_length`
 a wrong CRC, so that the length  continue at its stated end if a plausible header is
 may be wrong, too                there, unless whole batches within the length show otherwise;
-                                 else search every byte: `after_bad_crc`
+                                 else search every byte: `find_end_after_bad_crc`
 ```
 
 A whole batch has a plausible header, a length within the file and a valid CRC. The value of a
@@ -79,10 +79,10 @@ def resync(
     nested batches would be read again and again.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
-    return next(_whole_batches(file, position, end, chunk_bytes), (None, 0))[0]
+    return next(_iter_whole_batches(file, position, end, chunk_bytes), (None, 0))[0]
 
 
-def after_bad_length(
+def find_end_after_bad_length(
     file: File,
     position: int,
     *,
@@ -97,21 +97,21 @@ def after_bad_length(
     last good batch, does not belong to the log.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
-    extent = _extent_at(file, position, end, chunk_bytes)
+    extent = _checksum_at(file, position, end, chunk_bytes)
     chains = _Chains(file, end, next_offset)
-    own_end = _own_end(file, position, end)
+    own_end = _legacy_end(file, position, end)
     if own_end is not None and is_whole(file, position, own_end - position, chunk_bytes):
         return own_end
-    for start, size in _whole_batches(file, position + 1, end, chunk_bytes, chains.passed):
-        if extent is not None and extent.ends_at(start):
+    for start, size in _iter_whole_batches(file, position + 1, end, chunk_bytes, chains.passed):
+        if extent is not None and extent.matches_up_to(start):
             return start
-        if chains.leads_on(start, size) or start - position > EXTENT_BYTES_MAX:
+        if chains.add_candidate(start, size) or start - position > EXTENT_BYTES_MAX:
             break
     if chains.may_end_log:
         last = _end_before_zeros(file, position, end, extent)
         if last is not None:
             return last
-    return chains.best()
+    return chains.best_start()
 
 
 class _Chains:
@@ -138,10 +138,12 @@ class _Chains:
         #: Where chains start that are not part of an earlier one, the long one last.
         self.starts: list[int] = []
 
-    def leads_on(self, start: int, size: int) -> bool:
-        """Add a whole batch as a candidate; return True once a long chain of batches follows one.
+    def add_candidate(self, start: int, size: int) -> bool:
+        """Add a whole batch as a candidate for the continuation; return True if the search may end.
 
-        Bytes inside of a record may look like one batch by chance, but not like a long chain.
+        The search ends when a long chain of batches follows a candidate, or when the maximum number
+        of candidates is reached. Bytes inside of a record may look like one batch by chance, but
+        not like a long chain.
         """
         self.starts.append(start)
         limit = min(self._end, start + LONG_CHAIN_BYTES)
@@ -156,7 +158,7 @@ class _Chains:
             self._long, self.may_end_log = start, False
         return self._long is not None or len(self.starts) >= CHAINS_CHECKED_MAX
 
-    def best(self) -> int | None:
+    def best_start(self) -> int | None:
         """Return the first candidate whose offset fits the log, None if there is no candidate."""
         if self._long is None:
             return min(self.starts, default=None)
@@ -170,7 +172,7 @@ class _Chains:
         return int(read_offset_and_length(start, 0)[0])
 
 
-def after_bad_crc(
+def find_end_after_bad_crc(
     file: File,
     position: int,
     stated_end: int,
@@ -187,16 +189,16 @@ def after_bad_crc(
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     is_zero_after = zero_tail_start(file, stated_end) is not None
     if stated_end < end and not is_zero_after and not plausible_size(file, stated_end, end):
-        following = after_bad_length(
+        following = find_end_after_bad_length(
             file, position, end=end, next_offset=next_offset, chunk_bytes=chunk_bytes
         )
         return end if following is None else following
-    extent = _extent_at(file, position, stated_end, chunk_bytes)
-    own_end = _own_end(file, position, end)
+    extent = _checksum_at(file, position, stated_end, chunk_bytes)
+    own_end = _legacy_end(file, position, end)
     passed: set[int] = set()
     first: int | None = None
-    for start, size in _whole_batches(file, position + 1, stated_end, chunk_bytes):
-        if extent is not None and extent.ends_at(start):
+    for start, size in _iter_whole_batches(file, position + 1, stated_end, chunk_bytes):
+        if extent is not None and extent.matches_up_to(start):
             return start
         if first is None and own_end in (None, start):
             chain_end = _end_of_chain(file, start + size, stated_end, passed)
@@ -215,7 +217,7 @@ def plausible_size(file: File, position: int, end: int) -> int:
     if len(header) < PROLOGUE_BYTES:
         return 0
     if header[MAGIC_AT] == MAGIC and len(header) == HEADER_BYTES:
-        return _size_in(header, 0, end - position)
+        return _size_by_header(header, 0, end - position)
     if header[MAGIC_AT] < MAGIC and _LEGACY_START.match(header):
         return _legacy_size(file.read_at, position, end)
     return 0
@@ -224,7 +226,7 @@ def plausible_size(file: File, position: int, end: int) -> int:
 def is_whole(file: File, position: int, size: int, chunk_bytes: int = SEARCH_CHUNK_BYTES) -> bool:
     """Return True if the CRC of the `size` bytes at a position matches the batch header there."""
     checksum = _Checksum.at(file, position, chunk_bytes)
-    return checksum is not None and checksum.ends_at(position + size)
+    return checksum is not None and checksum.matches_up_to(position + size)
 
 
 class _Checksum:
@@ -255,10 +257,10 @@ class _Checksum:
         start = file.read_at(position, CHECKED_FROM)
         return None if len(start) < CHECKED_FROM else _Checksum(file, position, start, chunk_bytes)
 
-    def ends_at(self, end: int) -> bool:
-        """Return True if the CRC of the bytes up to `end` matches.
+    def matches_up_to(self, end: int) -> bool:
+        """Return True if the CRC of the batch's bytes up to `end` matches the stored CRC.
 
-        `end` must rise between calls.
+        The bytes are read once: `end` must rise between calls.
         """
         while self._done < end:
             chunk = self._file.read_at(self._done, min(self._chunk_bytes, end - self._done))
@@ -269,8 +271,11 @@ class _Checksum:
         return self._done == end and self._crc == self._stored
 
 
-def _extent_at(file: File, position: int, end: int, chunk_bytes: int) -> _Checksum | None:
-    """Return the checksum of a batch whose header is plausible except its length, else None."""
+def _checksum_at(file: File, position: int, end: int, chunk_bytes: int) -> _Checksum | None:
+    """Return the running checksum of a batch whose header is plausible except for its length.
+
+    None if the header is implausible: then the true end of the batch cannot be found by its CRC.
+    """
     header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
     if len(header) < _LEGACY_BYTES_MIN:
         return None
@@ -283,10 +288,10 @@ def _extent_at(file: File, position: int, end: int, chunk_bytes: int) -> _Checks
 
 
 def _end_of_chain(file: File, position: int, end: int, passed: set[int]) -> int | None:
-    """Return the end of the chain of batches from a position, at most `end`.
+    """Return the end of the chain of plausible batches from `position` on, at most `end`.
 
-    None if the chain joins an earlier chain, which was refused; `passed` are the positions of all
-    chains.
+    `passed` is the set of positions that earlier chains visited, and grows by this chain's. None if
+    the chain joins an earlier one, which the caller has refused.
     """
     while position < end:
         if position in passed:
@@ -300,7 +305,7 @@ def _end_of_chain(file: File, position: int, end: int, passed: set[int]) -> int 
 
 
 def _is_cut_off(file: File, position: int, end: int) -> bool:
-    """Return True if a batch of magic 2 starts at a position and extends beyond the end."""
+    """Return True if a batch of magic 2 starts at `position` and extends beyond `end`."""
     header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
     return (
         len(header) == HEADER_BYTES
@@ -338,18 +343,19 @@ def _end_before_zeros(file: File, position: int, end: int, extent: _Checksum | N
     if not _is_zero(file, data_end, end):
         return None
     ends = range(data_end, min(data_end + _OWN_ZEROS_MAX, end) + 1)
-    return next((last for last in ends if extent.ends_at(last)), None)
+    return next((last for last in ends if extent.matches_up_to(last)), None)
 
 
-def _whole_batches(
+def _iter_whole_batches(
     file: File, start: int, end: int, chunk_bytes: int, passed: Container[int] = ()
 ) -> Iterator[tuple[int, int]]:
-    """Yield (position, size) of each whole batch that starts and ends in [start, end).
+    """Yield (position, size) of each batch with a valid CRC that starts and ends in [start, end).
 
-    Positions in `passed` are left out.
+    Positions in `passed` are left out. The bytes that may be checksummed are limited, so that bytes
+    made to look like batches do not slow down the search.
     """
     budget = RESYNC_CHECKED_BYTES_FACTOR * max(end - start, 0)
-    for position, size in _candidates(file, start, end, chunk_bytes):
+    for position, size in _iter_candidates(file, start, end, chunk_bytes):
         if size > budget or position in passed:
             continue
         budget -= size
@@ -357,8 +363,13 @@ def _whole_batches(
             yield position, size
 
 
-def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield (position, size) of each possible start of a batch."""
+def _iter_candidates(
+    file: File, start: int, end: int, chunk_bytes: int
+) -> Iterator[tuple[int, int]]:
+    """Yield (position, size) of each position in [start, end) that may start a batch.
+
+    The bytes there look like a batch header; the CRC is not checked.
+    """
     chunk_bytes = max(chunk_bytes, 2 * HEADER_BYTES)
     # Mostly the next batch is one of the first KiB.
     length = min(_FIRST_CHUNK_BYTES, chunk_bytes)
@@ -375,27 +386,35 @@ def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[
         # A start in the last bytes is checked with the next chunk, which has all of the header.
         searched = len(chunk) if is_final else len(chunk) - HEADER_BYTES + 1
         for at, size in merge(
-            _starts_in(chunk, searched, end - start),
-            _legacy_starts_in(file, start, chunk, searched, end),
+            _iter_headers(chunk, searched, end - start),
+            _iter_legacy_headers(file, start, chunk, searched, end),
         ):
             yield start + at, size
         start += searched
 
 
-def _starts_in(chunk: bytes, searched: int, bytes_left: int) -> Iterator[tuple[int, int]]:
-    """Yield (index in the chunk, batch size) of each possible header of magic 2."""
+def _iter_headers(chunk: bytes, searched: int, bytes_left: int) -> Iterator[tuple[int, int]]:
+    """Yield (index in the chunk, batch size) of each plausible header of magic 2.
+
+    Only the first `searched` bytes are searched for the start of a header. `bytes_left` is the
+    number of bytes from the chunk's start to the end of the search.
+    """
     last = min(searched - 1, len(chunk) - HEADER_BYTES)
     for match in _MAGIC_2.finditer(chunk, MAGIC_AT, max(last + HEADER_BYTES, 0)):
         at = match.start() - MAGIC_AT
-        size = _size_in(chunk, at, bytes_left - at) if at <= last else 0
+        size = _size_by_header(chunk, at, bytes_left - at) if at <= last else 0
         if size:
             yield at, size
 
 
-def _legacy_starts_in(
+def _iter_legacy_headers(
     file: File, start: int, chunk: bytes, searched: int, end: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield (index in the chunk, message size) of each possible message of magic 0 or 1."""
+    """Yield (index in the chunk, message size) of each plausible message of magic 0 or 1.
+
+    `start` is the chunk's position in the file; bytes after the chunk are read from the file. Only
+    the first `searched` bytes are searched for the start of a message.
+    """
 
     def read(position: int, length: int) -> bytes:
         at = position - start
@@ -409,10 +428,10 @@ def _legacy_starts_in(
             yield at, size
 
 
-def _size_in(chunk: bytes, at: int, bytes_left: int) -> int:
-    """Return the size of the batch of magic 2 that may start at `at`.
+def _size_by_header(chunk: bytes, at: int, bytes_left: int) -> int:
+    """Return the size of the batch of magic 2 that may start at index `at` of the chunk.
 
-    0 without a plausible header.
+    0 if the header is implausible or the batch is longer than `bytes_left`.
     """
     fields = read_header_start(chunk, at)
     length = int(fields[1])
@@ -428,19 +447,22 @@ def _is_header(fields: tuple[int, ...]) -> bool:
 
 
 def _legacy_size(read: Callable[[int, int], bytes], position: int, end: int) -> int:
-    """Return the size of the message that may start at a position, 0 if none can.
+    """Return the size of the message of magic 0 or 1 that may start at a position, 0 if none can.
 
-    Its key and its value must fill it exactly.
+    `read` takes a position and a length. The key and the value must fill the message exactly.
     """
     fields = read(position, _LEGACY_START_BYTES)
     if len(fields) < _LEGACY_START_BYTES or fields[MAGIC_AT] >= MAGIC:
         return 0
     size = read_length(fields, 0) + LENGTH_OVERHEAD_BYTES
-    return size if size <= end - position and size == _filled(read, position, size) else 0
+    return size if size <= end - position and size == _size_by_fields(read, position, size) else 0
 
 
-def _filled(read: Callable[[int, int], bytes], position: int, limit: int) -> int:
-    """Return the size of a message's header, key and value; 0 if it exceeds `limit`."""
+def _size_by_fields(read: Callable[[int, int], bytes], position: int, limit: int) -> int:
+    """Return the size of a legacy message by the sizes of its header, key and value.
+
+    0 if it exceeds `limit`. The length field of the message is not used.
+    """
     at = _LEGACY_KEY_AT[read(position + MAGIC_AT, 1)[0]]
     for _ in ("key", "value"):
         raw = read(position + at, _SIZE_BYTES)
@@ -452,13 +474,13 @@ def _filled(read: Callable[[int, int], bytes], position: int, limit: int) -> int
     return at
 
 
-def _own_end(file: File, position: int, end: int) -> int | None:
-    """Return the end of a message of magic 0 or 1 by its key and value; None for magic 2.
+def _legacy_end(file: File, position: int, end: int) -> int | None:
+    """Return the end of a message of magic 0 or 1 by the sizes of its key and value.
 
-    These sizes do not depend on the length field. Inner messages may end at the same position as
-    the wrapper's value.
+    None for magic 2. The key and value sizes do not depend on the length field, which is wrong
+    here. The end may also be that of the last inner message, if the message is a wrapper.
     """
     magic = file.read_at(position + MAGIC_AT, 1)
     if not magic or magic[0] >= MAGIC:
         return None
-    return position + _filled(file.read_at, position, end - position)
+    return position + _size_by_fields(file.read_at, position, end - position)

@@ -55,7 +55,7 @@ class CheckedBatch:
         self.computed_crc = computed_crc
         self.batch = BatchView(data) if len(data) >= HEADER_BYTES else None
 
-    def note_walk(self, walked: Walked, opened: Opened | None) -> None:
+    def store_walk(self, walked: Walked, opened: Opened | None) -> None:
         """Store the result that `append_fast` has for records with a valid checksum.
 
         `opened` is the result of `open_fast`; None also for records that are not compressed.
@@ -78,9 +78,10 @@ class CheckedBatch:
         batch.ensure_valid(self.computed_crc)
 
     def walk(self, limit_bytes: int) -> Walked:
-        """Return the walk over the records; None if they need the general path.
+        """Return the result of the walk over the records, which is computed at the first call.
 
-        Also None for records that cannot be decompressed, or that exceed `limit_bytes`.
+        None if the walk does not support these records, if they cannot be decompressed, or if they
+        exceed `limit_bytes`; the caller then parses each record.
         """
         if self._is_walked:
             return self._walked
@@ -96,9 +97,10 @@ class CheckedBatch:
         return self._walked
 
     def open(self, limit_bytes: int) -> Opened:
-        """Return the decompressed records and the fault that ended decompression, None without one.
+        """Return the decompressed records, and the fault that ended decompression or None.
 
-        Records that fit into the shared memory may exceed `limit_bytes`. Raises UnknownCodec.
+        The first call decompresses; later calls return its result. Records that fit into the shared
+        memory may exceed `limit_bytes`. Raises UnknownCodec.
         """
         if self._opened is None:
             assert self.batch is not None
@@ -106,7 +108,7 @@ class CheckedBatch:
             if self._may_open_fast:
                 self._opened = open_fast(self.data, attributes & CODEC_BITS)
             if self._opened is None:
-                self._opened = _open(self.data, attributes, limit_bytes)
+                self._opened = _decompress(self.data, attributes, limit_bytes)
         return self._opened
 
 
@@ -120,10 +122,11 @@ def open_fast(data: memoryview, codec: int) -> Opened | None:
     return None if size is None else (memory[:size], None)
 
 
-def _open(data: memoryview, attributes: int, limit_bytes: int) -> Opened:
+def _decompress(data: memoryview, attributes: int, limit_bytes: int) -> Opened:
     """Decompress the records up to a limit; return them with the fault, None without one.
 
-    The shared memory grows to the size of this batch, so that later batches of that size fit.
+    The shared memory of `open_fast` grows to the size of this batch, so that later batches of that
+    size are decompressed into it.
     """
     opened, fault = decompress_prefix(
         codec_of(attributes), data[HEADER_BYTES:], limit_bytes=limit_bytes

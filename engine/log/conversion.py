@@ -50,7 +50,7 @@ class UnsupportedCompressionType(ApiError):
         self.magic = magic
 
 
-def settings_for(
+def batch_settings_for(
     batch: RecordBatch,
     *,
     base_offset: int,
@@ -81,7 +81,7 @@ def settings_for(
     )
 
 
-def rebuilt(records: Iterable[Record], settings: BatchSettings) -> bytearray:
+def build_batch(records: Iterable[Record], settings: BatchSettings) -> bytearray:
     """Return one batch with the given records, at consecutive offsets from the base offset."""
     builder = BatchBuilder(settings)
     for record in records:
@@ -89,7 +89,7 @@ def rebuilt(records: Iterable[Record], settings: BatchSettings) -> bytearray:
     return builder.build()
 
 
-def down_converted_to_size(
+def down_convert_to_size(
     data: memoryview,
     magic: int,
     *,
@@ -97,15 +97,17 @@ def down_converted_to_size(
     limit_bytes: int,
     on_converted: OnConverted = None,
 ) -> bytearray:
-    """Return stored batches converted for a consumer of magic 0 or 1, at the size of the response.
+    """Return stored batches converted to an old consumer's format, in as many bytes as `data` has.
 
-    A zstd batch after the first chunk ends the records. Raises the errors of `down_converted`.
+    The size of a Fetch response is announced before the conversion: what is missing at the end is
+    filled with an incomplete batch, which consumers ignore. A zstd batch after the first chunk ends
+    the records. Raises the errors of `down_convert`.
     """
     out = bytearray()
     size_bytes = None
-    for chunk in _chunks(data):
+    for chunk in _iter_chunks(data):
         try:
-            out += down_converted(
+            out += down_convert(
                 chunk,
                 magic,
                 first_offset=first_offset,
@@ -129,7 +131,7 @@ def down_converted_to_size(
     return out
 
 
-def _chunks(data: memoryview) -> Iterator[memoryview]:
+def _iter_chunks(data: memoryview) -> Iterator[memoryview]:
     """Yield the first batch, then chunks of whole batches that are converted together."""
     start = end = 0
     for batch in batches_in(data, allow_partial_tail=True):
@@ -150,7 +152,7 @@ def _overflow(out: bytearray, left_bytes: int) -> None:
     out += bytes(size - LENGTH_OVERHEAD_BYTES)
 
 
-def down_converted(
+def down_convert(
     data: memoryview,
     magic: int,
     *,

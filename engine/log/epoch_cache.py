@@ -27,11 +27,11 @@ from typing import NamedTuple
 from engine.log.directory.leader_epoch_checkpoint import (
     UNDEFINED_EPOCH,
     EpochStart,
-    assigned,
+    assign_epoch,
     encode_leader_epochs,
     end_offset_for,
+    truncate_from_start,
     truncated_from_end,
-    truncated_from_start,
 )
 
 
@@ -72,13 +72,13 @@ class EpochCache:
         """
         assert epoch >= 0
         assert start_offset >= 0
-        return self._become(assigned(self.entries, EpochStart(epoch, start_offset)))
+        return self._replace_entries(assign_epoch(self.entries, EpochStart(epoch, start_offset)))
 
-    def assign_after(self, end_offset: int, epoch: int, first_offset: int) -> None:
-        """Note the leader epoch of the next batch of a log that ends at `end_offset`.
+    def assign_next_batch(self, end_offset: int, epoch: int, first_offset: int) -> None:
+        """Record the leader epoch of the next batch, for a log that ends at `end_offset`.
 
-        After a gap in the offsets the epoch starts where the log ended, or just after the last
-        epoch without records; `gap` then describes the gap.
+        `first_offset` is the batch's. After a gap in the offsets the epoch starts where the log
+        ended, or just after the last epoch without records; `first_gap` then describes the gap.
         """
         start_offset = first_offset
         if self.entries and epoch > self.latest_epoch:
@@ -88,8 +88,12 @@ class EpochCache:
             self._highest_starts[epoch] = first_offset
 
     @property
-    def gap(self) -> EpochGap | None:
-        """Return the first epoch with an unknown start, None without one."""
+    def first_gap(self) -> EpochGap | None:
+        """Return the first epoch whose start offset is not exactly known, None without one.
+
+        A gap in the offsets before its first batch, as compaction leaves, hides the start. The
+        follower asks the leader for it.
+        """
         if not self._highest_starts:
             return None
         for before, (epoch, start_offset) in pairwise(self.entries):
@@ -99,13 +103,13 @@ class EpochCache:
         return None
 
     def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
-        """Set the start of a gap's epoch to its leader's start, limited to the possible range.
+        """Set the start of a gap's epoch to the start that its leader returned.
 
-        Returns True if an entry changed.
+        The start is limited to the range that the gap allows. Returns True if an entry changed.
         """
         del self._highest_starts[gap.epoch]
         start_offset = min(max(start_offset, gap.lowest_start_offset), gap.highest_start_offset)
-        return self._become(
+        return self._replace_entries(
             tuple(
                 EpochStart(gap.epoch, start_offset) if entry.epoch == gap.epoch else entry
                 for entry in self.entries
@@ -118,7 +122,7 @@ class EpochCache:
         An epoch with an unknown start keeps its present start: gaps are dropped.
         """
         self._highest_starts.clear()
-        return self._become(truncated_from_end(self.entries, end_offset))
+        return self._replace_entries(truncated_from_end(self.entries, end_offset))
 
     def truncate_from_start(self, start_offset: int) -> bool:
         """Remove epochs that end at or below the new log start offset; return True if changed.
@@ -126,17 +130,17 @@ class EpochCache:
         The epoch of the first remaining record then starts at that offset.
         """
         self._highest_starts.clear()
-        return self._become(truncated_from_start(self.entries, start_offset))
+        return self._replace_entries(truncate_from_start(self.entries, start_offset))
 
     def clear(self) -> bool:
         """Remove all epochs; return True if there were any."""
         self._highest_starts.clear()
-        return self._become(())
+        return self._replace_entries(())
 
     def take_over(self, replaced: EpochCache) -> bool:
         """Copy the epochs of the log that this future log replaces; return True if they differ."""
         self._highest_starts = dict(replaced._highest_starts)
-        return self._become(replaced.entries)
+        return self._replace_entries(replaced.entries)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """Return the largest known epoch ≤ `epoch` and its end offset (exclusive), or (−1, −1)."""
@@ -155,7 +159,7 @@ class EpochCache:
         """Return the content of `leader-epoch-checkpoint`."""
         return encode_leader_epochs(self.entries)
 
-    def _become(self, entries: tuple[EpochStart, ...]) -> bool:
+    def _replace_entries(self, entries: tuple[EpochStart, ...]) -> bool:
         """Replace all entries; return True if they differ, so that the caller writes them."""
         if entries == self.entries:
             return False

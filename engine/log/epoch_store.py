@@ -24,7 +24,7 @@ class EpochStore(EpochCache):
     def __init__(self, files: Files, directory: str, entries: Iterable[EpochStart] = ()) -> None:
         super().__init__()
         # The file has these entries already.
-        self._become(EpochCache(entries).entries)
+        self._replace_entries(EpochCache(entries).entries)
         self._files = files
         self.directory = directory
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.local_log import LocalLog
-from engine.log.log_reader import ReadBounds, limit_in
+from engine.log.log_reader import ReadBounds, end_position
 from engine.log.log_types import FetchSlice, OffsetMetadata
 from engine.model import new_tuple
 
@@ -31,8 +31,8 @@ def read_slice_fast(
     limit = segment.size_bytes
     if upper_bound < log.log_end_offset:
         bounds = ReadBounds(log.log_start_offset, log.log_end_offset, upper_bound)
-        limit = limit_in(log.segments, segment, bounds)
-    span = segment.span_from(start_offset, max_bytes, limit)
+        limit = end_position(log.segments, segment, bounds)
+    span = segment.locate_batches(start_offset, max_bytes, limit)
     if span is None:
         return None
     position, size = span
@@ -40,12 +40,15 @@ def read_slice_fast(
         return segment.file.read_at(position, size)
     place = new_tuple(OffsetMetadata, (start_offset, segment.base_offset, position))
     fetch_slice = FetchSlice(place)
-    fetch_slice.use_region(segment, size)
+    fetch_slice.set_region(segment, size)
     return fetch_slice
 
 
 def has_aborted_after(log: LocalLog, offset: int) -> bool:
-    """Return True if a segment from the one with `offset` on has an aborted transaction."""
+    """Return True if the segment that contains `offset` or a later one has an aborted transaction.
+
+    False for most logs; a read_committed Fetch then needs no list of aborted transactions.
+    """
     active = log.active_segment
     if offset >= active.base_offset:
         return bool(active.aborted)

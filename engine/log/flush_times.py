@@ -28,7 +28,7 @@ class FlushTimes:
         """Add the duration of a segment's sync that began at `began_ns` and has just ended."""
         self._noted_us.append((self.now_ns() - began_ns) // _NS_PER_US)
 
-    def read(self, now_s: int) -> Histogram:
+    def collect_times(self, now_s: int) -> Histogram:
         """Return the histogram of all sync times up to now, in microseconds."""
         noted_us = self._noted_us[:]
         # A thread may have appended more meanwhile.

@@ -46,8 +46,11 @@ class IndexBuilder:
         self._largest = NO_TIMESTAMP
         self._largest_offset = base_offset
 
-    def see(self, position: int, last_offset: int, max_timestamp_ms: int) -> None:
-        """Process the next batch in the file; raises IndexOrderBroken."""
+    def add_batch(self, position: int, last_offset: int, max_timestamp_ms: int) -> None:
+        """Add an index entry for the next batch in the file, if `index.interval.bytes` have passed.
+
+        `position` is the batch's. Raises IndexOrderBroken for offsets that do not rise.
+        """
         if max_timestamp_ms > self._largest:
             self._largest = max_timestamp_ms
             self._largest_offset = last_offset

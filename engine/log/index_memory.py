@@ -36,18 +36,18 @@ class IndexMemory:
     def __init__(self, bytes_max: int = LOADED_INDEXES_BYTES_MAX) -> None:
         """Start with no indexes; `bytes_max` is the limit."""
         self._bytes_max = bytes_max
-        # Reentrant: garbage collection may call `_collected` while the lock is held.
+        # Reentrant: garbage collection may call `_on_collected` while the lock is held.
         self._lock = RLock()
         #: Counted segments by id(), with the bytes of their indexes; the least recently used first.
         self._loaded: dict[int, tuple[ReferenceType[IndexedSegment], int]] = {}
         #: Bytes of the indexes of all counted segments.
         self.size_bytes = 0
 
-    def note(self, segment: IndexedSegment, size_bytes: int) -> None:
+    def count_segment(self, segment: IndexedSegment, size_bytes: int) -> None:
         """Count the memory of a segment's indexes; drop those of other segments above the limit."""
         with self._lock:
             self._forget(id(segment))
-            reference = ref(segment, partial(self._collected, id(segment)))
+            reference = ref(segment, partial(self._on_collected, id(segment)))
             self._loaded[id(segment)] = (reference, size_bytes + _OBJECT_BYTES)
             self.size_bytes += size_bytes + _OBJECT_BYTES
             dropped = []
@@ -61,7 +61,7 @@ class IndexMemory:
         """Return whether indexes of `size_bytes` can be loaded without an eviction."""
         return self.size_bytes + size_bytes + _OBJECT_BYTES <= self._bytes_max
 
-    def note_use(self, segment: IndexedSegment) -> None:
+    def mark_used(self, segment: IndexedSegment) -> None:
         """Mark the indexes of a segment as the most recently used: they are evicted last."""
         with self._lock:
             noted = self._loaded.pop(id(segment), None)
@@ -73,7 +73,7 @@ class IndexMemory:
         with self._lock:
             self._forget(id(segment))
 
-    def _collected(self, key: int, reference: ReferenceType[IndexedSegment]) -> None:
+    def _on_collected(self, key: int, reference: ReferenceType[IndexedSegment]) -> None:
         """Remove a garbage-collected segment, unless its id() already belongs to a new segment."""
         with self._lock:
             noted, _ = self._loaded.get(key, (None, 0))

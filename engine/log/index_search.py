@@ -46,7 +46,7 @@ def search_offset_index(
         size = handle.size_bytes()
         if is_read_whole(size) or not size or size % ENTRY_BYTES:
             return None
-        found = _search(handle, size // ENTRY_BYTES, offset - base_offset)
+        found = _search_entries(handle, size // ENTRY_BYTES, offset - base_offset)
     finally:
         handle.close()
     if found is None:
@@ -55,8 +55,12 @@ def search_offset_index(
     return OffsetPosition(base_offset + relative, position)
 
 
-def _search(handle: File, count: int, relative: int) -> tuple[int, int] | None:
-    """Return the entry among `count`, (0, 0) before the first; None if entries do not rise."""
+def _search_entries(handle: File, count: int, relative: int) -> tuple[int, int] | None:
+    """Return the last index entry with a relative offset at or below `relative`, by binary search.
+
+    (0, 0) if all `count` entries are above it. None if the entries that were read do not rise,
+    which means damage or a preallocated tail.
+    """
     low, high = -1, count - 1
     below, above = (0, 0), _entry(handle, high)
     if above[0] < 0 or above[1] <= 0:

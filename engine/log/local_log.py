@@ -55,11 +55,11 @@ from engine.log.producer_state import (
     AppendOrigin,
     CompletedTransaction,
     WrittenBatch,
-    marker_of,
+    read_transaction_marker,
 )
 from engine.log.recovery.loaded_log import LoadedLog
-from engine.log.recovery.producer_recovery import rebuild_producers, repeated_batch
-from engine.log.replica_chunks import ReplicaChunk, appended_chunks, replica_chunks
+from engine.log.recovery.producer_recovery import find_repeated_batch, rebuild_producers
+from engine.log.replica_chunks import ReplicaChunk, append_info_of, split_replica_batches
 from engine.log.retention import RetentionReason
 from engine.log.segment import Segment
 from engine.log.tasks import LogHooks
@@ -194,7 +194,9 @@ class LocalLog:
         self._write_topic_id(topic_id)
         self.topic_id = topic_id
 
-    def begin_new(self, topic_id: str | None, sync_parent: Callable[[], None]) -> None:
+    def schedule_creation_syncs(
+        self, topic_id: str | None, sync_parent: Callable[[], None]
+    ) -> None:
         """Schedule the syncs of a new log's folder and topic id, which precede the first append.
 
         `sync_parent` syncs the parent folder. Both run on a worker thread. A topic id that the
@@ -274,12 +276,12 @@ class LocalLog:
             walked = WalkTier.walk(batches, HEADER_BYTES, count)
         if self._largest_time_fast(walked, base_ms, now_ms) != max_ms:
             checked = CheckedBatch(batches, computed_crc)
-            checked.note_walk(walked, opened)
+            checked.store_walk(walked, opened)
             return checked
         first = self.log_end_offset
         if producer_id >= 0:
             last_sequence = increment_sequence(base_sequence, delta)
-            repeated = self.producers.check_data(
+            repeated = self.producers.find_duplicate(
                 producer_id,
                 producer_epoch,
                 base_sequence,
@@ -293,7 +295,7 @@ class LocalLog:
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, first)
         last = first + delta
-        self._write(batches, first, last, (max_ms, last), now_ms)
+        self._append_to_segment(batches, first, last, (max_ms, last), now_ms)
         if producer_id >= 0:
             self.producers.append_data(
                 producer_id,
@@ -322,7 +324,7 @@ class LocalLog:
         batch = one_record_batch(offset, leader_epoch, record)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, offset)
-        self._write(batch, offset, offset, (time_ms, offset), now_ms)
+        self._append_to_segment(batch, offset, offset, (time_ms, offset), now_ms)
         return offset, batch
 
     def _append_marker_fast(
@@ -355,7 +357,7 @@ class LocalLog:
         set_place(batches, 0, offset, length, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, offset)
-        self._write(batches, offset, offset, (max_ms, offset), now_ms)
+        self._append_to_segment(batches, offset, offset, (max_ms, offset), now_ms)
         completed = self.producers.append_marker(
             producer_id, producer_epoch, marker, offset=offset, timestamp_ms=max_ms
         )
@@ -371,9 +373,9 @@ class LocalLog:
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
         """Append a producer's batches on the general path: any format, codec and timestamp type."""
-        self._truncation.settle()
+        self._truncation.finish_pending_steps()
         first = self.log_end_offset
-        taken = self._rules.accept(
+        taken = self._rules.prepare_batch(
             checked, base_offset=first, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin
         )
         batch, size = taken.batch, taken.batch.size_bytes
@@ -381,15 +383,17 @@ class LocalLog:
             raise RecordListTooLarge(size, self.config.segment_bytes)
         if taken.is_rewritten:
             self.conversion_count += batch.record_count
-        marked = marker_of(batch) if batch.is_control and batch.has_producer_id else None
-        repeated = repeated_batch(self.producers, batch, origin, marked)
+        marked = (
+            read_transaction_marker(batch) if batch.is_control and batch.has_producer_id else None
+        )
+        repeated = find_repeated_batch(self.producers, batch, origin, marked)
         if repeated is not None:
             return self._duplicate(repeated, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, first)
         last, largest_ms = batch.last_offset, batch.max_timestamp_ms
-        self._write(batch.raw, first, last, (largest_ms, last), now_ms)
-        self._note_completed(self.producers.see(batch, marked))
+        self._append_to_segment(batch.raw, first, last, (largest_ms, last), now_ms)
+        self._note_completed(self.producers.apply_batch(batch, marked))
         start, append_time_ms = self.log_start_offset, taken.log_append_time_ms
         return AppendInfo(first, last, largest_ms, append_time_ms, start, size, leader_epoch)
 
@@ -400,21 +404,21 @@ class LocalLog:
 
         Batches of an epoch later than `leader_epoch`, and all batches after them, are not appended:
         they are not from the leader that the follower follows. Raises the errors of
-        `replica_chunks`, with nothing appended.
+        `split_replica_batches`, with nothing appended.
         """
         info = self.append_as_follower_fast(batches, now_ms, leader_epoch)
         if info is not None:
             return info
-        chunks = replica_chunks(
+        chunks = split_replica_batches(
             batches,
             log_end_offset=self.log_end_offset,
             segment_bytes=self.config.segment_bytes,
             leader_epoch=leader_epoch,
         )
-        self._truncation.settle()
+        self._truncation.finish_pending_steps()
         for chunk in chunks:
             self._append_chunk(batches, chunk, now_ms)
-        return appended_chunks(chunks, self.log_start_offset)
+        return append_info_of(chunks, self.log_start_offset)
 
     def append_as_follower_fast(
         self, batches: memoryview, now_ms: int, leader_epoch: int
@@ -442,9 +446,9 @@ class LocalLog:
             return None
         last = first + delta
         largest = (max_ms, last) if max_ms > NO_TIMESTAMP else (NO_TIMESTAMP, first)
-        self._write(batches, first, last, largest, now_ms)
+        self._append_to_segment(batches, first, last, largest, now_ms)
         if producer_id >= 0:
-            self._note_completed(self.producers.see(BatchView(batches, 0)))
+            self._note_completed(self.producers.apply_batch(BatchView(batches, 0)))
         start = self.log_start_offset
         appended = (first, last, largest[0], NO_TIMESTAMP, start, size, epoch, False)
         return new_tuple(AppendInfo, appended)
@@ -457,14 +461,16 @@ class LocalLog:
                 # Below magic 2 a batch has no epoch: earlier epochs must not cover it.
                 epochs.clear()
             elif batch.leader_epoch != epochs.latest_epoch:
-                epochs.assign_after(end_offset, batch.leader_epoch, batch.first_offset)
+                epochs.assign_next_batch(end_offset, batch.leader_epoch, batch.first_offset)
             end_offset = batch.last_offset + 1
-        self._write(chunk.data, chunk.first_offset, chunk.last_offset, chunk.largest, now_ms)
+        self._append_to_segment(
+            chunk.data, chunk.first_offset, chunk.last_offset, chunk.largest, now_ms
+        )
         for batch in chunk.batches:
             if batch.producer_id >= 0:
-                self._note_completed(self.producers.see(BatchView(data, batch.position)))
+                self._note_completed(self.producers.apply_batch(BatchView(data, batch.position)))
 
-    def _write(
+    def _append_to_segment(
         self,
         data: Buffer,
         first_offset: int,
@@ -528,14 +534,14 @@ class LocalLog:
 
     def locate(self, offset: int) -> OffsetMetadata:
         """Return an offset with its segment and position (OffsetMetadata)."""
-        return log_reader.locate(self.segments, offset, self.log_end_offset)
+        return log_reader.offset_metadata(self.segments, offset, self.log_end_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> OffsetAndTimestamp | None:
         """Return the first record with this time or later.
 
-        See `log_reader.offset_for_timestamp`.
+        See `log_reader.find_offset_for_timestamp`.
         """
-        return log_reader.offset_for_timestamp(
+        return log_reader.find_offset_for_timestamp(
             self.segments,
             timestamp_ms,
             self.epochs,
@@ -562,15 +568,15 @@ class LocalLog:
         active = self._active
         if active.base_offset == base:
             return active
-        self._truncation.settle()
+        self._truncation.finish_pending_steps()
         active.become_inactive()
         if self.recovery_point >= base:
             # Recovery would begin after this segment, and not check its indexes.
             active.sync(with_indexes=True)
         segment = self._start_segment(base, now_ms)
         self._lines.rolled(base)
-        self.snapshots.take(base, self.log_start_offset, self.producers)
-        self._flush.flush_on_worker(base, now_ms)
+        self.snapshots.take_snapshot(base, self.log_start_offset, self.producers)
+        self._flush.start_flush(base, now_ms)
         return segment
 
     def _start_segment(self, base_offset: int, now_ms: int) -> Segment:
@@ -594,7 +600,7 @@ class LocalLog:
 
     def flush(self, now_ms: int) -> None:
         """Flush all appended records to disk and move the recovery point to the log end offset."""
-        self._truncation.settle()
+        self._truncation.finish_pending_steps()
         self._flush.flush(now_ms)
 
     def close(self, now_ms: int) -> None:
@@ -602,9 +608,9 @@ class LocalLog:
 
         With the clean shutdown marker the next start needs no recovery.
         """
-        self._truncation.settle()
+        self._truncation.finish_pending_steps()
         self._active.become_inactive()
-        self.snapshots.take(self.log_end_offset, self.log_start_offset, self.producers)
+        self.snapshots.take_snapshot(self.log_end_offset, self.log_start_offset, self.producers)
         self._flush.close(now_ms)
         # After the segments before it: otherwise a power cut could leave a gap.
         self._active.sync(with_indexes=True)
@@ -625,7 +631,7 @@ class LocalLog:
         Raises CorruptRecord if damage hides the first batch to remove, with nothing changed.
         """
         assert offset >= 0
-        self._truncation.settle()
+        self._truncation.finish_pending_steps()
         if offset >= self.log_end_offset:
             self._truncation.drop_epochs(self.log_end_offset)
             return False
@@ -634,7 +640,7 @@ class LocalLog:
             return True
         kept = self.segments.floor(offset)
         assert kept is not None
-        place = kept.first_truncated(offset)
+        place = kept.find_first_truncated(offset)
         self._lines.truncated(offset)
         self.truncation_count += 1
         later = [segment for segment in self.segments if segment.base_offset > offset]
@@ -643,7 +649,7 @@ class LocalLog:
         kept.truncate_at(place, offset, now_ms)
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
-        self._truncation.owe_truncation(offset, (self._active,))
+        self._truncation.schedule_truncation_steps(offset, (self._active,))
         self._note_settled()
         rebuild_producers(
             self.producers,
@@ -659,10 +665,9 @@ class LocalLog:
     def restart_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
         """Remove all records and continue at `offset`, by default the new log start offset too.
 
-        Called if no offset of a follower's log is within its leader's log: all its records are
-        useless.
+        A follower calls this if its log has no offset in common with its leader's log.
         """
-        self._truncation.settle()
+        self._truncation.finish_pending_steps()
         self._lines.restarted(offset)
         self.truncation_count += 1
         self._deletion.discard(reversed(list(self.segments)))
@@ -672,7 +677,7 @@ class LocalLog:
         self.log_start_offset = offset if log_start_offset is None else log_start_offset
         self.log_end_offset = offset
         self.epochs.truncate_from_end(0)
-        self._truncation.owe_truncation(offset, ())
+        self._truncation.schedule_truncation_steps(offset, ())
         self._note_settled()
 
     # Deleting
@@ -689,15 +694,15 @@ class LocalLog:
             raise OffsetOutOfRange(offset, self.log_start_offset, high_watermark)
         if offset <= self.log_start_offset:
             return False
-        self._truncation.settle()
+        self._truncation.finish_pending_steps()
         self.log_start_offset = offset
-        self._lines.start_moved(offset, reason)
+        self._lines.log_start_offset_moved(offset, reason)
         self.epochs.truncate_from_start(offset)
         return True
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
         """Delete segments by retention (RET-4); return the number for each reason."""
-        return self._deletion.delete_old(high_watermark, now_ms)
+        return self._deletion.apply_retention(high_watermark, now_ms)
 
     def delete_segments_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
         """Delete inactive segments that end at or below `offset`; return their number."""
@@ -705,8 +710,8 @@ class LocalLog:
 
     def replace_segments(self, new: Segment, old: Sequence[Segment]) -> None:
         """Replace adjacent inactive segments with a cleaned one."""
-        self._truncation.settle()
-        self._deletion.replace(new, old)
+        self._truncation.finish_pending_steps()
+        self._deletion.replace_segments(new, old)
         self._flush.note_new_names()
 
     def take_over(self, replaced: LocalLog) -> None:
@@ -723,14 +728,14 @@ class LocalLog:
         self.maybe_increment_log_start_offset(start, end, LogStartReason.LEADER_START)
         self.epochs.take_over(replaced.epochs)
         if self.producers.take_over(replaced.producers):
-            self.snapshots.take(end, self.log_start_offset, self.producers)
+            self.snapshots.take_snapshot(end, self.log_start_offset, self.producers)
 
     def rename_directory(self, directory: str) -> None:
         """Rename the log's folder, after all pending syncs under its old name.
 
         Raises the StorageError of the syncs or of the rename; the folder then keeps the old name.
         """
-        self._truncation.settle()
+        self._truncation.finish_pending_steps()
         self._flush.rename(directory)
         self.directory = self._lines.directory = directory
         self.snapshots.directory = self.epochs.directory = directory

@@ -61,14 +61,14 @@ class LogDeletion:
         self._hooks = hooks
         self._lines = lines
 
-    def delete_old(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
+    def apply_retention(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
         """Delete segments by retention (RET-4); return the number for each reason."""
         log = self._log
-        segments = log.segments.facts(log.log_end_offset)
+        segments = log.segments.retention_facts(log.log_end_offset)
         facts = LogFacts(segments, log.log_start_offset, high_watermark, now_ms)
         steps = plan_retention(facts, log.config)
         if steps:
-            self._lines.deleting(facts, steps, log.config)
+            self._lines.log_retention(facts, steps, log.config)
             self._delete_oldest(sum(step.segment_count for step in steps), high_watermark, now_ms)
         return {step.reason: step.segment_count for step in steps}
 
@@ -95,7 +95,7 @@ class LogDeletion:
         )
         self.discard(doomed)
 
-    def replace(self, new: Segment, old: Iterable[Segment]) -> None:
+    def replace_segments(self, new: Segment, old: Iterable[Segment]) -> None:
         """Replace segments with a cleaned one; `loader.py` completes this after a crash.
 
         The names of all `.cleaned` files were synced before. If a crash interrupts the renames, the

@@ -99,7 +99,7 @@ class LogFlush:
         self._snapshots.note_synced(snapshots)
         self._mark_flushed(end, now_ms)
 
-    def flush_on_worker(self, offset: int, now_ms: int) -> None:
+    def start_flush(self, offset: int, now_ms: int) -> None:
         """Flush all records below `offset`, and unsynced snapshots, on a worker thread."""
         snapshots = self._snapshots.unsynced
         segments = self._segments_up_to(offset)
@@ -173,7 +173,7 @@ class LogFlush:
             began_ns = times.now_ns()
             segment.sync(with_indexes=with_indexes)
             times.note(began_ns)
-        self._snapshots.sync(snapshots)
+        self._snapshots.sync_snapshots(snapshots)
         if self._has_new_names:
             self.sync_names()
 

@@ -60,7 +60,7 @@ class LogMessages:
         head = self._head("UnifiedLog")
         _unified_log.info("%s Truncate and start at offset %d", head, offset)
 
-    def start_moved(self, log_start_offset: int, reason: LogStartReason) -> None:
+    def log_start_offset_moved(self, log_start_offset: int, reason: LogStartReason) -> None:
         """Log a new log start offset."""
         _unified_log.info(
             "%s Incremented log start offset to %d due to %s",
@@ -69,7 +69,9 @@ class LogMessages:
             reason.value,
         )
 
-    def deleting(self, log: LogFacts, steps: Sequence[RetentionStep], config: LogConfig) -> None:
+    def log_retention(
+        self, log: LogFacts, steps: Sequence[RetentionStep], config: LogConfig
+    ) -> None:
         """Log which segments retention is about to delete, and by which rule."""
         first, left_bytes = 0, sum(segment.size_bytes for segment in log.segments)
         for reason, segment_count in steps:
@@ -77,22 +79,22 @@ class LogMessages:
             first += segment_count
             if reason is RetentionReason.START_OFFSET:
                 left_bytes -= sum(segment.size_bytes for segment in segments)
-                self._below_start(log.log_start_offset, segments)
+                self._log_below_start(log.log_start_offset, segments)
                 continue
             for segment in segments:
                 left_bytes -= segment.size_bytes
-                self._deleting_one(segment, reason, left_bytes, config)
+                self._log_deletion(segment, reason, left_bytes, config)
 
-    def _below_start(self, log_start_offset: int, segments: Sequence[RetainedSegment]) -> None:
+    def _log_below_start(self, log_start_offset: int, segments: Sequence[RetainedSegment]) -> None:
         """Log in one line the segments deleted because they are below the log start offset."""
         _unified_log.info(
             "%s Deleting segments due to log start offset %d breach: %s",
             self._head("UnifiedLog"),
             log_start_offset,
-            ",".join(map(_shown, segments)),
+            ",".join(map(_format_segment, segments)),
         )
 
-    def _deleting_one(
+    def _log_deletion(
         self, segment: RetainedSegment, reason: RetentionReason, left_bytes: int, config: LogConfig
     ) -> None:
         """Log the deletion of one segment with Kafka's text of the reason."""
@@ -107,7 +109,7 @@ class LogMessages:
                 f" Log size after deletion will be {left_bytes}."
             )
         head = self._head("UnifiedLog")
-        _unified_log.info("%s Deleting segment %s due to %s", head, _shown(segment), why)
+        _unified_log.info("%s Deleting segment %s due to %s", head, _format_segment(segment), why)
 
     def _head(self, part: str) -> str:
         """Return the start of a line as in Kafka's log: the partition and its log directory."""
@@ -115,7 +117,7 @@ class LogMessages:
         return f"[{part} partition={self.topic_partition}, dir={folder}]"
 
 
-def _shown(segment: RetainedSegment) -> str:
+def _format_segment(segment: RetainedSegment) -> str:
     """Return a segment in the form of Kafka's `LogSegment.toString`, without modification time."""
     return (
         f"LogSegment(baseOffset={segment.base_offset}, size={segment.size_bytes},"

@@ -26,7 +26,7 @@ from engine.log.log_types import (
 )
 from engine.log.segment import Segment
 from engine.log.segment_list import SegmentList
-from engine.log.txn_index import AbortedTransaction, aborted_between
+from engine.log.txn_index import AbortedTransaction, find_aborted
 from engine.records.record import NO_TIMESTAMP
 
 #: The negative numbers that ListOffsets uses in place of a timestamp.
@@ -74,14 +74,14 @@ def read_slice(
     if not bounds.log_start_offset <= start_offset <= end or segment is None:
         raise OffsetOutOfRange(start_offset, bounds.log_start_offset, end)
     if start_offset >= bounds.upper_bound:
-        fetch_slice = FetchSlice(locate(segments, start_offset, end))
+        fetch_slice = FetchSlice(offset_metadata(segments, start_offset, end))
     else:
         fetch_slice = _slice_from(
             segments, segment, start_offset, max_bytes, bounds, at_least_one_batch
         )
     if with_aborted:
         try:
-            upper = _upper_bound_of(segments, fetch_slice, bounds)
+            upper = _offset_above(segments, fetch_slice, bounds)
             fetch_slice.aborted_transactions = (
                 collect_aborted(segments, start_offset, upper) if fetch_slice.size_bytes else ()
             )
@@ -106,9 +106,9 @@ def _slice_from(
     following: Segment | None = segment
     while following is not None:
         segment = following
-        place = segment.translate(start_offset)
+        place = segment.locate_offset(start_offset)
         if place is not None:
-            limit = limit_in(segments, segment, bounds)
+            limit = end_position(segments, segment, bounds)
             start = OffsetMetadata(start_offset, segment.base_offset, place.position)
             size = max(max_bytes, place.size_bytes) if at_least_one_batch else max_bytes
             size = min(limit - place.position, size)
@@ -118,7 +118,7 @@ def _slice_from(
                 fetch_slice = FetchSlice(start, segment.file.read_at(place.position, size))
             else:
                 fetch_slice = FetchSlice(start)
-                fetch_slice.use_region(segment, size)
+                fetch_slice.set_region(segment, size)
             fetch_slice.is_first_batch_incomplete = size < place.size_bytes
             return fetch_slice
         following = segments.higher(segment.base_offset)
@@ -126,7 +126,7 @@ def _slice_from(
     return FetchSlice(end_of(segments, bounds.log_end_offset))
 
 
-def limit_in(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int:
+def end_position(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int:
     """Return the exclusive end position of a read in a segment, by the upper bound."""
     upper = bounds.upper_bound
     if upper >= bounds.log_end_offset:
@@ -134,11 +134,11 @@ def limit_in(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int
     following = segments.higher(segment.base_offset)
     if following is not None and following.base_offset <= upper:
         return segment.size_bytes
-    place = segment.translate(upper)
+    place = segment.locate_offset(upper)
     return segment.size_bytes if place is None else place.position
 
 
-def _upper_bound_of(segments: SegmentList, fetch_slice: FetchSlice, bounds: ReadBounds) -> int:
+def _offset_above(segments: SegmentList, fetch_slice: FetchSlice, bounds: ReadBounds) -> int:
     """Return an offset above all records of a slice, to select its aborted transactions.
 
     An offset that is too high only adds a few needless entries.
@@ -161,7 +161,7 @@ def collect_aborted(
     aborted: list[AbortedTransaction] = []
     segment = segments.floor(start_offset)
     while segment is not None:
-        entries, is_complete = aborted_between(segment.aborted, start_offset, upper_bound)
+        entries, is_complete = find_aborted(segment.aborted, start_offset, upper_bound)
         aborted += entries
         if is_complete:
             break
@@ -175,20 +175,23 @@ def end_of(segments: SegmentList, log_end_offset: int) -> OffsetMetadata:
     return OffsetMetadata(log_end_offset, active.base_offset, active.size_bytes)
 
 
-def locate(segments: SegmentList, offset: int, log_end_offset: int) -> OffsetMetadata:
-    """Return an offset with its segment and position, to count the bytes between offsets."""
+def offset_metadata(segments: SegmentList, offset: int, log_end_offset: int) -> OffsetMetadata:
+    """Return an offset with its segment's base offset and its position in the segment's .log.
+
+    Two such offsets in a segment give the bytes between them, as the minimum bytes of a Fetch need.
+    """
     if offset >= log_end_offset:
         return end_of(segments, log_end_offset)
     segment = segments.floor(offset)
     while segment is not None:
-        place = segment.translate(offset)
+        place = segment.locate_offset(offset)
         if place is not None:
             return OffsetMetadata(offset, segment.base_offset, place.position)
         segment = segments.higher(segment.base_offset)
     return end_of(segments, log_end_offset)
 
 
-def offset_for_timestamp(
+def find_offset_for_timestamp(
     segments: SegmentList,
     timestamp_ms: int,
     epochs: EpochCache,
@@ -216,18 +219,18 @@ def offset_for_timestamp(
     if timestamp_ms == LATEST_TIERED:
         return OffsetAndTimestamp(NO_TIMESTAMP, -1, -1)
     if timestamp_ms == MAX_TIMESTAMP:
-        return _max_timestamp(segments)
+        return _find_max_timestamp(segments)
     for segment in segments:
         if segment.largest_timestamp_ms < timestamp_ms:
             continue
-        timestamp_offset = segment.offset_for_timestamp(timestamp_ms, log_start_offset)
+        timestamp_offset = segment.find_timestamp(timestamp_ms, log_start_offset)
         if timestamp_offset is not None:
             epoch = epochs.epoch_for_offset(timestamp_offset.offset)
             return OffsetAndTimestamp(timestamp_offset.timestamp, timestamp_offset.offset, epoch)
     return None
 
 
-def _max_timestamp(segments: SegmentList) -> OffsetAndTimestamp | None:
+def _find_max_timestamp(segments: SegmentList) -> OffsetAndTimestamp | None:
     """Return the first record with the largest timestamp; None if none has a timestamp."""
     segment = max(segments, key=lambda candidate: candidate.largest.timestamp)
     largest = segment.largest

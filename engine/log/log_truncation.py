@@ -93,11 +93,18 @@ class LogTruncation:
 
     @property
     def is_settled(self) -> bool:
-        """Return True if no steps are pending, so that appends need not call `settle`."""
+        """Return True if no steps are pending.
+
+        Then appends need not call `finish_pending_steps`.
+        """
         return self._pending_steps is None
 
-    def settle(self) -> None:
-        """Run or wait for the pending steps; raises their StorageError."""
+    def finish_pending_steps(self) -> None:
+        """Run the pending steps on this thread, or wait until a worker thread has run them.
+
+        Called before a change that relies on a durable truncation or creation. Raises the
+        StorageError of a step.
+        """
         if self._pending_steps is not None:
             self._pending_steps.run()
             self._pending_steps = None
@@ -106,13 +113,13 @@ class LogTruncation:
     def drop_epochs(self, end_offset: int) -> None:
         """Remove epochs that start at or above the end of a log that needs no truncation."""
         if self._epochs.truncate_from_end(end_offset):
-            self._owe("truncate-log", (self._epochs.write,))
+            self._run_on_worker("truncate-log", (self._epochs.write,))
 
     def owe_creation(self, steps: Sequence[Callable[[], None]]) -> None:
         """Schedule the steps that make a new log durable, before its first append."""
-        self._owe("flush-metadata-file", steps)
+        self._run_on_worker("flush-metadata-file", steps)
 
-    def owe_truncation(self, end_offset: int, log_files: Sequence[Segment]) -> None:
+    def schedule_truncation_steps(self, end_offset: int, log_files: Sequence[Segment]) -> None:
         """Lower recovery point and epochs to the new log end offset, and schedule steps 4 to 7.
 
         `log_files` are the segments whose .log was truncated.
@@ -121,7 +128,7 @@ class LogTruncation:
         self._epochs.truncate_from_end(end_offset)
         unflushed = self._flush.unflushed_segments(end_offset) if log_files else []
         earlier = [segment for segment in unflushed if segment not in log_files]
-        self._owe(
+        self._run_on_worker(
             "truncate-log",
             (
                 self._flush.sync_names,
@@ -132,12 +139,13 @@ class LogTruncation:
             earlier,
         )
 
-    def _owe(
+    def _run_on_worker(
         self, task: str, steps: Sequence[Callable[[], None]], borrowed: Sequence[Segment] = ()
     ) -> None:
         """Run steps on a worker thread, in a task with Kafka's name; report a failure.
 
-        The files of `borrowed` segments stay open until the task ends, even if the segments are
+        Until they are done they are pending, and `finish_pending_steps` can run them earlier. The
+        files of `borrowed` segments stay open until the task ends, even if the segments are
         deleted or cleaned meanwhile.
         """
         owed = self._pending_steps = _DurableSteps(steps)
@@ -149,7 +157,7 @@ class LogTruncation:
             for segment in borrowed:
                 segment.give_back()
             if self._pending_steps is not owed:
-                # `settle` has run the steps on the loop meanwhile.
+                # `finish_pending_steps` has run the steps on the loop meanwhile.
                 return
             if failure is not None:
                 self._hooks.on_failure(failure)

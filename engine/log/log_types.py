@@ -156,8 +156,11 @@ class FetchSlice:
         #: The segment whose file is kept open for the region. None after `release`.
         self._segment: Segment | None = None
 
-    def use_region(self, segment: Segment, size_bytes: int) -> None:
-        """Become a region of a segment's .log from `position` on."""
+    def set_region(self, segment: Segment, size_bytes: int) -> None:
+        """Make the slice a region of a segment's .log: `size_bytes` from its start position on.
+
+        The segment is borrowed: its file stays open until `release`.
+        """
         segment.borrow()
         self._segment = segment
         self.file = segment.file

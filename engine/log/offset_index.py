@@ -23,7 +23,7 @@ from typing import NamedTuple
 from engine.errors import StorageError
 from engine.host.ports import Buffer, Files
 from engine.limits import SIDE_FILE_BYTES_MAX
-from engine.log.directory.small_file import read_bounded
+from engine.log.directory.small_file import read_small_file
 
 #: Bytes of one entry.
 ENTRY_BYTES = 8
@@ -50,8 +50,8 @@ class IndexOrderBroken(StorageError):
 class OffsetIndex:
     """The entries of one offset index, in memory.
 
-    A parsed index may be wrong: `problem()` describes the fault. A search in a wrong index returns
-    one of its entries.
+    A parsed index may be wrong: `find_problem()` describes the fault. A search in a wrong index
+    returns one of its entries.
     """
 
     __slots__ = (
@@ -131,7 +131,7 @@ class OffsetIndex:
         del self.relative_offsets[count:]
         del self.positions[count:]
 
-    def problem(self) -> str | None:
+    def find_problem(self) -> str | None:
         """Return the problem that Kafka's sanity check finds, None for a sound index."""
         if self.leftover_bytes:
             return f"{self.leftover_bytes} bytes behind the last whole entry"
@@ -149,7 +149,10 @@ class OffsetIndex:
 
 
 def parse_offset_index(content: Buffer, base_offset: int) -> OffsetIndex:
-    """Return the entries of a file's content."""
+    """Return the index in a file's content: its entries before the padding, and what follows them.
+
+    An incomplete last entry and the zeros of a preallocated file are counted, not parsed.
+    """
     index = OffsetIndex(base_offset)
     whole = len(content) - len(content) % ENTRY_BYTES
     columns = array("i")
@@ -168,7 +171,7 @@ def parse_offset_index(content: Buffer, base_offset: int) -> OffsetIndex:
 
 def read_offset_index(files: Files, path: str, base_offset: int) -> OffsetIndex:
     """Return the entries of a file."""
-    return parse_offset_index(read_bounded(files, path, SIDE_FILE_BYTES_MAX), base_offset)
+    return parse_offset_index(read_small_file(files, path, SIDE_FILE_BYTES_MAX), base_offset)
 
 
 def _count_before_padding(relative_offsets: array[int], positions: array[int]) -> int:

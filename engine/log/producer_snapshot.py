@@ -22,7 +22,7 @@ from typing import NamedTuple
 from engine.errors import CorruptFile
 from engine.host.ports import Buffer, Files
 from engine.limits import SIDE_FILE_BYTES_MAX
-from engine.log.directory.small_file import read_bounded
+from engine.log.directory.small_file import read_small_file
 from engine.records.crc import crc32c
 
 #: The only existing version.
@@ -107,4 +107,4 @@ def encode_producer_snapshot(entries: Sequence[ProducerEntry]) -> bytes:
 
 def read_producer_snapshot(files: Files, path: str) -> tuple[ProducerEntry, ...]:
     """Return the producers of a file; raises CorruptFile."""
-    return parse_producer_snapshot(read_bounded(files, path, SIDE_FILE_BYTES_MAX), path)
+    return parse_producer_snapshot(read_small_file(files, path, SIDE_FILE_BYTES_MAX), path)

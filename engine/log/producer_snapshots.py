@@ -44,8 +44,11 @@ class ProducerSnapshots:
         """Return the path of the snapshot at an offset."""
         return f"{self.directory}/{SegmentFileName(offset, FileKind.SNAPSHOT, state).name}"
 
-    def write(self, offset: int, entries: Sequence[ProducerEntry]) -> None:
-        """Write a snapshot; it is durable after `sync`."""
+    def write_snapshot(self, offset: int, entries: Sequence[ProducerEntry]) -> None:
+        """Write the snapshot file of an offset. It is durable only after `sync_snapshots`.
+
+        `entries` are the producers after all batches below `offset`.
+        """
         handle = self._files.open(self.path(offset), write=True, create=True)
         try:
             handle.truncate(0)
@@ -57,20 +60,23 @@ class ProducerSnapshots:
         self._write_count += 1
         self._unsynced[offset] = self._write_count
 
-    def take(self, offset: int, log_start_offset: int, producers: ProducerState) -> int | None:
-        """Write the producers at `offset`, and return it.
+    def take_snapshot(
+        self, offset: int, log_start_offset: int, producers: ProducerState
+    ) -> int | None:
+        """Write a snapshot of the producers at `offset`; return `offset`, None if none is needed.
 
-        None if a snapshot at or above `offset` exists, or `offset` is the log start offset.
+        None is needed if a snapshot at or above `offset` exists, or if `offset` is the log start
+        offset.
         """
         latest = self.latest_offset()
         if offset <= (log_start_offset if latest is None else latest):
             return None
-        self.write(offset, producers.to_entries())
+        self.write_snapshot(offset, producers.to_entries())
         return offset
 
     @property
     def unsynced(self) -> Mapping[int, int]:
-        """Return the snapshots to sync, as the argument of `sync` and `note_synced`."""
+        """Return the snapshots to sync, as the argument of `sync_snapshots` and `note_synced`."""
         return dict(self._unsynced)
 
     def note_synced(self, synced: Mapping[int, int]) -> None:
@@ -79,7 +85,7 @@ class ProducerSnapshots:
             if self._unsynced.get(offset) == write:
                 del self._unsynced[offset]
 
-    def sync(self, offsets: Iterable[int]) -> None:
+    def sync_snapshots(self, offsets: Iterable[int]) -> None:
         """Flush snapshots to disk; a snapshot that was removed meanwhile is skipped.
 
         May run on a worker thread; `note_synced` follows on the loop.
@@ -94,12 +100,13 @@ class ProducerSnapshots:
             finally:
                 handle.close()
 
-    def newest_loadable(
+    def load_newest(
         self, log_start_offset: int, end_offset: int
     ) -> tuple[int, Sequence[ProducerEntry]] | None:
-        """Return the newest valid snapshot above the start and up to the end; None without one.
+        """Return the newest valid snapshot above the start and up to the end, None without one.
 
-        Snapshots outside of these bounds, and damaged ones, are removed.
+        The result is (offset, producers). Snapshots outside of these bounds, and damaged ones, are
+        removed.
         """
         for offset in [o for o in self.offsets if o > end_offset or o <= log_start_offset]:
             self.remove(offset)
@@ -113,7 +120,7 @@ class ProducerSnapshots:
 
     def remove(self, offset: int) -> None:
         """Remove the snapshot of an offset if there is one."""
-        self._forget(offset)
+        self._forget_offset(offset)
         with suppress(FileMissing):
             self._files.remove(self.path(offset))
 
@@ -121,7 +128,7 @@ class ProducerSnapshots:
         """Rename a snapshot to `.deleted`, for delayed removal; return False without one."""
         if offset not in self.offsets:
             return False
-        self._forget(offset)
+        self._forget_offset(offset)
         try:
             self._files.rename(self.path(offset), self.path(offset, FileState.DELETED))
         except FileMissing:
@@ -149,7 +156,7 @@ class ProducerSnapshots:
         """Return the newest snapshot's offset, None without one."""
         return self.offsets[-1] if self.offsets else None
 
-    def _forget(self, offset: int) -> None:
+    def _forget_offset(self, offset: int) -> None:
         """Drop an offset from memory; the caller removes the file."""
         number = bisect_right(self.offsets, offset) - 1
         if number >= 0 and self.offsets[number] == offset:

@@ -7,8 +7,9 @@ ongoing     -> first offset of each open transaction
 completed   -> first and marker's offset of transactions whose marker is not below the HW yet
 ```
 
-A leader checks before it writes (`check_data`, `check_marker`), and every replica records the
-written batches (`append_data`, `append_marker`, `see`). A leader's rules for an append by a client:
+A leader checks before it writes (`find_duplicate`, `check_marker`), and every replica records the
+written batches (`append_data`, `append_marker`, `apply_batch`). A leader's rules for an append by a
+client:
 
 | received                                     | result                                        |
 |----------------------------------------------|-----------------------------------------------|
@@ -253,7 +254,7 @@ class ProducerState:
         if base_sequence > verification.lowest_sequence:
             raise OutOfOrderSequence(producer_id, base_sequence, verification.lowest_sequence)
 
-    def check_data(
+    def find_duplicate(
         self,
         producer_id: int,
         epoch: int,
@@ -359,17 +360,19 @@ class ProducerState:
             next(iter(self._ongoing), offset + 1),
         )
 
-    def see(self, batch: BatchView, marked: Marked | None = None) -> CompletedTransaction | None:
+    def apply_batch(
+        self, batch: BatchView, marked: Marked | None = None
+    ) -> CompletedTransaction | None:
         """Record a batch without checks, as a follower or recovery does: its leader has checked it.
 
-        `marked` is the result of `marker_of` for the batch, if the caller has it already. A control
-        batch that ends no transaction (of a later Kafka, or emptied by the cleaner) changes
-        nothing.
+        `marked` is the result of `read_transaction_marker` for the batch, if the caller has it
+        already. A control batch that ends no transaction (of a later Kafka, or emptied by the
+        cleaner) changes nothing.
         """
         if not batch.has_producer_id:
             return None
         if batch.is_control:
-            marker, timestamp_ms = marked or marker_of(batch)
+            marker, timestamp_ms = marked or read_transaction_marker(batch)
             if marker is None:
                 return None
             return self.append_marker(
@@ -423,8 +426,13 @@ class ProducerState:
         """Return the entries of a snapshot, with only the last batch of each producer."""
         return [producer.to_entry(key) for key, producer in self._producers.items()]
 
-    def load(self, entries: Iterable[ProducerEntry], *, now_ms: int, expiration_ms: int) -> None:
-        """Replace all producers with the entries of a snapshot that have not expired."""
+    def load_entries(
+        self, entries: Iterable[ProducerEntry], *, now_ms: int, expiration_ms: int
+    ) -> None:
+        """Replace all producers with the entries of a snapshot that have not expired.
+
+        `now_ms` is the wall time; `expiration_ms` is `producer.id.expiration.ms`.
+        """
         self.clear()
         for stored in entries:
             producer = KnownProducer()
@@ -487,7 +495,7 @@ class ProducerState:
         return len(expired)
 
 
-def marker_of(batch: BatchView) -> Marked:
+def read_transaction_marker(batch: BatchView) -> Marked:
     """Return the transaction marker in a control batch, and its time.
 
     (None, NO_TIMESTAMP) for a batch without a readable record.

@@ -37,7 +37,7 @@ def key_missing(topic_partition: TopicPartition) -> str:
     return f"Compacted topic cannot accept message without key in topic partition {topic_partition}"
 
 
-def time_out_of_range(
+def time_out_of_range_message(
     record: Record | LegacyMessage, now_ms: int, before_max_ms: int, after_max_ms: int
 ) -> str:
     """Return the error of a record whose timestamp is outside of the topic's limits."""
@@ -48,7 +48,7 @@ def time_out_of_range(
     )
 
 
-def append_time_sent(record: Record | LegacyMessage, *, is_skimmed: bool) -> str:
+def append_time_sent_message(record: Record | LegacyMessage, *, is_skimmed: bool) -> str:
     """Return the error of a record with timestamp type LogAppendTime, which only brokers set."""
     kind = "PartialDefaultRecord" if is_skimmed else "DefaultRecord"
     smallest = -1 if is_skimmed else 0
@@ -65,7 +65,7 @@ def times_refused() -> str:
     return "One or more records have been rejected due to invalid timestamp"
 
 
-def records_refused(errors: Sequence[RecordError]) -> str:
+def records_refused_message(errors: Sequence[RecordError]) -> str:
     """Return the error message of a batch with refused records, in Kafka's words.
 
     For all errors except timestamps, which have a separate message.

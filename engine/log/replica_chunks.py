@@ -3,8 +3,8 @@
 A chunk is appended in one step, with at most one index entry; most responses are one chunk. It ends
 where segment.bytes would be exceeded and where offsets would not fit into one segment.
 
-Two functions read the same bytes: `_take_fast` accepts valid batches of magic 2 by their headers;
-`_take` continues where it stopped, and raises the errors.
+Two functions read the same bytes: `_parse_fast` accepts valid batches of magic 2 by their headers;
+`_parse_batches` continues where it stopped, and raises the errors.
 
 A batch of a later epoch than that of the followed leader, and all batches after it, are left for
 another fetch: either it was written after the leader's time, or the field, which no checksum
@@ -65,28 +65,31 @@ class ReplicaChunk(NamedTuple):
     batches: list[ReplicaBatch]
 
 
-def replica_chunks(
+def split_replica_batches(
     data: memoryview, *, log_end_offset: int, segment_bytes: int, leader_epoch: int = EPOCH_MAX
 ) -> list[ReplicaChunk]:
-    """Return the chunks to append, in order; an incomplete last batch is left out.
+    """Return the fetched batches as chunks to append, in order; leave out an incomplete last batch.
 
-    Positions of batches are relative to `data`. Raises CorruptMessage for a wrong checksum or size,
-    UnexpectedAppendOffset for offsets that do not rise from `log_end_offset` on, BatchOfLaterEpoch
-    if the first batch is of a later epoch than `leader_epoch`.
+    Each chunk fits into a segment. Positions of batches are relative to `data`. Raises
+    CorruptMessage for a wrong checksum or size, UnexpectedAppendOffset for offsets that do not rise
+    from `log_end_offset` on, BatchOfLaterEpoch if the first batch is of a later epoch than
+    `leader_epoch`.
     """
-    batches, position = _take_fast(data, log_end_offset, leader_epoch)
+    batches, position = _parse_fast(data, log_end_offset, leader_epoch)
     if position < len(data):
-        _take(data, position, log_end_offset, leader_epoch, batches)
+        _parse_batches(data, position, log_end_offset, leader_epoch, batches)
     if not batches:
         return []
     first, last = batches[0], batches[-1]
     whole = last.position + last.size_bytes
     if whole <= segment_bytes and last.last_offset - first.last_offset <= _INT_MAX:
-        return [_chunk(data, batches, log_end_offset)]
-    return [_chunk(data, run, log_end_offset) for run in _runs(batches, segment_bytes)]
+        return [_build_chunk(data, batches, log_end_offset)]
+    return [
+        _build_chunk(data, run, log_end_offset) for run in _group_batches(batches, segment_bytes)
+    ]
 
 
-def appended_chunks(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> AppendInfo:
+def append_info_of(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> AppendInfo:
     """Return the AppendInfo of appended chunks; NOTHING_APPENDED for no chunks."""
     if not chunks:
         return NOTHING_APPENDED._replace(log_start_offset=log_start_offset)
@@ -102,7 +105,7 @@ def appended_chunks(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> Ap
     )
 
 
-def _take_fast(
+def _parse_fast(
     data: memoryview, next_offset: int, leader_epoch: int
 ) -> tuple[list[ReplicaBatch], int]:
     """Return the valid batches of magic 2 at the start, and the position after them."""
@@ -139,7 +142,7 @@ def _take_fast(
     return batches, position
 
 
-def _take(
+def _parse_batches(
     data: memoryview,
     position: int,
     log_end_offset: int,
@@ -176,7 +179,7 @@ def _take(
         raise CorruptMessage(f"expected {error.expected}, got {error.got}") from error
 
 
-def _runs(batches: list[ReplicaBatch], segment_bytes: int) -> list[list[ReplicaBatch]]:
+def _group_batches(batches: list[ReplicaBatch], segment_bytes: int) -> list[list[ReplicaBatch]]:
     """Group batches so that each group fits into a segment by size and by offsets."""
     runs: list[list[ReplicaBatch]] = []
     size = 0
@@ -190,7 +193,7 @@ def _runs(batches: list[ReplicaBatch], segment_bytes: int) -> list[list[ReplicaB
     return runs
 
 
-def _chunk(data: memoryview, run: list[ReplicaBatch], log_end_offset: int) -> ReplicaChunk:
+def _build_chunk(data: memoryview, run: list[ReplicaBatch], log_end_offset: int) -> ReplicaChunk:
     """Return consecutive batches as one chunk to append, with their largest timestamp."""
     first, last = run[0], run[-1]
     first_offset = first.first_offset

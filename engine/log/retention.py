@@ -108,12 +108,12 @@ def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
 
 def _by_start_offset(log: LogFacts, config: LogConfig) -> int:
     """Return the number of oldest segments that end at or below the log start offset."""
-    return _count(
+    return _count_oldest(
         log, lambda segment: not segment.is_active and segment.end_offset <= log.log_start_offset
     )
 
 
-def _by_size(log: LogFacts, config: LogConfig) -> int:
+def _count_by_size(log: LogFacts, config: LogConfig) -> int:
     """Return the number of oldest segments without which the log still has `retention.bytes`."""
     total = sum(segment.size_bytes for segment in log.segments)
     if config.retention_bytes < 0 or total < config.retention_bytes:
@@ -125,26 +125,26 @@ def _by_size(log: LogFacts, config: LogConfig) -> int:
         excess -= segment.size_bytes
         return excess >= 0
 
-    return _count(log, takes)
+    return _count_oldest(log, takes)
 
 
-def _by_time(log: LogFacts, config: LogConfig) -> int:
+def _count_by_time(log: LogFacts, config: LogConfig) -> int:
     """Return the number of oldest segments whose largest timestamp is older than `retention.ms`."""
     if config.retention_ms < 0:
         return 0
-    return _count(
+    return _count_oldest(
         log, lambda segment: log.now_ms - segment.largest_timestamp_ms > config.retention_ms
     )
 
 
 _REASONS: tuple[tuple[RetentionReason, Callable[[LogFacts, LogConfig], int]], ...] = (
     (RetentionReason.START_OFFSET, _by_start_offset),
-    (RetentionReason.SIZE, _by_size),
-    (RetentionReason.TIME, _by_time),
+    (RetentionReason.SIZE, _count_by_size),
+    (RetentionReason.TIME, _count_by_time),
 )
 
 
-def _count(log: LogFacts, takes: Callable[[RetainedSegment], bool]) -> int:
+def _count_oldest(log: LogFacts, takes: Callable[[RetainedSegment], bool]) -> int:
     """Count oldest segments up to the first that `takes` refuses or that exceeds the HW."""
     count = 0
     for segment in log.segments:

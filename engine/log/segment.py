@@ -36,8 +36,8 @@ from engine.log.log_config import LogConfig
 from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.segment_lookup import (
     BatchPlace,
+    find_offset_by_headers,
     find_timestamp,
-    walk_headers,
 )
 from engine.log.time_index import (
     NO_TIMESTAMP,
@@ -46,7 +46,7 @@ from engine.log.time_index import (
     read_last_entry,
     read_time_index,
 )
-from engine.log.truncation_point import first_truncated
+from engine.log.truncation_point import find_first_truncated
 from engine.log.txn_index import AbortedTransaction, encode_txn_index, read_txn_index
 from engine.model import new_tuple
 from engine.naming import FileKind, FileState, SegmentFileName
@@ -136,7 +136,7 @@ class Segment:
         #: Timestamp of the first batch, from which segment.ms counts. None until read.
         self._rolling_timestamp_ms: int | None = None
         #: Size, time and last offset up to which `should_roll` needs no further check, set by
-        #: `_note_bounds`; a change of the rules resets the size to _NOTHING_SURE.
+        #: `_store_roll_bounds`; a change of the rules resets the size to _NOTHING_SURE.
         self._sure_bytes = _NOTHING_SURE
         self._sure_ms = self._sure_offset = 0
         #: Bytes appended since the last index entry; the next is due after `_interval_bytes`.
@@ -178,8 +178,8 @@ class Segment:
             with suppress(CorruptFile, FileMissing):
                 path = self.path(FileKind.INDEX)
                 index = read_offset_index(self._files, path, self.base_offset)
-            index = self._index = OffsetIndex(self.base_offset) if index.problem() else index
-            self._note_loaded()
+            index = self._index = OffsetIndex(self.base_offset) if index.find_problem() else index
+            self._report_index_bytes()
         return index
 
     @property
@@ -191,16 +191,18 @@ class Segment:
             with suppress(CorruptFile, FileMissing):
                 path = self.path(FileKind.TIMEINDEX)
                 times = read_time_index(self._files, path, self.base_offset)
-            times = self._time_index = TimeIndex(self.base_offset) if times.problem() else times
-            self._note_loaded()
+            times = self._time_index = (
+                TimeIndex(self.base_offset) if times.find_problem() else times
+            )
+            self._report_index_bytes()
         return times
 
-    def _note_loaded(self) -> None:
+    def _report_index_bytes(self) -> None:
         """Report the bytes of the loaded indexes to the limit of the process (IndexMemory)."""
         index, times = self._index, self._time_index
         entry_count = 0 if index is None else len(index)
         time_entry_count = 0 if times is None else len(times)
-        LOADED_INDEXES.note(
+        LOADED_INDEXES.count_segment(
             self,
             entry_count * offset_index.ENTRY_BYTES + time_entry_count * time_index.ENTRY_BYTES,
         )
@@ -232,14 +234,14 @@ class Segment:
             self._txn_entries = list(transactions)
         return self._txn_entries
 
-    def use_indexes(self, index: OffsetIndex, times: TimeIndex) -> None:
+    def replace_indexes(self, index: OffsetIndex, times: TimeIndex) -> None:
         """Set indexes that were rebuilt; they are written with the next flush or close."""
         self._keep_indexes()
         self._index, self._time_index = index, times
         self._sure_bytes = _NOTHING_SURE
         self._largest = None
 
-    def use_aborted(self, entries: Sequence[AbortedTransaction]) -> None:
+    def replace_aborted(self, entries: Sequence[AbortedTransaction]) -> None:
         """Replace the transaction index, in memory and on disk."""
         path = self.path(FileKind.TXNINDEX)
         self._txn_entries = list(entries)
@@ -264,7 +266,10 @@ class Segment:
             self._file.close()
 
     def change_state(self, state: FileState) -> None:
-        """Rename all its files, the .log first: the loader removes an index without .log."""
+        """Rename all files of the segment to the names of a new state, the .log first.
+
+        The order matters after a crash: the loader removes an index without a .log.
+        """
         for kind in reversed(KINDS):
             old = self.path(kind)
             if self._files.exists(old):
@@ -382,14 +387,14 @@ class Segment:
         if size:
             rolling = self._rolling_timestamp_ms
             if rolling is None or rolling < 0:
-                waited_ms = self._waited_ms(max_timestamp_ms, now_ms)
+                waited_ms = self._ms_since_first_batch(max_timestamp_ms, now_ms)
             else:
                 waited_ms = max_timestamp_ms - rolling
             if waited_ms > config.segment_ms - self.roll_jitter_ms:
                 return True
         if self._has_full_index():
             return True
-        self._note_bounds()
+        self._store_roll_bounds()
         return False
 
     def _has_full_index(self) -> bool:
@@ -399,15 +404,18 @@ class Segment:
             or len(self.time_index.timestamps) >= self._time_entries_max - 1
         )
 
-    def _note_bounds(self) -> None:
-        """Store the size, time and offset up to which no rule rolls while the indexes have room."""
+    def _store_roll_bounds(self) -> None:
+        """Store the size, time and offset up to which `should_roll` needs no full check.
+
+        Below these bounds no rule applies, as long as the indexes have room.
+        """
         rolling = self._rolling_timestamp_ms
         if self.size_bytes and rolling is not None and rolling >= 0:
             self._sure_bytes = self.config.segment_bytes
             self._sure_ms = rolling + self.config.segment_ms - self.roll_jitter_ms
             self._sure_offset = self.base_offset + _INT_MAX
 
-    def _waited_ms(self, max_timestamp_ms: int, now_ms: int) -> int:
+    def _ms_since_first_batch(self, max_timestamp_ms: int, now_ms: int) -> int:
         """Return ms since the first batch's timestamp, or since creation if it has none."""
         rolling = self.first_timestamp_ms()
         if rolling >= 0:
@@ -420,7 +428,7 @@ class Segment:
             return batch.max_timestamp_ms
         return NO_TIMESTAMP
 
-    def first_truncated(self, offset: int) -> BatchPlace | None:
+    def find_first_truncated(self, offset: int) -> BatchPlace | None:
         """Return the first batch that a truncation to `offset` removes, None if it removes none.
 
         Raises CorruptRecord for damage before that batch. At the base offset all batches are
@@ -429,9 +437,9 @@ class Segment:
         base_offset, end = self.base_offset, self.size_bytes
         if offset <= base_offset:
             return BatchPlace(0, end, base_offset) if end else None
-        place = self.translate(offset)
+        place = self.locate_offset(offset)
         start = self._search_start(offset)
-        return first_truncated(
+        return find_first_truncated(
             self._file, place, offset, base_offset=base_offset, start=start, end=end
         )
 
@@ -439,19 +447,22 @@ class Segment:
         """Remove every batch with an offset at or above `offset`; return the bytes removed.
 
         At the base offset the batch is found by headers alone, as for a segment whose offsets do
-        not rise. Raises the errors of `first_truncated`, with nothing changed.
+        not rise. Raises the errors of `find_first_truncated`, with nothing changed.
         """
         by_headers = offset <= self.base_offset
-        place = self.translate(offset) if by_headers else self.first_truncated(offset)
+        place = self.locate_offset(offset) if by_headers else self.find_first_truncated(offset)
         return self.truncate_at(place, offset, now_ms)
 
     def truncate_at(self, place: BatchPlace | None, offset: int, now_ms: int) -> int:
-        """Remove the batch found by `first_truncated` and all later ones; return their bytes."""
+        """Remove the batch that `find_first_truncated` found and all later ones.
+
+        Returns the bytes removed.
+        """
         self._keep_indexes()
         self.index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         if self.aborted and self.aborted[-1].last_offset >= offset:
-            self.use_aborted(
+            self.replace_aborted(
                 [transaction for transaction in self.aborted if transaction.last_offset < offset]
             )
         removed = 0
@@ -466,12 +477,12 @@ class Segment:
         self._bytes_since_entry = 0
         self._last_base = -1
         self._translated_offset = None
-        self._largest = self._scanned_largest()
+        self._largest = self._find_largest()
         # The files of a segment that was closed have its old entries.
         self.write_indexes()
         return removed
 
-    def _scanned_largest(self) -> TimestampOffset:
+    def _find_largest(self) -> TimestampOffset:
         """Return the largest timestamp, including batches after the last entry of the time index.
 
         Differs: batches after damage are ignored; in Kafka damage fails a truncation half-way.
@@ -501,7 +512,7 @@ class Segment:
         self._rewrite(self.path(FileKind.INDEX), self.index.encode())
         self._rewrite(self.path(FileKind.TIMEINDEX), self.time_index.encode())
         self.has_unwritten_index = False
-        self._note_loaded()
+        self._report_index_bytes()
 
     def _rewrite(self, path: str, content: bytes) -> None:
         """Replace a file's content in place; not atomic, and durable only after a sync."""
@@ -568,7 +579,7 @@ class Segment:
             self._rolling_timestamp_ms = self._first_timestamp_ms()
         return self._rolling_timestamp_ms
 
-    def translate(self, offset: int) -> BatchPlace | None:
+    def locate_offset(self, offset: int) -> BatchPlace | None:
         """Return the first batch that ends at or after `offset`, None after the last one.
 
         Raises CorruptRecord at damage. The result is cached only if its batch ends before the
@@ -581,7 +592,7 @@ class Segment:
             position = self._last_position
         else:
             position = self._search_start(offset)
-        batch_at = walk_headers(self._file, offset, position, self.size_bytes)
+        batch_at = find_offset_by_headers(self._file, offset, position, self.size_bytes)
         if batch_at is not None and batch_at.last_offset < self._last_base:
             self._translated_offset, self._translated = offset, batch_at
         return batch_at
@@ -601,15 +612,15 @@ class Segment:
                 self._searches += 1
                 return found.position
         position = self.index.lookup(offset).position
-        LOADED_INDEXES.note_use(self)
+        LOADED_INDEXES.mark_used(self)
         return position
 
-    def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
+    def locate_batches(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
         """Return position and size of a reader's batches, from the batch with `offset` on.
 
         That batch is complete even if it exceeds `max_bytes`, and no batch begins at or after the
-        position `end`. None if there is no batch before `end`. Raises CorruptRecord as `translate`
-        does.
+        position `end`. None if there is no batch before `end`. Raises CorruptRecord as
+        `locate_offset` does.
         """
         if offset == self._last_base:
             position = self._last_position
@@ -617,7 +628,7 @@ class Segment:
             if 0 < size <= max_bytes:
                 # The newest chunk fits: its headers need no scan.
                 return position, size
-        place = self.translate(offset)
+        place = self.locate_offset(offset)
         if place is None:
             return None
         position, first_bytes, _ = place
@@ -625,7 +636,7 @@ class Segment:
         size = min(size, end - position)
         return (position, size) if size >= first_bytes else None
 
-    def batches_from(self, offset: int) -> Iterator[RecordBatch]:
+    def iter_batches_from(self, offset: int) -> Iterator[RecordBatch]:
         """Yield the batches from the first one on that ends at or after `offset`.
 
         Batches are views of a reused buffer. Later batches with lower offsets are yielded too.
@@ -637,7 +648,7 @@ class Segment:
             if is_there:
                 yield batch
 
-    def offset_for_timestamp(self, timestamp_ms: int, start_offset: int) -> TimestampOffset | None:
+    def find_timestamp(self, timestamp_ms: int, start_offset: int) -> TimestampOffset | None:
         """Return the first record at or after `start_offset` with this timestamp or later.
 
         Raises CorruptRecord, also for a batch that is too large when decompressed.

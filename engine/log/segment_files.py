@@ -90,15 +90,19 @@ class PartitionFiles(NamedTuple):
 
 
 def list_partition_files(files: Files, path: str) -> PartitionFiles:
-    """Return the files of a partition directory, sorted by purpose."""
+    """Return the files of a partition directory, sorted by purpose.
+
+    Segments need a .log; index files without one are orphans. Files of renames in progress are
+    leftovers.
+    """
     live: dict[int, dict[FileKind, int]] = {}
     snapshots: dict[int, int] = {}
     checkpoints: list[SegmentFileName] = []
     leftovers: list[Leftover] = []
     side_files: dict[str, int] = {}
     unknown: list[str] = []
-    for name, size in _names_and_sizes(files, path, unknown):
-        parsed = _parsed(name)
+    for name, size in _list_names_and_sizes(files, path, unknown):
+        parsed = _parse_name(name)
         if name in SIDE_FILES:
             side_files[name] = size
         elif parsed is None and _is_temporary(name):
@@ -132,7 +136,7 @@ def list_partition_files(files: Files, path: str) -> PartitionFiles:
     )
 
 
-def _names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[str, int]]:
+def _list_names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[str, int]]:
     """Return names and sizes (bytes) of the files; add directories to `unknown`."""
     names_and_sizes = []
     for name in files.list_dir(path):
@@ -150,10 +154,10 @@ def _names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[
 def _is_temporary(name: str) -> bool:
     """Return True for the `.tmp` file of an unfinished replacement of a known file."""
     final = name.removesuffix(TEMPORARY_SUFFIX)
-    return final != name and (final in SIDE_FILES or _parsed(final) is not None)
+    return final != name and (final in SIDE_FILES or _parse_name(final) is not None)
 
 
-def _parsed(name: str) -> SegmentFileName | None:
+def _parse_name(name: str) -> SegmentFileName | None:
     """Return the parsed name of a segment's file, None for any other name."""
     try:
         return parse_segment_file(name)

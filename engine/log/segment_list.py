@@ -79,7 +79,7 @@ class SegmentList:
         del self._segments[number]
         del self._bases[number]
 
-    def facts(self, log_end_offset: int) -> list[RetainedSegment]:
+    def retention_facts(self, log_end_offset: int) -> list[RetainedSegment]:
         """Return the segments' values for retention; timestamps are read on access."""
         ends = (*self._bases[1:], log_end_offset)
         active = self._segments[-1]

@@ -78,7 +78,7 @@ def find_timestamp(
     return None
 
 
-def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace | None:
+def find_offset_by_headers(file: File, offset: int, position: int, end: int) -> BatchPlace | None:
     """Return the first batch from a position on that ends at or after `offset`, by headers.
 
     None if no batch before `end`, the segment's end, does. Raises CorruptRecord for an impossible
@@ -132,13 +132,13 @@ def find_end(file: File, index: OffsetIndex) -> LogEnd:
     """
     for number in range(len(index) - 1, max(len(index) - _TRIED_ENTRIES, 0) - 1, -1):
         index_entry = index.entry(number)
-        place = _batch_near(file, index_entry.position, index_entry.offset)
+        place = _verified_position(file, index_entry.position, index_entry.offset)
         if place is not None:
-            return _end_from(file, place, index.base_offset)
-    return _end_from(file, 0, index.base_offset)
+            return _scan_end(file, place, index.base_offset)
+    return _scan_end(file, 0, index.base_offset)
 
 
-def _batch_near(file: File, position: int, offset: int) -> int | None:
+def _verified_position(file: File, position: int, offset: int) -> int | None:
     """Return `position` if a valid batch with a base offset up to `offset` starts there.
 
     Else None.
@@ -154,7 +154,7 @@ def _batch_near(file: File, position: int, offset: int) -> int | None:
     return None
 
 
-def _end_from(file: File, position: int, base_offset: int) -> LogEnd:
+def _scan_end(file: File, position: int, base_offset: int) -> LogEnd:
     """Return the end (offset exclusive) of the whole batches from `position` on."""
     end = LogEnd(base_offset, position)
     scan = scan_batches(file, start=position)

@@ -69,9 +69,9 @@ class _Trash(NamedTuple):
 
     def remove_later(self, tasks: LogTasks, delay_ms: int) -> None:
         if self.segments:
-            tasks.once("delete-file", delay_ms, self._remove)
+            tasks.once("delete-file", delay_ms, self._remove_files)
 
-    def _remove(self) -> None:
+    def _remove_files(self) -> None:
         """Remove the `.deleted` files from the log's current folder."""
         for segment in self.segments:
             segment.directory = self.snapshots.directory

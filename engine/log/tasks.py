@@ -155,13 +155,13 @@ class DeferredTasks:
 
     def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
         """Run `action` once after a delay."""
-        self._pass_on(lambda: self._tasks.once(name, delay_ms, action))
+        self._run_or_defer(lambda: self._tasks.once(name, delay_ms, action))
 
     def every(
         self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
     ) -> None:
         """Run `action` periodically."""
-        self._pass_on(
+        self._run_or_defer(
             lambda: self._tasks.every(name, period_ms, action, first_after_ms=first_after_ms)
         )
 
@@ -170,11 +170,11 @@ class DeferredTasks:
     ) -> None:
         """Run steps periodically."""
         every = self._tasks.every_in_steps
-        self._pass_on(lambda: every(name, period_ms, steps, first_after_ms=first_after_ms))
+        self._run_or_defer(lambda: every(name, period_ms, steps, first_after_ms=first_after_ms))
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
         """Run all steps, then run `done`."""
-        self._pass_on(lambda: self._tasks.in_steps(name, steps, done))
+        self._run_or_defer(lambda: self._tasks.in_steps(name, steps, done))
 
     def offload(
         self,
@@ -183,10 +183,10 @@ class DeferredTasks:
         done: Callable[[StorageError | None], None],
     ) -> None:
         """Run `work`, then `done`."""
-        self._pass_on(lambda: self._tasks.offload(name, work, done))
+        self._run_or_defer(lambda: self._tasks.offload(name, work, done))
 
-    def _pass_on(self, call: Callable[[], None]) -> None:
-        """Run a call immediately after `release`, keep it before."""
+    def _run_or_defer(self, call: Callable[[], None]) -> None:
+        """Run a scheduling call immediately after `release`; before, store it for `release`."""
         if self._kept is None:
             call()
         else:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from engine.host.ports import Buffer, Files
 from engine.limits import SIDE_FILE_BYTES_MAX
-from engine.log.directory.small_file import read_bounded
+from engine.log.directory.small_file import read_small_file
 from engine.log.offset_index import IndexOrderBroken, swap_to_big_endian
 
 #: Bytes of one entry.
@@ -42,7 +42,7 @@ class TimestampOffset(NamedTuple):
 
 
 class TimeIndex:
-    """The entries of one time index, in memory; a parsed index may be wrong, see `problem`."""
+    """The entries of one time index, in memory; a parsed index may be wrong, see `find_problem`."""
 
     __slots__ = (
         "base_offset",
@@ -123,7 +123,7 @@ class TimeIndex:
         del self.timestamps[count:]
         del self.relative_offsets[count:]
 
-    def problem(self) -> str | None:
+    def find_problem(self) -> str | None:
         """Return the problem that Kafka's sanity check finds, None for a sound index."""
         if self.leftover_bytes:
             return f"{self.leftover_bytes} bytes behind the last whole entry"
@@ -152,7 +152,10 @@ class TimeIndex:
 
 
 def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
-    """Return the entries of a file's content."""
+    """Return the index in a file's content: its entries before the padding, and what follows them.
+
+    An incomplete last entry and the zeros of a preallocated file are counted, not parsed.
+    """
     index = TimeIndex(base_offset)
     whole = len(content) - len(content) % ENTRY_BYTES
     # Most of a preallocated file is zero: skip that part before entries are decoded.
@@ -215,13 +218,13 @@ def read_last_entry(files: Files, path: str, base_offset: int) -> TimestampOffse
         first = handle.read_at(0, ENTRY_BYTES)
     finally:
         handle.close()
-    if size % ENTRY_BYTES or not any(last) or problem_of_ends(first, last, base_offset):
+    if size % ENTRY_BYTES or not any(last) or check_ends(first, last, base_offset):
         return None
     timestamp, relative = _ENTRY.unpack(last)
     return TimestampOffset(timestamp, base_offset + relative)
 
 
-def problem_of_ends(first: bytes, last: bytes, base_offset: int) -> str | None:
+def check_ends(first: bytes, last: bytes, base_offset: int) -> str | None:
     """Return why the first and last entry of a time index contradict each other, None if not.
 
     Source: Kafka's TimeIndex.sanityCheck. Differs: it does not compare the offsets.
@@ -240,4 +243,4 @@ def problem_of_ends(first: bytes, last: bytes, base_offset: int) -> str | None:
 
 def read_time_index(files: Files, path: str, base_offset: int) -> TimeIndex:
     """Return the entries of a file."""
-    return parse_time_index(read_bounded(files, path, SIDE_FILE_BYTES_MAX), base_offset)
+    return parse_time_index(read_small_file(files, path, SIDE_FILE_BYTES_MAX), base_offset)

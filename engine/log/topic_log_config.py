@@ -15,8 +15,12 @@ _UNCOMPRESSED = "uncompressed"
 _LOG_APPEND_TIME = "LogAppendTime"
 
 
-def log_config_of(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogConfig:
-    """Return the settings of a topic's logs."""
+def build_log_config(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogConfig:
+    """Return the settings of a topic's logs.
+
+    `topic` has the topic's effective settings; `producer_id_expiration_ms` is a setting of the
+    broker.
+    """
     codec = _codec(topic.compression_type)
     by_broker = topic.message_timestamp_type == _LOG_APPEND_TIME
     return LogConfig(
@@ -28,7 +32,7 @@ def log_config_of(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogC
         preallocate=topic.preallocate,
         max_message_bytes=topic.max_message_bytes,
         compression_type=codec,
-        compression_level=_level(topic, codec),
+        compression_level=_compression_level(topic, codec),
         message_timestamp_type=(
             TimestampType.LOG_APPEND_TIME if by_broker else TimestampType.CREATE_TIME
         ),
@@ -67,7 +71,7 @@ def _codec(name: str) -> Codec | None:
     return Codec.NONE if name == _UNCOMPRESSED else codec_named(name)
 
 
-def _level(topic: TopicConfig, codec: Codec | None) -> int | None:
+def _compression_level(topic: TopicConfig, codec: Codec | None) -> int | None:
     """Return the topic's compression level for its codec, None for codecs without levels."""
     if codec is Codec.GZIP:
         return topic.compression_gzip_level

@@ -41,11 +41,12 @@ class TransactionVerifications:
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(
+    def get_or_open(
         self, producer_id: int, epoch: int, base_sequence: int, *, now_ms: int
     ) -> Verification:
-        """Return the open verification of a producer's first batch, or open one.
+        """Return the open verification of a producer's transaction, or open one (KIP-890).
 
+        Batches of one epoch share a verification, and its lowest sequence is the least of theirs.
         `now_ms` is wall time.
         """
         known = self._open.get(producer_id)
@@ -57,7 +58,7 @@ class TransactionVerifications:
         return known
 
     def is_open(self, producer_id: int, verification: Verification) -> bool:
-        """Return True if a verification was not ended or replaced since `begin`."""
+        """Return True if a verification was not ended or replaced since `get_or_open`."""
         return self._open.get(producer_id) is verification
 
     def end(self, producer_id: int) -> None:

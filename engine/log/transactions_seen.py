@@ -37,7 +37,7 @@ class TransactionsSeen:
     def __init__(self) -> None:
         self._first_offsets: dict[int, int] = {}
 
-    def see(self, batch: RecordBatch) -> EndedTransaction | None:
+    def process_batch(self, batch: RecordBatch) -> EndedTransaction | None:
         """Process one batch; return the ended transaction if it is a marker, else None.
 
         Raises CorruptRecord if a control record cannot be decoded.

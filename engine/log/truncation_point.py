@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from engine.errors import CorruptRecord
 from engine.host.ports import File
-from engine.log.segment_lookup import BatchPlace, walk_headers
+from engine.log.segment_lookup import BatchPlace, find_offset_by_headers
 from engine.records.batch_header import PROLOGUE_BYTES, read_prologue
 from engine.records.view import batch_at
 
@@ -30,7 +30,7 @@ _BELOW_ALL = -1 << 63
 _NO_BATCH = (1 << 63) - 1
 
 
-def first_truncated(
+def find_first_truncated(
     file: File, place: BatchPlace | None, offset: int, *, base_offset: int, start: int, end: int
 ) -> BatchPlace | None:
     """Return the first batch that a truncation to `offset` removes, None if it removes none.
@@ -44,44 +44,44 @@ def first_truncated(
     Raises CorruptRecord unless the start and end of each batch from `start` to the result are
     certain.
     """
-    if place is not None and _is_sure(file, place, offset, end):
+    if place is not None and _is_certain(file, place, offset, end):
         return place
     position, after = start, base_offset
     while position < end:
-        place = walk_headers(file, _BELOW_ALL, position, end)
+        place = find_offset_by_headers(file, _BELOW_ALL, position, end)
         if place is None:
             raise _disagreement(file, position)
-        after = _offset_after(file, place, offset, after=after, end=end)
+        after = _find_offset_after(file, place, offset, after=after, end=end)
         if after > offset:
             return place
         position += place.size_bytes
     return None
 
 
-def _is_sure(file: File, place: BatchPlace, offset: int, end: int) -> bool:
+def _is_certain(file: File, place: BatchPlace, offset: int, end: int) -> bool:
     """Return True if a batch is valid, begins at or before `offset` and ends before the next.
 
     A wrapper of an old format has its last offset in the header, so it is not certain.
     """
     position, size_bytes, last = place
     return (
-        _base_offset(file, position, end) <= offset
-        and _base_offset(file, position + size_bytes, end) > last
+        _read_base_offset(file, position, end) <= offset
+        and _read_base_offset(file, position + size_bytes, end) > last
         and _is_whole(file, place)
     )
 
 
-def _offset_after(file: File, place: BatchPlace, offset: int, *, after: int, end: int) -> int:
+def _find_offset_after(file: File, place: BatchPlace, offset: int, *, after: int, end: int) -> int:
     """Return the offset after a batch; `after` is the offset after the batch before it.
 
     Raises CorruptRecord if the neighbouring batches contradict the batch's header.
     """
     position, size_bytes, last = place
     following = position + size_bytes
-    base = _base_offset(file, position, end)
+    base = _read_base_offset(file, position, end)
     if base < after:
         raise _disagreement(file, position)
-    following_base = _base_offset(file, following, end)
+    following_base = _read_base_offset(file, following, end)
     if _is_whole(file, place):
         if base == after or following_base > last:
             return last + 1
@@ -89,7 +89,7 @@ def _offset_after(file: File, place: BatchPlace, offset: int, *, after: int, end
         if last >= offset:
             return last + 1
     elif base < following_base <= last + 1:
-        next_place = walk_headers(file, _BELOW_ALL, following, end)
+        next_place = find_offset_by_headers(file, _BELOW_ALL, following, end)
         if next_place is not None and _is_whole(file, next_place):
             return following_base
     raise _disagreement(file, following)
@@ -101,7 +101,7 @@ def _disagreement(file: File, position: int) -> CorruptRecord:
     return CorruptRecord(expected, "no such batch", path=file.path, position=position)
 
 
-def _base_offset(file: File, position: int, end: int) -> int:
+def _read_base_offset(file: File, position: int, end: int) -> int:
     """Return the base offset of the batch at a position; _NO_BATCH at the end."""
     if position >= end - PROLOGUE_BYTES:
         return _NO_BATCH

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from engine.errors import CorruptFile
 from engine.host.ports import Buffer, Files
 from engine.limits import SIDE_FILE_BYTES_MAX
-from engine.log.directory.small_file import read_bounded
+from engine.log.directory.small_file import read_small_file
 
 #: Bytes of one entry.
 ENTRY_BYTES = 34
@@ -47,7 +47,7 @@ class TransactionIndex(NamedTuple):
     entries: tuple[AbortedTransaction, ...]
     leftover_bytes: int = 0
 
-    def problem(self, base_offset: int) -> str | None:
+    def find_problem(self, base_offset: int) -> str | None:
         """Return the problem that Kafka's sanity check finds, None for a sound index."""
         for transaction in self.entries:
             if transaction.last_offset < base_offset:
@@ -88,16 +88,16 @@ def encode_txn_index(entries: Iterable[AbortedTransaction]) -> bytes:
 
 def read_txn_index(files: Files, path: str) -> TransactionIndex:
     """Return the entries of a file."""
-    return parse_txn_index(read_bounded(files, path, SIDE_FILE_BYTES_MAX), path)
+    return parse_txn_index(read_small_file(files, path, SIDE_FILE_BYTES_MAX), path)
 
 
-def aborted_between(
+def find_aborted(
     entries: Sequence[AbortedTransaction], start_offset: int, end_offset: int
 ) -> tuple[list[AbortedTransaction], bool]:
-    """Return the aborted transactions that overlap [start, end), and True for a complete search.
+    """Return the aborted transactions that overlap [start, end), and if the search is complete.
 
-    The search is complete if an entry's last stable offset is at or above the end: later segments
-    have no further entry. Source: TransactionIndex.collectAbortedTxns.
+    It is complete if an entry's last stable offset is at or above the end: later segments have no
+    further entry. Source: TransactionIndex.collectAbortedTxns.
     """
     aborted = []
     for transaction in entries:

@@ -29,9 +29,9 @@ always gets one batch of magic 2:
 
 Every record of every batch is checked. Records of nearly all batches are checked on the fast path
 (`record_walk.py`), for which `LeaderRules.largest_time_fast` is the complete check. Other records
-are decoded one by one in `accept`, which alone raises the errors. Results of earlier checks are in
-the `CheckedBatch`, and not computed again. The strictness depends on the use of the records, as in
-Kafka:
+are decoded one by one in `prepare_batch`, which alone raises the errors. Results of earlier checks
+are in the `CheckedBatch`, and not computed again. The strictness depends on the use of the records,
+as in Kafka:
 
 | records                        | decoded                                                   |
 |--------------------------------|-----------------------------------------------------------|
@@ -63,15 +63,15 @@ from engine.kafka_errors import (
     UNKNOWN_SERVER_ERROR,
 )
 from engine.log.checked_batch import CheckedBatch
-from engine.log.conversion import rebuilt, settings_for
+from engine.log.conversion import batch_settings_for, build_batch
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.log.record_errors import (
     RecordError,
-    append_time_sent,
+    append_time_sent_message,
     key_missing,
-    records_refused,
-    time_out_of_range,
+    records_refused_message,
+    time_out_of_range_message,
     times_refused,
 )
 from engine.model import TopicPartition
@@ -237,7 +237,7 @@ class LeaderRules:
                 return None
         return largest_ms if largest_ms > NO_TIMESTAMP else NO_TIMESTAMP
 
-    def accept(
+    def prepare_batch(
         self,
         checked: CheckedBatch,
         *,
@@ -252,7 +252,7 @@ class LeaderRules:
         """
         data = checked.data
         is_current = len(data) > PROLOGUE_BYTES and data[MAGIC_AT] == MAGIC
-        batches = self._valid(checked, origin)
+        batches = self._parse_batches(checked, origin)
         first = batches[0]
         if first.size_bytes != len(data):
             checked = CheckedBatch(first.raw)
@@ -263,7 +263,7 @@ class LeaderRules:
         elif len(batches) > 1 and any(batch.is_compressed for batch in batches):
             raise InvalidRecord("more than one compressed message for a partition")
         try:
-            taken = self._batch_to_append(checked, batches, base_offset, leader_epoch, now_ms)
+            taken = self._prepare(checked, batches, base_offset, leader_epoch, now_ms)
         except _UNREADABLE as error:
             raise UnreadableRecords(f"records that cannot be opened: {error}") from error
         except InnerMessageTooSmall as error:
@@ -274,7 +274,7 @@ class LeaderRules:
             raise MessageTooLarge(taken.batch.size_bytes, self._config.max_message_bytes)
         return taken
 
-    def _valid(self, checked: CheckedBatch, origin: AppendOrigin) -> list[RecordBatch]:
+    def _parse_batches(self, checked: CheckedBatch, origin: AppendOrigin) -> list[RecordBatch]:
         """Return the batches, at least one, each with a valid size and checksum."""
         batches: list[RecordBatch] = []
         try:
@@ -300,7 +300,7 @@ class LeaderRules:
             raise NoBatch("no batch")
         return batches
 
-    def _batch_to_append(
+    def _prepare(
         self,
         checked: CheckedBatch,
         batches: list[RecordBatch],
@@ -317,7 +317,7 @@ class LeaderRules:
         is_append_time = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         append_time_ms = now_ms if is_append_time else NO_TIMESTAMP
         if is_kept and isinstance(first, BatchView):
-            max_ms = self._largest_time(checked, first, now_ms)
+            max_ms = self._check_largest_time(checked, first, now_ms)
             first.patch(
                 base_offset=base_offset,
                 leader_epoch=leader_epoch,
@@ -325,7 +325,7 @@ class LeaderRules:
                 max_timestamp_ms=now_ms if is_append_time else max_ms,
             )
             return LeaderBatch(first, append_time_ms, False)
-        settings = settings_for(
+        settings = batch_settings_for(
             first,
             base_offset=base_offset,
             codec=target,
@@ -333,10 +333,10 @@ class LeaderRules:
             leader_epoch=leader_epoch,
             append_time_ms=now_ms if is_append_time else None,
         )
-        built = rebuilt(self._records(checked, batches, now_ms), settings)
+        built = build_batch(self._check_records(checked, batches, now_ms), settings)
         return LeaderBatch(BatchView(memoryview(built)), append_time_ms, True)
 
-    def _largest_time(self, checked: CheckedBatch, batch: BatchView, now_ms: int) -> int:
+    def _check_largest_time(self, checked: CheckedBatch, batch: BatchView, now_ms: int) -> int:
         """Check records that are stored unchanged; return their largest timestamp."""
         if batch.timestamp_type is TimestampType.CREATE_TIME and batch.record_count > 0:
             walked = checked.walk(self.limit_bytes)
@@ -347,14 +347,14 @@ class LeaderRules:
         is_in_order, largest_ms = True, NO_TIMESTAMP
         opened = checked.open(self.limit_bytes) if is_compressed else None
         records = batch.records_for_leader(opened, is_skimmed=True)
-        for index, record in enumerate(self._validated(batch, records, now_ms, is_compressed)):
+        for index, record in enumerate(self._check_each(batch, records, now_ms, is_compressed)):
             is_in_order = is_in_order and record.offset == index
             largest_ms = max(largest_ms, record.timestamp_ms)
         if not is_in_order and is_compressed:
             raise UnreadableRecords("compressed records with offsets other than 0, 1, 2 …")
         return largest_ms
 
-    def _records(
+    def _check_records(
         self, checked: CheckedBatch, batches: list[RecordBatch], now_ms: int
     ) -> list[Record]:
         """Return all records, after checking that each meets the topic's rules."""
@@ -363,28 +363,28 @@ class LeaderRules:
             # Kafka computes the size of messages before it reads their content.
             for batch in batches:
                 if isinstance(batch, LegacyBatch) and not batch.is_compressed:
-                    _as_record(batch)
+                    _to_record(batch)
         for batch in batches:
             if isinstance(batch, LegacyBatch):
-                accepted += self._messages(batch, now_ms)
+                accepted += self._check_messages(batch, now_ms)
             else:
                 is_compressed = batch.codec is not Codec.NONE
                 opened = checked.open(self.limit_bytes) if is_compressed else None
                 # Of two faults the first one counts: records before it, then the unopened rest.
                 records = batch.records_for_leader(opened, is_skimmed=False)
-                accepted += self._validated(batch, records, now_ms)
+                accepted += self._check_each(batch, records, now_ms)
         if not accepted:
             raise InvalidRecord("no records")
         return accepted
 
-    def _messages(self, batch: LegacyBatch, now_ms: int) -> list[Record]:
+    def _check_messages(self, batch: LegacyBatch, now_ms: int) -> list[Record]:
         """Return the messages of magic 0 or 1 as records; raise InvalidRecord for zstd."""
         if batch.codec is Codec.ZSTD:
             raise InvalidRecord(f"zstd in magic {batch.magic}")
         messages = batch.messages(limit_bytes=self.limit_bytes)
-        return [_as_record(message) for message in list(self._validated(batch, messages, now_ms))]
+        return [_to_record(message) for message in list(self._check_each(batch, messages, now_ms))]
 
-    def _validated(
+    def _check_each(
         self,
         batch: RecordBatch,
         records: Iterable[_Validated],
@@ -396,25 +396,25 @@ class LeaderRules:
         is_time_wrong = False
         missing_keys = invalid_magics = 0
         for index, record in enumerate(records):
-            if isinstance(record, LegacyMessage) and (problem := _message_problem(batch, record)):
+            if isinstance(record, LegacyMessage) and (problem := _check_message(batch, record)):
                 errors.append(RecordError(index, problem))
                 invalid_magics += 1
             elif self._config.is_compacted and record.key_size < 0:
                 errors.append(RecordError(index, key_missing(self._topic_partition)))
                 missing_keys += 1
-            elif problem := self._time_problem(batch, record, now_ms, is_skimmed):
+            elif problem := self._check_time(batch, record, now_ms, is_skimmed):
                 errors.append(RecordError(index, problem))
                 is_time_wrong = True
             yield record
         if not errors:
             return
-        refused: RecordsRefused = InvalidRecord(records_refused(errors), errors)
+        refused: RecordsRefused = InvalidRecord(records_refused_message(errors), errors)
         if is_time_wrong:
             refused = InvalidTimestamp(times_refused(), errors)
         refused.missing_keys, refused.invalid_magics = missing_keys, invalid_magics
         raise refused
 
-    def _time_problem(
+    def _check_time(
         self,
         batch: RecordBatch,
         record: Record | LegacyMessage,
@@ -427,23 +427,25 @@ class LeaderRules:
             # As in Java, differences beyond int64 wrap around, and may pass the check.
             past_ms = int64(now_ms - time_ms)
             if past_ms > self._before_max_ms or int64(-past_ms) > self._after_max_ms:
-                return time_out_of_range(record, now_ms, self._before_max_ms, self._after_max_ms)
+                return time_out_of_range_message(
+                    record, now_ms, self._before_max_ms, self._after_max_ms
+                )
         elif batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-            return append_time_sent(record, is_skimmed=is_skimmed)
+            return append_time_sent_message(record, is_skimmed=is_skimmed)
         return None
 
 
-def _message_problem(batch: RecordBatch, message: LegacyMessage) -> str | None:
+def _check_message(batch: RecordBatch, message: LegacyMessage) -> str | None:
     """Return why an inner message is invalid, None if valid; raises CorruptMessage for its CRC."""
     if message.magic != batch.magic:
-        _as_record(message)
+        _to_record(message)
         return f"magic {message.magic} inside of magic {batch.magic}"
     if batch.is_compressed and not message.is_crc_valid():
         raise CorruptMessage("the checksum of an inner message is wrong")
     return None
 
 
-def _as_record(message: LegacyMessage) -> Record:
+def _to_record(message: LegacyMessage) -> Record:
     """Return a message as a record; raise UnreadableRecords if it cannot be decoded."""
     try:
         return message.to_record()

@@ -24,35 +24,35 @@ class Window:
         self._start = 0
         self._filled = 0
 
-    def at(self, position: int, length: int) -> memoryview:
+    def read(self, position: int, length: int) -> memoryview:
         """Return `length` bytes from `position`; fewer only at the end of the file."""
         offset = position - self._start
         if offset < 0 or offset + length > self._filled:
-            self._slide(position, length)
+            self._refill(position, length)
             offset = 0
         return self._view[offset : min(offset + length, self._filled)]
 
-    def ahead(self, position: int) -> memoryview:
+    def read_ahead(self, position: int) -> memoryview:
         """Return the buffered bytes from `position` up to `end`; read more if only few are left."""
         offset = position - self._start
         left = self._filled - offset
         if not 0 <= offset <= self._filled or (
             left < len(self._buffer) // 8 and position + left < self.end
         ):
-            self._slide(position, 0)
+            self._refill(position, 0)
             offset = 0
         return self._view[offset : min(self._filled, offset + self.end - position)]
 
-    def exactly(self, position: int, length: int, part: str) -> memoryview:
+    def read_exactly(self, position: int, length: int, part: str) -> memoryview:
         """Return `length` bytes from `position`; raises CorruptRecord at the end of the file."""
-        view = self.at(position, length)
+        view = self.read(position, length)
         if len(view) < length:
             raise CorruptRecord(
                 f"{length} bytes of {part}", len(view), path=self.file.path, position=position
             )
         return view
 
-    def _slide(self, position: int, length: int) -> None:
+    def _refill(self, position: int, length: int) -> None:
         """Fill the buffer from `position` on; enlarge it first to `length` if it is shorter."""
         if length > len(self._buffer):
             self._buffer = bytearray(length)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.errors import StorageError
-from engine.host.lock_file import acquire
+from engine.host.lock_file import lock_file
 from engine.host.real import RealFiles
 from engine.native.batch_runs import RunCode, kept_fill_path, kept_find_path
 from engine.native.clean_records import (
@@ -172,7 +172,7 @@ def _compile_unless_cached(kernel: Kernel) -> bool:
     if files.exists(path):
         return True
     try:
-        release = acquire(f"{path}.lock")
+        release = lock_file(f"{path}.lock")
     except StorageError:
         return False
     try:

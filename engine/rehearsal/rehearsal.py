@@ -32,7 +32,7 @@ from engine.cluster.data_directory import DataDirectory
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.requests import Action, request_action
 from engine.errors import ApiError, EngineError
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 from engine.host.held_file import RealHeldFiles
 from engine.host.ports import Clock
 from engine.host.process_identity import this_process
@@ -166,7 +166,7 @@ class Rehearsal:
                 return self._rehearse(client, changes, settings, on_step, notify)
         finally:
             # Signals are blocked: nothing else would stop the cluster.
-            with signals_blocked():
+            with block_signals():
                 daemon.stop(self._data, self._ports.clock, _TIMEOUT_S, self._ports.pause)
                 with self._turn():
                     daemon.destroy(self._data, files)

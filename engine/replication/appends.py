@@ -54,7 +54,7 @@ class Appends:
         self._clock, hosted, delayed, performer = access
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
-        self._counts_of = hosted.topic_counts.of
+        self._counts_of = hosted.topic_counts.counts_of
         #: Internal topics to which clients may not write.
         self._refused = hosted.refused_to_clients
         self._perform = performer.perform
@@ -92,7 +92,7 @@ class Appends:
             return dict.fromkeys(entries, ProduceResult(refused))
         must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
         appended = Appended({}, {}, required_acks, must_spare_internal)
-        effects = self._append_some(entries.items(), appended, origin)
+        effects = self._append_entries(entries.items(), appended, origin)
         if not appended.required:
             self._perform(effects)
             return appended.results
@@ -100,7 +100,7 @@ class Appends:
         self._perform(effects)
         return promise
 
-    def _append_some(
+    def _append_entries(
         self,
         entries: Iterable[tuple[TopicPartition, memoryview]],
         appended: Appended,
@@ -121,12 +121,14 @@ class Appends:
                 partition = partitions.get(topic_partition) or self._find(topic_partition)
                 info, required_offset, moved = partition.append(batches, required_acks, origin)
                 if required_acks == ACKS_ALL:
-                    enough = partition.enough_replicas_reached(required_offset)
+                    enough = partition.check_enough_replicas(required_offset)
                     # With one replica in sync nothing is left to wait for.
                     if not enough.is_reached:
                         required[topic_partition] = required_offset
             except (ApiError, StorageError) as failure:
-                results[topic_partition] = self._failed(topic_partition, failure, len(batches))
+                results[topic_partition] = self._count_failure(
+                    topic_partition, failure, len(batches)
+                )
                 continue
             first_offset, _, _, log_append_time_ms, log_start_offset, _, _, _ = info
             results[topic_partition] = new_tuple(
@@ -136,22 +138,21 @@ class Appends:
         return effects
 
     def _complete_or_await(self, appended: Appended, deadline_ms: int) -> Promise[ProduceResults]:
-        """Create a DelayedProduce for the required offsets.
+        """Create a DelayedProduce for the required offsets; return its promise.
 
-        It completes at once if they are reached.
-
-        A partition may have failed meanwhile, with the directory of another partition.
+        The operation completes immediately if the offsets are reached, or if a partition has failed
+        meanwhile, with the directory of another partition.
         """
         produce = DelayedProduce(deadline_ms, appended.results, appended.required, self._find)
         promise = produce.promise
         if self._is_stopped or produce.can_complete():
             produce.force_complete()
-            produce.keep()
+            produce.keep_promise()
         else:
             self._watch(produce, appended.required)
         return promise
 
-    def _await(
+    def _watch_produce(
         self, results: ProduceResults, required: Mapping[TopicPartition, int], deadline_ms: int
     ) -> Promise[ProduceResults]:
         """Watch a DelayedProduce whose offsets are known not to be reached; return its promise."""
@@ -195,7 +196,7 @@ class Appends:
             info = partition.append_fast(batches, origin, fast_attributes)
         except (ApiError, StorageError) as failure:
             partition.counts.produces += 1
-            return self._failed(topic_partition, failure, len(batches))
+            return self._count_failure(topic_partition, failure, len(batches))
         if info is None:
             return None
         first_offset, last_offset, _, append_time_ms, log_start_offset, size, _, is_duplicate = info
@@ -210,7 +211,7 @@ class Appends:
             # Watched before the effects are performed: they may complete it.
             required = {topic_partition: last_offset + 1}
             deadline_ms = self._clock.monotonic_ms() + timeout_ms
-            awaited = self._await({topic_partition: result}, required, deadline_ms)
+            awaited = self._watch_produce({topic_partition: result}, required, deadline_ms)
         if (self._fetch_keys or self._produce_keys or self._delete_keys) and not is_duplicate:
             self._complete_after_append(partition, watermark)
         return awaited
@@ -242,7 +243,7 @@ class Appends:
             offset = partition.append_own_fast(record, now_ms)
         except (ApiError, StorageError) as failure:
             partition.counts.produces += 1
-            return self._failed(topic_partition, failure, batch_bytes(record))
+            return self._count_failure(topic_partition, failure, batch_bytes(record))
         if offset is None:
             return None
         partition.counts.fast_appends += ONE + batch_bytes(record)
@@ -252,7 +253,7 @@ class Appends:
             result = ProduceResult(None, offset, -1, partition.log.log_start_offset)
             required = {topic_partition: offset + 1}
             deadline_ms = self._clock.monotonic_ms() + timeout_ms
-            awaited = self._await({topic_partition: result}, required, deadline_ms)
+            awaited = self._watch_produce({topic_partition: result}, required, deadline_ms)
         if self._fetch_keys or self._produce_keys or self._delete_keys:
             self._complete_after_append(partition, watermark)
         return awaited
@@ -282,7 +283,7 @@ class Appends:
             if self._is_stopped:
                 _refuse(some, appended.results)
             else:
-                self._perform(self._append_some(some, appended, AppendOrigin.CLIENT))
+                self._perform(self._append_entries(some, appended, AppendOrigin.CLIENT))
         if not appended.required:
             return appended.results
         await share.next()
@@ -302,15 +303,15 @@ class Appends:
             else:
                 self._perform((LogEndMoved(topic_partition, partition.log.log_end_offset),))
 
-    def _failed(
+    def _count_failure(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, size_bytes: int
     ) -> ProduceResult:
-        """Count a refused append.
+        """Count a refused append, and return its error.
 
-        Return its error, with the log start offset where Kafka sends it.
+        The log start offset is set where Kafka sends it.
         """
         error = self._answer_to(topic_partition, failure)
-        self._counts_of(topic_partition.topic).note_refusal(error, size_bytes)
+        self._counts_of(topic_partition.topic).count_refusal(error, size_bytes)
         partition = self._partitions.get(topic_partition)
         if partition is None or error.code in ERRORS_NOT_FAILURES:
             return ProduceResult(error)

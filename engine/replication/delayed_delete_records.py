@@ -39,10 +39,10 @@ class DelayedDeleteRecords(DelayedOffsets[DeleteRecordsResult]):
         """Return the result for a partition that failed, without a low watermark."""
         return DeleteRecordsResult(error)
 
-    def settled(
+    def final_result(
         self, partition: Partition, offset: int, result: DeleteRecordsResult
     ) -> DeleteRecordsResult | None:
         """Return the result once the low watermark has reached `offset`, None before."""
-        partition.require(None, is_leader_required=True)
+        partition.ensure_serves(None, is_leader_required=True)
         low_watermark = partition.low_watermark()
         return result._replace(low_watermark=low_watermark) if low_watermark >= offset else None

@@ -119,19 +119,19 @@ class DelayedFetch(DelayedOperation):
         """Return True if enough bytes are readable or a partition has an error."""
         total_bytes = 0
         for waiting in self.waiting:
-            available_bytes = self._bytes_of(waiting)
+            available_bytes = self._readable_bytes(waiting)
             if available_bytes is None:
                 return True
             total_bytes += available_bytes
         return total_bytes >= self.params.min_bytes
 
-    def _bytes_of(self, waiting: WaitingPartition) -> int | None:
+    def _readable_bytes(self, waiting: WaitingPartition) -> int | None:
         """Return the readable bytes of a partition, None if the fetch has to complete now."""
         topic_partition, spec, start = waiting
         try:
             partition = self._find(topic_partition)
             is_throttled = self._is_throttled(partition, self.params.replica_id)
-            available_bytes = bytes_after(
+            available_bytes = readable_bytes_after(
                 partition, self.params, spec, start, is_throttled=is_throttled
             )
             is_over = available_bytes is None or partition.find_divergence(spec) is not None
@@ -143,8 +143,8 @@ class DelayedFetch(DelayedOperation):
 class FastDelayedFetch(DelayedOperation):
     """Waits for records after the end of one partition that a consumer has read completely.
 
-    The code that completes it must call `keep`, which keeps the promise with the result of `read`.
-    The request has no last fetched epoch, so divergence is not checked.
+    The code that completes it must call `keep`, which keeps the promise with the result of
+    `read`. The request has no last fetched epoch, so divergence is not checked.
     """
 
     __slots__ = ("_params", "_partitions", "_read", "_waiting", "promise")
@@ -189,13 +189,13 @@ class FastDelayedFetch(DelayedOperation):
         if partition is None:
             return True
         try:
-            available_bytes = bytes_after(partition, self._params, spec, start)
+            available_bytes = readable_bytes_after(partition, self._params, spec, start)
         except StorageError:
             return True
         return available_bytes is None or available_bytes >= self._params.min_bytes
 
 
-def bytes_after(
+def readable_bytes_after(
     partition: Partition,
     params: FetchParams,
     spec: FetchSpec,

@@ -29,7 +29,7 @@ A = TypeVar("A", bound=PartitionResult)
 
 
 class DelayedOffsets(DelayedOperation, Generic[A]):
-    """Waits for the offsets of its partitions; the code that completes it must call `keep`."""
+    """Waits for the offsets of its partitions; who completes it must call `keep_promise`."""
 
     __slots__ = ("_find", "_required", "_results", "promise")
 
@@ -42,7 +42,8 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
     ) -> None:
         """Wait for the offsets in `required` until `deadline_ms` (monotonic).
 
-        `results` are the present results. `find` returns a partition or raises its ApiError.
+        `results` are the present results. `find` returns a partition or raises its
+        ApiError.
         """
         super().__init__(deadline_ms)
         self._results = results
@@ -55,7 +56,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         self.promise.source = self
 
     @abstractmethod
-    def settled(self, partition: Partition, offset: int, result: A) -> A | None:
+    def final_result(self, partition: Partition, offset: int, result: A) -> A | None:
         """Return the final result of a partition, None while it waits.
 
         `result` is the present result. An ApiError that is raised becomes the error of the result.
@@ -68,25 +69,25 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
     def can_complete(self) -> bool:
         """Check each waiting partition, and return True if none waits any more."""
         for topic_partition in tuple(self._required):
-            self._check(topic_partition)
+            self._check_partition(topic_partition)
         return not self._required
 
-    def _check(self, topic_partition: TopicPartition) -> None:
+    def _check_partition(self, topic_partition: TopicPartition) -> None:
         """Store the result of a partition that has reached its offset or failed."""
         result = self._results[topic_partition]
         settled: A | None
         try:
             partition = self._find(topic_partition)
-            settled = self.settled(partition, self._required[topic_partition], result)
+            settled = self.final_result(partition, self._required[topic_partition], result)
         except ApiError as failure:
             settled = self.failed(result, failure)
         if settled is not None:
             self._results[topic_partition] = settled
             del self._required[topic_partition]
 
-    def keep(self) -> None:
+    def keep_promise(self) -> None:
         """Keep the promise with the results; the operation must be completed."""
-        promise, results = self.promise, self.results()
+        promise, results = self.promise, self.collect_results()
         # The same as `drop`, without a call.
         del self._results, self._required, self.promise
         promise.keep(results)
@@ -95,7 +96,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         """Release the results and the promise; the promise is not kept."""
         del self._results, self._required, self.promise
 
-    def results(self) -> dict[TopicPartition, A]:
+    def collect_results(self) -> dict[TopicPartition, A]:
         """Return the results of a completed operation; waiting partitions get RequestTimedOut."""
         assert self.is_completed
         for topic_partition, offset in self._required.items():

@@ -95,14 +95,14 @@ class DelayedOperations:
         if topic_partition in self._produce_keys:
             completed = self.produces.check(topic_partition)
             if completed:
-                do_each(completed, DelayedProduce.keep)
+                do_each(completed, DelayedProduce.keep_promise)
 
     def check_deletes(self, topic_partition: TopicPartition) -> None:
         """Complete the DeleteRecords under a partition whose condition is true."""
         if topic_partition in self._delete_keys:
             completed = self.deletes.check(topic_partition)
             if completed:
-                do_each(completed, DelayedDeleteRecords.keep)
+                do_each(completed, DelayedDeleteRecords.keep_promise)
 
     def check_fetches(self, topic_partition: TopicPartition) -> None:
         """Complete the fetches under a partition whose condition is true."""
@@ -113,11 +113,11 @@ class DelayedOperations:
 
     def keep_fetch(self, fetch: AnyFetch) -> None:
         """Read and keep the response of a completed fetch."""
-        fetch.keep(self._read_now)
+        fetch.read_and_keep(self._read_now)
 
-    def advance(self, now_ms: int) -> None:
+    def expire(self, now_ms: int) -> None:
         """Complete the operations whose deadline is not after `now_ms` (monotonic)."""
-        self._fulfil_all(
+        self._keep_promises(
             self.produces.advance(now_ms),
             self.deletes.advance(now_ms),
             self.fetches.advance(now_ms),
@@ -125,9 +125,9 @@ class DelayedOperations:
 
     def drain(self) -> None:
         """Complete every operation as at its deadline, for a stop of the broker."""
-        self._fulfil_all(self.produces.drain(), self.deletes.drain(), self.fetches.drain())
+        self._keep_promises(self.produces.drain(), self.deletes.drain(), self.fetches.drain())
 
-    def _fulfil_all(
+    def _keep_promises(
         self,
         produces: list[DelayedProduce],
         deletions: list[DelayedDeleteRecords],
@@ -135,10 +135,10 @@ class DelayedOperations:
     ) -> None:
         """Keep the promises of completed operations; an exception of one does not lose another."""
         try:
-            do_each(produces, DelayedProduce.keep)
+            do_each(produces, DelayedProduce.keep_promise)
         finally:
             try:
-                do_each(deletions, DelayedDeleteRecords.keep)
+                do_each(deletions, DelayedDeleteRecords.keep_promise)
             finally:
                 do_each(fetches, self.keep_fetch)
 

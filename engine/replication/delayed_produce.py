@@ -49,17 +49,17 @@ class DelayedProduce(DelayedOffsets[ProduceResult]):
         every partition at every event would be quadratic for a produce to thousands of partitions.
         """
         if key in self._required:
-            self._check(key)
+            self._check_partition(key)
         return not self._required
 
-    def settled(
+    def final_result(
         self, partition: Partition, offset: int, result: ProduceResult
     ) -> ProduceResult | None:
         """Return the result once the high watermark has reached `offset`, None before.
 
         Raises NotEnoughReplicasAfterAppend.
         """
-        enough = partition.enough_replicas_reached(offset)
+        enough = partition.check_enough_replicas(offset)
         if not enough.is_reached:
             return None
         if enough.isr_count < enough.min_isr_count:

@@ -54,8 +54,8 @@ class ReplaceLog(NamedTuple):
 MoveStep: TypeAlias = "CopyFrom | ReplaceLog | TruncateToDivergence | TruncateTo | RestartAt"
 
 
-def move_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) -> MoveStep:
-    """Return the next step of a move between log directories. Pure.
+def choose_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) -> MoveStep:
+    """Return the next step of a move between log directories; change nothing.
 
     `parted` is where the future log diverges from the current log, None if it does not diverge.
     """
@@ -77,12 +77,12 @@ class DirectoryMove:
         self.partition = partition
         self.future = future
 
-    def step(self, max_bytes: int, now_ms: int) -> int | None:
+    def run_step(self, max_bytes: int, now_ms: int) -> int | None:
         """Do the next step; return the number of copied bytes, None once the log is replaced."""
         future = self.future
-        match self._next():
+        match self._choose_step():
             case CopyFrom(offset):
-                return self._copy(offset, max_bytes, now_ms)
+                return self._copy_records(offset, max_bytes, now_ms)
             case TruncateToDivergence(diverging):
                 found = future.end_offset_for_epoch(diverging.leader_epoch)
                 own = None if found is None else EpochEnd(*found)
@@ -98,7 +98,7 @@ class DirectoryMove:
                 assert_never(step)
         return 0
 
-    def _next(self) -> MoveStep:
+    def _choose_step(self) -> MoveStep:
         """Decide the next step from both logs: copy, truncate, restart or replace."""
         log, future = _ends(self.partition.log), _ends(self.future)
         parted = None
@@ -109,9 +109,9 @@ class DirectoryMove:
             except OffsetOutOfRange:
                 # The log has none of the future log's epochs.
                 return RestartAt(log.log_start_offset)
-        return move_step(log, future, parted)
+        return choose_step(log, future, parted)
 
-    def _copy(self, offset: int, max_bytes: int, now_ms: int) -> int:
+    def _copy_records(self, offset: int, max_bytes: int, now_ms: int) -> int:
         """Copy records from `offset` on to the future log; return the number of copied bytes."""
         log, future = self.partition.log, self.future
         records = log.read(offset, max_bytes, log.log_end_offset, at_least_one_batch=True)
@@ -138,7 +138,7 @@ class DirectoryMove:
         start offset that is too high.
         """
         epochs = self.future.epochs
-        while (gap := epochs.gap) is not None:
+        while (gap := epochs.first_gap) is not None:
             end = self.partition.log.end_offset_for_epoch(gap.epoch_before)
             end_before = EpochEnd(*end) if end is not None else EpochEnd(-1, -1)
             epochs.close_gap(gap, epoch_start_after_gap(gap, end_before))

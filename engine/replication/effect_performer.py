@@ -69,7 +69,7 @@ class EffectPerformer:
             self._is_performing = False
 
     def _perform_one(self, effect: Effect) -> None:
-        """Perform one effect: check delayed operations, or call the port for it."""
+        """Complete the delayed operations that waited for an effect, or call the port for it."""
         delayed, ports = self._delayed, self._ports
         match effect:
             case LogEndMoved():

@@ -212,10 +212,10 @@ class OffsetNotAvailable(ApiError):
         self.epoch_start_offset = epoch_start_offset
 
 
-def answer_to(topic_partition: TopicPartition, error: ApiError | StorageError) -> ApiError:
-    """Return the error for a client.
+def to_api_error(topic_partition: TopicPartition, error: ApiError | StorageError) -> ApiError:
+    """Return the error that a client gets for a failure of a partition.
 
-    An ApiError unchanged, a StorageError with Kafka's code for it.
+    An ApiError is returned unchanged; a StorageError becomes the ApiError with Kafka's error code.
     """
     if isinstance(error, ApiError):
         return error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.log.local_log import LocalLog
 from engine.log.log_types import EPOCH_MAX, AppendInfo, UnexpectedAppendOffset
-from engine.log.replica_chunks import replica_chunks
+from engine.log.replica_chunks import split_replica_batches
 from engine.log.validation import CorruptMessage
 
 
@@ -27,16 +27,18 @@ def append_fetched(
     Differs: if no batch is complete, Kafka appends nothing, without an error, and fetches again.
     """
     end_offset = log.log_end_offset
-    info = _append(log, batches, now_ms, leader_epoch)
+    info = _append_or_restart(log, batches, now_ms, leader_epoch)
     if batches and log.log_end_offset == end_offset:
         raise CorruptMessage(f"no whole batch in {len(batches)} bytes from offset {end_offset} on")
     return info
 
 
-def _append(log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int) -> AppendInfo:
-    """Append batches.
+def _append_or_restart(
+    log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int
+) -> AppendInfo:
+    """Append batches that a leader sent, see `append_fetched`.
 
-    Restart an empty log that starts inside the first batch at its base offset.
+    An empty log that starts inside of the first batch is restarted at the batch's base offset.
     """
     try:
         return log.append_as_follower(batches, now_ms, leader_epoch)
@@ -45,7 +47,7 @@ def _append(log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int) 
         if start != end or not 0 <= first < end <= error.last_offset:
             raise
         # All batches are checked first: an error leaves the log unchanged.
-        replica_chunks(
+        split_replica_batches(
             batches,
             log_end_offset=first,
             segment_bytes=log.config.segment_bytes,

@@ -55,7 +55,11 @@ class Fetches:
         self._reader = reader
         #: The parts of this broker that parked fetches of followers use.
         self._leader_side = LeaderSide(
-            self._partitions, reader.is_throttled, leader_quota.record, self._taken_by, self._end
+            self._partitions,
+            reader.is_throttled,
+            leader_quota.record,
+            self._record_fetch_offset,
+            self._end,
         )
         #: Fetches of very many partitions, which are read over several turns of the loop.
         self.large = LargeFetches(access, reader)
@@ -75,7 +79,7 @@ class Fetches:
         fetch session: partitions without a change are left out of the result.
         """
         effects: list[Effect] = []
-        results = self._reader.read(params, specs, effects, session=session)
+        results = self._reader.read_partitions(params, specs, effects, session=session)
         is_over = params.max_wait_ms <= 0 or not specs
         total_bytes = 0
         for _, result in results:
@@ -85,7 +89,7 @@ class Fetches:
                 total_bytes += result.records.size_bytes
         fetched: FetchResults | Promise[FetchResults] = results
         if not is_over and total_bytes < params.min_bytes:
-            operation = self._delayed_fetch(params, specs, results, park)
+            operation = self._create_operation(params, specs, results, park)
             release_results(results)
             fetched = operation.promise
             # The condition is checked only once: nothing runs in between, and the check has no
@@ -106,7 +110,7 @@ class Fetches:
                 self._check_deletes(topic_partition)
         return fetched
 
-    def _delayed_fetch(
+    def _create_operation(
         self,
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
@@ -124,11 +128,11 @@ class Fetches:
         ]
         return DelayedFetch(deadline_ms, params, waiting, self._find, self._reader.is_throttled)
 
-    def _taken_by(
+    def _record_fetch_offset(
         self, fetch: ParkedFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
         """Record the fetch offset that a follower with a parked fetch has reached."""
-        effects = self._reader.note_position(fetch.params.replica_id, topic_partition, spec)
+        effects = self._reader.record_position(fetch.params.replica_id, topic_partition, spec)
         if effects is None:
             # The response of the fetch has the error.
             self._end(fetch)

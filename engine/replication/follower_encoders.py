@@ -22,7 +22,8 @@ from engine.replication.parked_fetch import FollowerEncoder, LeaderSide, Park, P
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 
-#: Passes a response to the follower on a separate turn; it calls `took` of the encoder afterwards.
+#: Passes a response to the follower on a separate turn; it calls `on_appended` of the encoder
+#: afterwards.
 Give: TypeAlias = "Callable[[LocalEncoder, TopicPartition, FetchSpec, PartitionResponse], None]"
 #: Sends a response with records of one partition. Returns False, with nothing done, if the session
 #: has been replaced; raises StorageError if the records cannot be read.
@@ -46,7 +47,7 @@ class LocalEncoder(FollowerEncoder):
 
     @property
     def is_over(self) -> bool:
-        """Return whether `took` is ignored: no records were sent, or the encoder was dropped."""
+        """Return True if `on_appended` is ignored: nothing was sent, or the encoder was dropped."""
         return self._fetch is None
 
     def may_send(self, key: TopicPartition) -> bool:
@@ -63,7 +64,10 @@ class LocalEncoder(FollowerEncoder):
         position: SessionPosition,
         records: bytes | FetchSlice,
     ) -> bool:
-        """Pass records, high watermark and log start offset to the follower; return True."""
+        """Pass records, high watermark and log start offset to the local follower; return True.
+
+        The follower appends them in a later turn of the event loop, and then calls `on_appended`.
+        """
         if not isinstance(records, bytes):
             region, records = records, records.read()
             region.release()
@@ -81,7 +85,7 @@ class LocalEncoder(FollowerEncoder):
         self._given, self._fetch = set(), None
         del self._give
 
-    def took(self, key: TopicPartition, following: FetchSpec | None) -> None:
+    def on_appended(self, key: TopicPartition, following: FetchSpec | None) -> None:
         """Process that the follower appended the records it got.
 
         `following` is its next fetch of the partition, None if the append failed: then the parked
@@ -105,7 +109,7 @@ class LocalEncoder(FollowerEncoder):
             leader.end(fetch)
 
 
-def local_park(positions: Mapping[TopicPartition, SessionPosition], give: Give) -> Park:
+def create_local_park(positions: Mapping[TopicPartition, SessionPosition], give: Give) -> Park:
     """Return a factory of parked fetches whose follower gets records by `give`."""
 
     def park(
@@ -184,7 +188,7 @@ class RemoteEncoder(FollowerEncoder):
 
     def accepts_request(self, fetch: ParkedFetch, key: TopicPartition) -> bool:
         """Return whether the session's next request may be about this partition only."""
-        return not self.is_requested and fetch.holds(key)
+        return not self.is_requested and fetch.holds_unchanged(key)
 
     def on_request(self, fetch: ParkedFetch, key: TopicPartition) -> None:
         """Process the session's next request.

@@ -16,7 +16,7 @@ from engine.replication.errors import (
     NotLeaderOrFollower,
     ReplicaStorageFailed,
     UnknownTopicOrPartition,
-    answer_to,
+    to_api_error,
 )
 from engine.replication.partition import Partition
 from engine.replication.topic_counts import BrokerTopicCounts
@@ -54,7 +54,7 @@ class HostedPartitions:
     def add(self, partition: Partition) -> None:
         """Add a partition, which is online from now on."""
         self._offline.discard(partition.topic_partition)
-        partition.counts = self.topic_counts.of(partition.topic_partition.topic)
+        partition.counts = self.topic_counts.counts_of(partition.topic_partition.topic)
         self._partitions[partition.topic_partition] = partition
 
     def remove(self, topic_partition: TopicPartition) -> Partition | None:
@@ -97,4 +97,4 @@ class HostedPartitions:
         """Return the error for the client; report a failed log directory to the broker."""
         if isinstance(failure, LogDirOffline):
             self._on_log_dir_offline(failure)
-        return answer_to(topic_partition, failure)
+        return to_api_error(topic_partition, failure)

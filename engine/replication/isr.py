@@ -186,10 +186,13 @@ def out_of_sync_replicas(
     )
 
 
-def is_held(
+def is_watermark_held(
     in_sync: InSyncSet, followers: Mapping[int, FollowerProgress], high_watermark: int
 ) -> bool:
-    """Return True if the log end offset of an ISR member is not above the high watermark (HW-7)."""
+    """Return True if an ISR member's log end offset does not exceed the high watermark (HW-7).
+
+    Then no fetch of another follower can raise the high watermark, and its computation is skipped.
+    """
     for replica_id in in_sync.maximal_isr:
         follower = followers.get(replica_id)
         if follower is not None and follower.log_end_offset <= high_watermark:
@@ -197,7 +200,7 @@ def is_held(
     return False
 
 
-def counted_ends(
+def counted_log_ends(
     in_sync: InSyncSet,
     followers: Mapping[int, FollowerProgress],
     leader_log_end_offset: int,

@@ -88,7 +88,7 @@ class LargeDelayedFetch(DelayedFetch):
         waiting = self._waiting_of.get(key)  # type: ignore[call-overload]
         if waiting is None:
             return False
-        available_bytes = self._bytes_of(waiting)
+        available_bytes = self._readable_bytes(waiting)
         if available_bytes is None:
             return True
         topic_partition = waiting.topic_partition
@@ -180,7 +180,7 @@ class LargeFetches:
         abandoned.
         """
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
-        await self._read(params, specs, reading, share, topic_ids, is_noting=True)
+        await self._read_partitions(params, specs, reading, share, topic_ids, is_noting=True)
         if reading.is_over() or not _must_wait(params, reading.results):
             return
         await share.next()
@@ -192,12 +192,12 @@ class LargeFetches:
         reading.release()
         if reading.is_over():
             return
-        await self._wait(deadline_ms, params, waiting, reading, share, on_read)
+        await self._wait_for_bytes(deadline_ms, params, waiting, reading, share, on_read)
         if not reading.is_over():
             await share.next()
-            await self._read(params, specs, reading, share, topic_ids, is_noting=False)
+            await self._read_partitions(params, specs, reading, share, topic_ids, is_noting=False)
 
-    async def _read(
+    async def _read_partitions(
         self,
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
@@ -207,9 +207,10 @@ class LargeFetches:
         *,
         is_noting: bool,
     ) -> None:
-        """Read the partitions over several turns.
+        """Read the partitions into `reading` over several turns of the event loop.
 
-        Record followers and perform effects if `is_noting`.
+        With `is_noting` a follower's fetch offsets are recorded and effects performed: only the
+        first read of a fetch does this.
         """
         left = RemainingBytes(params, topic_ids)
         for start in range(0, len(specs), ROWS_PER_SHARE):
@@ -219,7 +220,7 @@ class LargeFetches:
                 return
             some = specs[start : start + ROWS_PER_SHARE]
             effects: list[Effect] | None = [] if is_noting else None
-            reading.results += self._reader.read(params, some, effects, left)
+            reading.results += self._reader.read_partitions(params, some, effects, left)
             if effects is not None:
                 self._perform(effects)
             if is_noting and params.is_from_follower:
@@ -227,7 +228,7 @@ class LargeFetches:
                 for topic_partition, _ in some:
                     self._delayed.check_deletes(topic_partition)
 
-    async def _wait(
+    async def _wait_for_bytes(
         self,
         deadline_ms: int,
         params: FetchParams,

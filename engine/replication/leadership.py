@@ -131,7 +131,7 @@ class Leadership:
         """Return whether the partition is online on this broker."""
         return topic_partition in self._replicas.partitions
 
-    def apply(
+    def apply_states(
         self,
         states: Mapping[TopicPartition, PartitionState],
         new: frozenset[TopicPartition] = frozenset(),
@@ -149,13 +149,13 @@ class Leadership:
         """
         ids = topic_ids or {}
         results = {
-            key: self.apply_one(key, state, is_new=key in new, topic_id=ids.get(key.topic))
+            key: self.apply_state(key, state, is_new=key in new, topic_id=ids.get(key.topic))
             for key, state in states.items()
         }
         self.is_informed = True
         return results
 
-    def apply_one(
+    def apply_state(
         self,
         topic_partition: TopicPartition,
         state: PartitionState,
@@ -163,7 +163,7 @@ class Leadership:
         is_new: bool,
         topic_id: str | None,
     ) -> ApiError | None:
-        """Apply the state of one partition; see `apply`.
+        """Apply the state of one partition; see `apply_states`.
 
         The caller sets `is_informed` at the end.
         """
@@ -171,15 +171,15 @@ class Leadership:
             self._check_online(topic_partition)
             if topic_id is not None and not self.has(topic_partition):
                 self._set_stray_aside(topic_partition, topic_id)
-            partition = self._find(topic_partition, state, is_new=is_new, topic_id=topic_id)
+            partition = self._find_or_open(topic_partition, state, is_new=is_new, topic_id=topic_id)
             _check_topic_id(partition, topic_id)
             former_epoch = partition.leader_epoch
-            self._become(partition, state)
+            self._change_role(partition, state)
             return _stale_order(topic_partition, state, former_epoch)
         except (ApiError, StorageError) as failure:
             return self._failed(topic_partition, failure)
 
-    def _find(
+    def _find_or_open(
         self,
         topic_partition: TopicPartition,
         state: PartitionState,
@@ -190,7 +190,7 @@ class Leadership:
         """Return the partition, opened if needed; raise StaleLeaderOrder for an older epoch."""
         partition = self._replicas.partitions.get(topic_partition)
         if partition is None:
-            return self._open(topic_partition, is_new=is_new, topic_id=topic_id)
+            return self._open_partition(topic_partition, is_new=is_new, topic_id=topic_id)
         if state.leader_epoch < partition.leader_epoch:
             raise StaleLeaderOrder(topic_partition, state.leader_epoch, partition.leader_epoch)
         return partition
@@ -223,7 +223,7 @@ class Leadership:
         self._logs.mark_stray(topic_partition, reason)
         self._logs.get_or_create(topic_partition, is_new=True, directory=directory)
 
-    def _become(self, partition: Partition, state: PartitionState) -> None:
+    def _change_role(self, partition: Partition, state: PartitionState) -> None:
         """Make the replica leader or follower, perform the effects, and notify the listeners."""
         former_leader_id, former_leader_epoch = partition.leader_id, partition.leader_epoch
         if state.leader_id == self.broker_id:
@@ -238,10 +238,10 @@ class Leadership:
             for took in self._role_listeners:
                 took(partition)
 
-    def _open(
+    def _open_partition(
         self, topic_partition: TopicPartition, *, is_new: bool, topic_id: str | None
     ) -> Partition:
-        """Return a partition over its log, created if missing.
+        """Open the log of a partition, created if missing; return the partition.
 
         Its high watermark is the checkpointed one.
         """
@@ -255,7 +255,7 @@ class Leadership:
             is_alive=self._is_alive,
         )
 
-    def stop(
+    def stop_replicas(
         self, orders: Mapping[TopicPartition, StopOrder]
     ) -> dict[TopicPartition, ApiError | None]:
         """Stop replicas, and delete those with `is_deleted`, in one turn of the loop.
@@ -263,20 +263,20 @@ class Leadership:
         Returns the error of each partition, None for success. Source: PART-7.
         """
         deleted: DeletedIn = {}
-        results = {key: self.stop_one(key, order, deleted) for key, order in orders.items()}
+        results = {key: self.stop_replica(key, order, deleted) for key, order in orders.items()}
         take_all(self.note_deletions(deleted))
         return results | self.failed_deletions(deleted)
 
-    def stop_one(
+    def stop_replica(
         self, topic_partition: TopicPartition, order: StopOrder, deleted: DeletedIn
     ) -> ApiError | None:
         """Stop a replica, and delete it if ordered; return the error, None for success.
 
-        The caller must run the steps of `note_deletions` after the last one, before the next
+        The caller must run the steps of `sync_deletions` after the last one, before the next
         request.
         """
         try:
-            self._stop_one(topic_partition, order)
+            self._stop_hosting(topic_partition, order)
             if order.is_deleted:
                 self._logs.delete_one(topic_partition, deleted)
         except (ApiError, StorageError) as failure:
@@ -284,8 +284,8 @@ class Leadership:
         return None
 
     def note_deletions(self, deleted: DeletedIn) -> Steps:
-        """Return the steps that make the deletions of `stop_one` durable."""
-        return self._logs.note_deletions(deleted)
+        """Return the steps that make the deletions of `stop_replica` durable."""
+        return self._logs.sync_deletions(deleted)
 
     def failed_deletions(self, deleted: DeletedIn) -> dict[TopicPartition, ApiError | None]:
         """Return the errors of replicas whose log directory failed during their deletion.
@@ -300,7 +300,7 @@ class Leadership:
             for key in sorted(keys)
         }
 
-    def _stop_one(self, topic_partition: TopicPartition, order: StopOrder) -> None:
+    def _stop_hosting(self, topic_partition: TopicPartition, order: StopOrder) -> None:
         """Stop using a replica; raises FencedLeaderEpoch and ReplicaStorageFailed."""
         if not (order.is_deleted and self._logs.failed.is_damaged(topic_partition)):
             self._check_online(topic_partition)

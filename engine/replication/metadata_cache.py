@@ -120,7 +120,7 @@ class MetadataCache:
 
     def partition_order(self, topic: str) -> list[int]:
         """Return the partition indexes of a topic in the order of Kafka's map."""
-        return self._orders.of(topic, self._topics.get(topic, ()))
+        return self._orders.order_partitions(topic, self._topics.get(topic, ()))
 
     @property
     def topic_ids(self) -> Mapping[str, bytes]:
@@ -178,7 +178,7 @@ class MetadataCache:
         ignored. A request that was sent twice may arrive again after later ones; Kafka applies it.
         """
         staged = StagedUpdate(self, topic_ids)
-        deque(staged.take_all(partitions, is_full=is_full), maxlen=0)
+        deque(staged.stage_all(partitions, is_full=is_full), maxlen=0)
         return self.commit(controller_id, brokers, staged)
 
     def commit(
@@ -196,7 +196,7 @@ class MetadataCache:
         topic_count, added = len(self._topics), []
         for topic, partitions in staged.topics.items():
             if not partitions:
-                self._forget(topic)
+                self._remove_topic(topic)
                 continue
             if topic not in self._topics:
                 added.append(topic)
@@ -206,13 +206,13 @@ class MetadataCache:
             known = [topic for topic in self._topics if topic not in added]
             in_map = in_any_ref_map_order(known + in_java_hash_order(added), topic_count)
             self._topics = {topic: self._topics[topic] for topic in in_map}
-        self._orders.update(staged.added, staged.partition_count)
+        self._orders.record_update(staged.added, staged.partition_count)
         self.version += 1
         topics = frozenset(staged.topics)
         do_each(self._listeners, lambda listener: listener(topics))
         return staged.gone
 
-    def _forget(self, topic: str) -> None:
+    def _remove_topic(self, topic: str) -> None:
         """Remove a deleted topic and its id; an update may have an id of an unknown topic."""
         self._orders.forget(topic)
         self._topics.pop(topic, None)
@@ -240,7 +240,7 @@ class StagedUpdate:
         #: Number of partitions in the update.
         self.partition_count = 0
 
-    def take_all(
+    def stage_all(
         self, partitions: Mapping[TopicPartition, PartitionMetadata | None], *, is_full: bool
     ) -> Iterator[None]:
         """Stage one partition per step, so that a large update can be spread over turns.
@@ -256,7 +256,7 @@ class StagedUpdate:
                         self._stage(topic_partition, None)
                     yield
         for topic_partition, partition in partitions.items():
-            if partition is None or not self._is_late(topic_partition, partition):
+            if partition is None or not self._is_outdated(topic_partition, partition):
                 self._stage(topic_partition, partition)
             yield
 
@@ -276,7 +276,7 @@ class StagedUpdate:
         elif staged.pop(index, None) is not None:
             self.gone.append(topic_partition)
 
-    def _is_late(self, topic_partition: TopicPartition, partition: PartitionMetadata) -> bool:
+    def _is_outdated(self, topic_partition: TopicPartition, partition: PartitionMetadata) -> bool:
         """Return True for epochs older than the cached ones of the same topic id.
 
         A delayed or repeated UpdateMetadata must not undo a later one.

@@ -34,10 +34,14 @@ class ReplicaView(NamedTuple):
     since_caught_up_ms: int = 0
 
 
-def nearest_replica(
+def choose_replica(
     rack_id: str, leader: ReplicaView, followers: Sequence[ReplicaView]
 ) -> ReplicaView:
-    """Return the replica that a client in `rack_id` should read from. Pure."""
+    """Return the replica that a client in `rack_id` should read from; change nothing.
+
+    The leader if it is in that rack, or if no follower is; else the follower in that rack with the
+    most records.
+    """
     if not rack_id or leader.rack == rack_id:
         return leader
     return max(
@@ -58,11 +62,16 @@ class NearestReplica:
         self._metadata_cache = metadata_cache
         self._clock = clock
 
-    def preferred(self, partition: Partition, client: FetchClient, fetch_offset: int) -> int | None:
-        """Return the follower to read from; None to read from this broker."""
+    def preferred_replica(
+        self, partition: Partition, client: FetchClient, fetch_offset: int
+    ) -> int | None:
+        """Return the id of the follower that a consumer should read from, None for this broker.
+
+        Only followers in the ISR whose log contains `fetch_offset` are considered (KIP-392).
+        """
         if not partition.is_leader:
             return None
-        nodes = self._reachable(partition, client.listener)
+        nodes = self._replica_nodes(partition, client.listener)
         own = nodes.get(partition.broker_id)
         end = partition.log.log_end_offset
         leader = ReplicaView(partition.broker_id, None if own is None else own.rack, end)
@@ -79,10 +88,10 @@ class NearestReplica:
             and replica_id in nodes
             and progress.log_start_offset <= fetch_offset <= progress.log_end_offset
         ]
-        chosen = nearest_replica(client.rack_id, leader, followers)
+        chosen = choose_replica(client.rack_id, leader, followers)
         return None if chosen is leader else chosen.broker_id
 
-    def _reachable(self, partition: Partition, listener: str) -> dict[int, BrokerNode]:
+    def _replica_nodes(self, partition: Partition, listener: str) -> dict[int, BrokerNode]:
         """Return the live brokers with a replica that have the client's listener."""
         known = self._metadata_cache.partition(partition.topic_partition)
         brokers = self._metadata_cache.brokers

@@ -125,18 +125,22 @@ class ParkedFetch(DelayedOperation):
 
     def keep(self, read: ReadNow) -> None:
         """Keep the promise with the present changes; unchanged partitions are not read."""
-        self.promise.keep_with(lambda: self._news(read))
+        self.promise.keep_with(lambda: self._read_changed(read))
 
-    def _news(self, read: ReadNow) -> FetchResults:
+    def _read_changed(self, read: ReadNow) -> FetchResults:
         """Read and return the changed partitions, and release all partitions."""
         try:
-            specs = self._unsent() if self._encoder.is_requested else []
+            specs = self._changed_partitions() if self._encoder.is_requested else []
         finally:
             self.drop()
         return read(self.params, specs) if specs else []
 
-    def _unsent(self) -> list[tuple[TopicPartition, FetchSpec]]:
-        """Return the partitions with new records or offsets, and those with another object now."""
+    def _changed_partitions(self) -> list[tuple[TopicPartition, FetchSpec]]:
+        """Return the partitions that the response must contain.
+
+        These have new records or offsets, or another object than when the fetch was parked, as
+        after a deletion.
+        """
         replica_id, partitions = self.params.replica_id, self.leader.partitions
         return [
             (key, position.spec)
@@ -153,13 +157,13 @@ class ParkedFetch(DelayedOperation):
 
     def can_complete(self) -> bool:
         """Return whether any partition has records or an error to respond with."""
-        return any(map(self._is_news, self._here))
+        return any(map(self._has_news, self._here))
 
     def has_news_of(self, keys: Iterable[TopicPartition]) -> bool:
         """Return whether one of these partitions has records or an error to respond with."""
-        return any(map(self._is_news, keys))
+        return any(map(self._has_news, keys))
 
-    def _is_news(self, key: TopicPartition) -> bool:
+    def _has_news(self, key: TopicPartition) -> bool:
         """Return True if a partition has records, a divergence or an error to respond with."""
         partition, spec = self._here[key], self.positions[key].spec
         if self._is_changed(key, partition, spec):
@@ -212,26 +216,26 @@ class ParkedFetch(DelayedOperation):
             or self.params.replica_id not in partition.in_sync.isr
         ):
             self._encoder.hold(topic_partition)
-            return self._is_news(topic_partition)
+            return self._has_news(topic_partition)
         newest = partition.newest
         if (
             newest is not None
             and newest[:3] == (fetch_offset, end, leader_epoch)
             and fetch_offset >= log.log_start_offset
         ):
-            return self._send(partition, position, newest.data)
+            return self._send_records(partition, position, newest.data)
         try:
             records = read_slice_fast(log, fetch_offset, min(max_bytes, self.params.max_bytes), end)
         except StorageError:
             return True
-        return records is None or self._send(partition, position, records)
+        return records is None or self._send_records(partition, position, records)
 
-    def _send(
+    def _send_records(
         self, partition: Partition, position: SessionPosition, records: bytes | FetchSlice
     ) -> bool:
         """Send records by the encoder; return True if they were not sent.
 
-        The fetch must complete.
+        Then the fetch must complete, with a general read.
         """
         size = len(records) if isinstance(records, bytes) else records.size_bytes
         try:
@@ -251,7 +255,7 @@ class ParkedFetch(DelayedOperation):
             self._here[topic_partition] = self._here.pop(topic_partition)
         return False
 
-    def holds(self, key: TopicPartition) -> bool:
+    def holds_unchanged(self, key: TopicPartition) -> bool:
         """Return True if the fetch is parked and the partition is unchanged since its begin."""
         partition = self._here.get(key)
         return (

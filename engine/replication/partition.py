@@ -56,9 +56,9 @@ from engine.replication.isr import (
     FollowerProgress,
     InSyncSet,
     after_refusal,
-    counted_ends,
+    counted_log_ends,
     followers_of,
-    is_held,
+    is_watermark_held,
     may_join,
     out_of_sync_replicas,
 )
@@ -257,7 +257,7 @@ class Partition:
             self.leader_id == self.broker_id or not is_leader_required
         )
 
-    def require(self, current_leader_epoch: int | None, *, is_leader_required: bool) -> None:
+    def ensure_serves(self, current_leader_epoch: int | None, *, is_leader_required: bool) -> None:
         """Raise an error if `serves` is False for these arguments.
 
         FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower. Source: REPL-3.
@@ -288,7 +288,7 @@ class Partition:
         the log, with nothing appended. Source: PART-5, ISR-9, PUR-12.
         """
         if self.leader_id != self.broker_id:
-            self.require(None, is_leader_required=True)
+            self.ensure_serves(None, is_leader_required=True)
         if self.config.is_read_only:
             raise ReadOnlyLog(self.topic_partition)
         if required_acks == ACKS_ALL and len(self.in_sync.isr) < self.min_isr_count:
@@ -316,11 +316,11 @@ class Partition:
         Returns None if the transaction is open in this log, so that none is needed. Raises
         NotLeaderOrFollower. Source: TXN-8; Partition.maybeStartTransactionVerification.
         """
-        self.require(None, is_leader_required=True)
+        self.ensure_serves(None, is_leader_required=True)
         producers = self.log.producers
         if producers.has_open_transaction(producer_id, epoch):
             return None
-        return producers.verifications.begin(
+        return producers.verifications.get_or_open(
             producer_id, epoch, base_sequence, now_ms=self._clock.wall_ms()
         )
 
@@ -423,10 +423,14 @@ class Partition:
         self.log.restart_at(offset, self._clock.wall_ms())
         self.high_watermark = offset
 
-    def enough_replicas_reached(self, required_offset: int) -> EnoughReplicas:
-        """Return whether acks=-1 is complete up to an offset, exclusive (ISR-7, ISR-9, PART-6)."""
+    def check_enough_replicas(self, required_offset: int) -> EnoughReplicas:
+        """Return whether acks=-1 is complete up to an offset (exclusive), with the ISR's counts.
+
+        It is complete if the high watermark has reached `required_offset`. Raises the errors of
+        `ensure_serves` if this broker does not lead. Source: ISR-7, ISR-9, PART-6.
+        """
         if self.leader_id != self.broker_id:
-            self.require(None, is_leader_required=True)
+            self.ensure_serves(None, is_leader_required=True)
         is_reached = self.high_watermark >= required_offset
         isr_count = len(self.in_sync.maximal_isr)
         return new_tuple(EnoughReplicas, (is_reached, isr_count, self.min_isr_count))
@@ -438,12 +442,12 @@ class Partition:
     ) -> PartitionRead:
         """Return batches up to the reader's bound (high watermark, LSO or log end offset).
 
-        A follower's progress is not recorded here. Raises the errors of `require`, OffsetOutOfRange
-        and CorruptRecord; for a follower that is not assigned UnknownLeaderEpoch, or
-        NotLeaderOrFollower if the follower sent no epoch. Source: HW-13, FET-3, FET-5, FET-6,
+        A follower's progress is not recorded here. Raises the errors of `ensure_serves`,
+        OffsetOutOfRange and CorruptRecord; for a follower that is not assigned UnknownLeaderEpoch,
+        or NotLeaderOrFollower if the follower sent no epoch. Source: HW-13, FET-3, FET-5, FET-6,
         REPL-4, REPL-9.
         """
-        self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
+        self.ensure_serves(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
         if params.is_from_follower and params.replica_id not in self.followers:
             requested = params.replica_id, spec.current_leader_epoch
             raise not_assigned(self.topic_partition, *requested, self.leader_epoch)
@@ -515,14 +519,14 @@ class Partition:
     ) -> EpochEnd | None:
         """Return the largest known epoch ≤ `leader_epoch` and its end offset.
 
-        Returns None if there is none. Raises the errors of `require`. Source:
+        Returns None if there is none. Raises the errors of `ensure_serves`. Source:
         Partition.lastOffsetForLeaderEpoch; KIP-320.
         """
-        self.require(current_leader_epoch, is_leader_required=True)
+        self.ensure_serves(current_leader_epoch, is_leader_required=True)
         last = self.log.end_offset_for_epoch(leader_epoch)
         return None if last is None else EpochEnd(*last)
 
-    def offset_for_timestamp(
+    def find_offset(
         self,
         timestamp_ms: int,
         isolation: Isolation,
@@ -532,11 +536,11 @@ class Partition:
     ) -> OffsetAndTimestamp | None:
         """Return the first visible record at or after a timestamp, None if there is none.
 
-        Negative timestamps request ends, see `log_reader.offset_for_timestamp`. Raises
+        Negative timestamps request ends, see `log_reader.find_offset_for_timestamp`. Raises
         OffsetNotAvailable to consumers while a new leader's high watermark is below the start of
         its epoch, since a result could go backwards. Source: HW-15, KIP-207.
         """
-        self.require(current_leader_epoch, is_leader_required=is_leader_required)
+        self.ensure_serves(current_leader_epoch, is_leader_required=is_leader_required)
         log = self.log
         end = readable_end(
             isolation, log.log_end_offset, self.high_watermark, self.last_stable_offset
@@ -589,7 +593,7 @@ class Partition:
             high_watermark=self.high_watermark,
             epoch_start_offset=self.epoch_start_offset or 0,
         ) and (replica_id in self.assigned_replicas and self._is_alive(replica_id)):
-            effects.append(self._propose(self.in_sync.growing(replica_id)))
+            effects.append(self._propose_isr(self.in_sync.growing(replica_id)))
         if fetch_offset != before.log_end_offset:
             effects += self._maybe_move_high_watermark()
         return tuple(effects)
@@ -610,12 +614,12 @@ class Partition:
             now_ms=self._clock.monotonic_ms(),
             lag_ms_max=self.config.replica_lag_time_max_ms,
         )
-        return (self._propose(self.in_sync.shrinking(gone)),) if gone else ()
+        return (self._propose_isr(self.in_sync.shrinking(gone)),) if gone else ()
 
-    def _propose(self, in_sync: InSyncSet) -> ProposeIsr:
-        """Set the proposed ISR and return the effect that sends it.
+    def _propose_isr(self, in_sync: InSyncSet) -> ProposeIsr:
+        """Set the proposed ISR, and return the effect that sends it to the controller.
 
-        No other is made until a response.
+        No other ISR is proposed before the controller's response.
         """
         self.in_sync, self._is_awaited = in_sync, True
         assert in_sync.pending is not None
@@ -674,10 +678,10 @@ class Partition:
         end, current = self.log.log_end_offset, self.high_watermark
         followers = self.followers
         if followers:
-            if is_held(self.in_sync, followers, current) or self.is_under_min_isr:
+            if is_watermark_held(self.in_sync, followers, current) or self.is_under_min_isr:
                 return ()
             lag_ms_max, now_ms = self.config.replica_lag_time_max_ms, self._clock.monotonic_ms()
-            ends = counted_ends(
+            ends = counted_log_ends(
                 self.in_sync, followers, end, self._is_alive, now_ms=now_ms, lag_ms_max=lag_ms_max
             )
             moved = leader_high_watermark(current, end, ends)
@@ -703,7 +707,7 @@ class Partition:
         Raises NotLeaderOrFollower, PolicyViolation for a topic without `delete` in cleanup.policy,
         OffsetOutOfRange below 0 and above the high watermark.
         """
-        self.require(None, is_leader_required=True)
+        self.ensure_serves(None, is_leader_required=True)
         log = self.log
         if not log.config.is_deleting:
             raise PolicyViolation(self.topic_partition)

@@ -53,7 +53,7 @@ class PartitionOrders:
         #: Additions to each topic that are not in its order yet.
         self._additions: dict[str, list[_Addition]] = {}
 
-    def update(self, added: Mapping[str, Sequence[int]], update_size: int) -> None:
+    def record_update(self, added: Mapping[str, Sequence[int]], update_size: int) -> None:
         """Record one update: its number of partitions, and the partitions that it adds (1)."""
         if not update_size:
             return
@@ -68,7 +68,7 @@ class PartitionOrders:
         self._orders.pop(topic, None)
         self._additions.pop(topic, None)
 
-    def of(self, topic: str, partitions: Iterable[int]) -> list[int]:
+    def order_partitions(self, topic: str, partitions: Iterable[int]) -> list[int]:
         """Return a topic's partitions in the order of Kafka's map.
 
         Unrecorded partitions come last.
@@ -79,26 +79,26 @@ class PartitionOrders:
             return sorted(waiting)
         order = self._orders.get(topic, _Order((), self._update_count))
         for addition in self._additions.pop(topic, ()):
-            order = _extended(topic, order, addition)
-        indexes = _copied(order.indexes, self._update_count - order.update_count)
+            order = _extend_order(topic, order, addition)
+        indexes = _order_after_copies(order.indexes, self._update_count - order.update_count)
         self._orders[topic] = _Order(indexes, self._update_count)
         known = [index for index in indexes if index in waiting]
         return known + sorted(waiting.difference(known))
 
 
-def _extended(topic: str, order: _Order, addition: _Addition) -> _Order:
+def _extend_order(topic: str, order: _Order, addition: _Addition) -> _Order:
     """Return a topic's order after an update added partitions (2)."""
     before = order.indexes
     # The update copies the map before it inserts.
     copies = addition.update_count - order.update_count - 1
-    known = _copied(before, copies) if before else ()
+    known = _order_after_copies(before, copies) if before else ()
     new = partition_indexes_in_hash_order(topic, addition.indexes, addition.largest_update)
     capacity = len(known) if known else _NEW_MAP_CAPACITY
     listed = tuple(dict.fromkeys((*known, *new)))
     return _Order(_in_map(listed, capacity), addition.update_count)
 
 
-def _copied(indexes: tuple[int, ...], count: int) -> tuple[int, ...]:
+def _order_after_copies(indexes: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Return the order after `count` copies of the map (3)."""
     seen = {indexes: 0}
     for done in range(1, count + 1):

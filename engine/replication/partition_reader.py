@@ -56,10 +56,10 @@ class PartitionReader:
         """Take the parts of the broker's replica manager, which creates this object."""
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
-        self._counts_of = hosted.topic_counts.of
+        self._counts_of = hosted.topic_counts.counts_of
         self._ports = ports
 
-    def read(
+    def read_partitions(
         self,
         params: FetchParams,
         specs: Iterable[tuple[TopicPartition, FetchSpec]],
@@ -87,12 +87,12 @@ class PartitionReader:
                     if left is None
                     else self._find_of_topic(topic_partition, left.topic_ids)
                 )
-                if session is not None and _is_left_out(
+                if session is not None and _record_if_unchanged(
                     partition, params.replica_id, session[topic_partition], effects
                 ):
                     continue
                 if nearest is not None:
-                    elsewhere = _read_elsewhere(nearest, partition, params, spec)
+                    elsewhere = _redirect_consumer(nearest, partition, params, spec)
                     if elsewhere is not None:
                         results.append((topic_partition, elsewhere))
                         continue
@@ -114,7 +114,7 @@ class PartitionReader:
                 records.release()
                 records = FetchSlice(records.start)
             if params.replica_id >= 0 and records is not None:
-                records = self._within_quota(partition, params.replica_id, records)
+                records = self._apply_quota(partition, params.replica_id, records)
             _, watermark, stable_offset, log_start_offset, log_end_offset, diverging = read
             result = new_tuple(
                 FetchResult,
@@ -144,9 +144,9 @@ class PartitionReader:
         self, params: FetchParams, specs: Iterable[tuple[TopicPartition, FetchSpec]]
     ) -> FetchResults:
         """Read partitions without recording the follower's progress."""
-        return self.read(params, specs, None)
+        return self.read_partitions(params, specs, None)
 
-    def note_position(
+    def record_position(
         self, replica_id: int, topic_partition: TopicPartition, spec: FetchSpec
     ) -> Sequence[Effect] | None:
         """Record the next fetch offset of a follower with a parked fetch, without a log read.
@@ -175,7 +175,7 @@ class PartitionReader:
         except (ApiError, StorageError):
             return None
 
-    def _within_quota(
+    def _apply_quota(
         self, partition: Partition, replica_id: int, records: FetchSlice
     ) -> FetchSlice:
         """Return the records, or none of them if the follower is throttled (REPL-17)."""
@@ -186,9 +186,10 @@ class PartitionReader:
         return records
 
     def is_throttled(self, partition: Partition, replica_id: int) -> bool:
-        """Return whether the throttle leaves the partition out for a replica.
+        """Return True if the leader's replication quota leaves the partition out for a replica.
 
-        Never for consumers.
+        Only replicas outside of the ISR are throttled; `replica_id` −1 is a consumer, which never
+        is.
         """
         return (
             replica_id >= 0
@@ -197,13 +198,17 @@ class PartitionReader:
         )
 
 
-def _is_left_out(
+def _record_if_unchanged(
     partition: Partition,
     replica_id: int,
     position: SessionPosition,
     effects: list[Effect] | None,
 ) -> bool:
-    """Return whether the partition has no change; then record the follower in `effects`."""
+    """Return True if the partition has no change for a follower's fetch session.
+
+    The follower's progress is then recorded here, with its effects in `effects` unless that is
+    None, because no read does it.
+    """
     if not is_unchanged(partition, replica_id, position):
         return False
     if effects is not None:
@@ -212,15 +217,15 @@ def _is_left_out(
     return True
 
 
-def _read_elsewhere(
+def _redirect_consumer(
     nearest: NearestReplica, partition: Partition, params: FetchParams, spec: FetchSpec
 ) -> FetchResult | None:
     """Return the result that sends a consumer to another replica, None to read here."""
     assert params.client is not None
-    preferred = nearest.preferred(partition, params.client, spec.fetch_offset)
+    preferred = nearest.preferred_replica(partition, params.client, spec.fetch_offset)
     if preferred is None:
         return None
-    partition.require(spec.current_leader_epoch, is_leader_required=False)
+    partition.ensure_serves(spec.current_leader_epoch, is_leader_required=False)
     return FetchResult(
         None,
         None,

@@ -69,7 +69,7 @@ class RecordDeletions:
         # A later partition may have failed with the directory of an earlier one.
         if deletion.can_complete():
             deletion.force_complete()
-            deletion.keep()
+            deletion.keep_promise()
         else:
             self._watch(deletion, required)
         self._perform(effects)

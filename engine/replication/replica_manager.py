@@ -44,7 +44,7 @@ class IsrCounts:
         self.shrinks = 0
         self.failed_updates = 0
 
-    def note(self, before: Collection[int], after: Collection[int]) -> None:
+    def count_decision(self, before: Collection[int], after: Collection[int]) -> None:
         """Count the result of an ISR proposal: grown, shrunk, or failed if unchanged."""
         if len(after) > len(before):
             self.expands += 1
@@ -166,7 +166,7 @@ class ReplicaManager:
 
     # In-sync sets and time
 
-    def isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> None:
+    def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> None:
         """Pass the controller's response to its partition, if the partition is still online.
 
         Source: Partition.submitAlterPartition.
@@ -180,12 +180,12 @@ class ReplicaManager:
         if after != before:
             log_isr(partition)
         if is_awaited:
-            self.isr_counts.note(before, after)
+            self.isr_counts.count_decision(before, after)
         self.perform(effects)
 
     def advance(self) -> None:
         """Complete the operations whose deadline has passed."""
-        self._delayed.advance(self._clock.monotonic_ms())
+        self._delayed.expire(self._clock.monotonic_ms())
 
     def next_deadline_ms(self) -> int | None:
         """Return the earliest deadline (monotonic), None if no operation waits."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.replication.partition import Partition
 
 
-def state_text(partition: Partition) -> str:
+def format_state(partition: Partition) -> str:
     """Return the state of a partition on one line: roles, epochs, replicas, ISR and offsets."""
     log, in_sync = partition.log, partition.in_sync
     return (

@@ -132,7 +132,7 @@ class BitRotRules:
         if not candidates:
             return None
         key = candidates[draw % len(candidates)]
-        with node.disk.files.works_meanwhile():
+        with node.disk.files.suspend_failures():
             found = _places(partitions[key], self._histories[key])
         if not found:
             return None

@@ -106,7 +106,7 @@ class Disk:
 
     def _refuse(self) -> None:
         """Make the files fail the operations that the disk's present faults forbid."""
-        self.files.work_again()
+        self.files.cancel_failures()
         for directory in sorted(self._failed):
             for operation in _CHANGING:
                 self.files.fail(operation, errno.EIO, path_start=directory, times=_MANY)

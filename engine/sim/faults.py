@@ -454,7 +454,7 @@ class Injector:
         """Remove the logs of partitions from all disks, including future logs."""
         for node in self._nodes.values():
             files = node.disk.files
-            with files.works_meanwhile():
+            with files.suspend_failures():
                 for path in node.log_dirs:
                     for name in files.list_dir(path) if files.exists(path) else ():
                         if any(is_log_of(name, key) for key in partitions):

@@ -240,7 +240,7 @@ class Invariants:
         """Suspend disk faults of all brokers inside the block, so that the checks can read logs."""
         with ExitStack() as stack:
             for node in self._nodes.values():
-                stack.enter_context(node.disk.files.works_meanwhile())
+                stack.enter_context(node.disk.files.suspend_failures())
             yield
 
     # Replicas
@@ -275,7 +275,7 @@ class Invariants:
                 seen[key] = changed = _Seen._make(now)
                 if self.topics.is_of(key, log.topic_id):
                     is_same = before is not None and before.partition is partition
-                    with node.disk.files.works_meanwhile():
+                    with node.disk.files.suspend_failures():
                         self._replica_changed(node, partition, before if is_same else None, changed)
         if len(partitions) != len(seen):
             for key in [key for key in seen if key not in partitions]:

@@ -77,7 +77,7 @@ class Machine:
         self._held.clear()
         connections, self.connections = self.connections, {}
         for connection in connections:
-            connection.drop(notifies_peer=has_power)
+            connection.drop_silently(notifies_peer=has_power)
 
     def pause(self) -> None:
         """Pause the process until `resume`."""

@@ -131,7 +131,7 @@ class MachineNetwork:
                 refuse()
                 return
             target.connections[theirs] = None
-            listener.arrive(Arrival(source.name, theirs.peer, theirs))
+            listener.queue_connection(Arrival(source.name, theirs.peer, theirs))
 
         def found() -> None:
             # Deliver this before everything that was sent meanwhile.

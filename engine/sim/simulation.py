@@ -208,7 +208,7 @@ class Simulation:
     def _disk_stopped(self, stopped: SimulatedBroker, nodes: Sequence[SimulatedBroker]) -> None:
         """Check all brokers of the process when a disk stopped, then end the process or machine."""
         for node in nodes:
-            with node.disk.files.works_meanwhile():
+            with node.disk.files.suspend_failures():
                 node.disk.go_on()
                 self.invariants.check_midway(node)
         self.injector.disk_stopped(stopped)

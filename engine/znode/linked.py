@@ -43,8 +43,8 @@ class LinkedZnodeClient:
         """`client` is used only by this object; the places are the two ends of the link."""
         self._client = client
         #: The directions of the link, to the store and from it.
-        self._out = links.channel(place, store_place)
-        self._in = links.channel(store_place, place)
+        self._out = links.open_channel(place, store_place)
+        self._in = links.open_channel(store_place, place)
         #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
         client.on_session = self._session_changed
@@ -69,8 +69,8 @@ class LinkedZnodeClient:
         else:
             await self._client.close()
         # Calls that wait for the store fail now: this client's session is over.
-        self._out.release()
-        self._in.release()
+        self._out.deliver_all()
+        self._in.deliver_all()
 
     async def create(
         self,

@@ -16,7 +16,7 @@ from typing import Final, TextIO
 
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
-from engine.host.name_lookup import LookupFailed, lookup
+from engine.host.name_lookup import LookupFailed, look_up
 from engine.host.ports import Files
 from kctl import exits
 from kctl.compat.configs_changes import alter_configs_of
@@ -196,7 +196,7 @@ def _check_names(given: GivenOptions, entities: Entities) -> None:
 
 def _is_address(text: str) -> bool:
     """Return True if a text is an IP address or resolves to one; a DNS query may block."""
-    return text == "<default>" or not isinstance(lookup(text), LookupFailed)
+    return text == "<default>" or not isinstance(look_up(text), LookupFailed)
 
 
 def _check_alter(given: GivenOptions, entities: Entities) -> None:

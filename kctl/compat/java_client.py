@@ -48,11 +48,11 @@ def connect_resolved(options: ClusterOptions) -> KafkaClient:
     Other errors are those of `connect`.
     """
     from engine.client.settings import parse_addresses
-    from engine.host.name_lookup import LookupFailed, lookup
+    from engine.host.name_lookup import LookupFailed, look_up
 
     hosts = {address.host for address in parse_addresses(options.bootstrap_server or "")}
     client = connect(options)
-    if all(isinstance(lookup(host), LookupFailed) for host in sorted(hosts)):
+    if all(isinstance(look_up(host), LookupFailed) for host in sorted(hosts)):
         client.close()
         raise no_client_failure("No resolvable bootstrap urls given in bootstrap.servers")
     return client

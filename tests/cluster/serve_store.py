@@ -16,7 +16,7 @@ def main() -> None:
     network = RealNetwork(loop, clock)
     store = MetadataStore(sys.argv[1], clock, loop)
     port = store.listen(network, "127.0.0.1", 0, RealEntropy())
-    loop.on_signals(loop.stop)
+    loop.handle_signals(loop.stop)
     print(port, flush=True)
     loop.run()
     network.close()

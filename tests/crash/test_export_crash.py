@@ -59,7 +59,7 @@ def _disk(earlier: str | None) -> MemoryHeldFiles:
     files.make_dir("/exports")
     if earlier:
         _export(files, earlier)
-    files.sync_everything()
+    files.sync_all()
     return files
 
 
@@ -107,7 +107,7 @@ def test_crashes_of_two_runs_in_a_row_leave_a_whole_export() -> None:
     for first in _operations("old"):
         found = _crashed("old", first)
         for disk in (found[0], found[-1]):
-            disk.sync_everything()
+            disk.sync_all()
             start = disk.operations
             for step in range(60):
                 again = disk.after_crash()
@@ -134,7 +134,7 @@ def test_an_operation_that_fails_never_costs_the_earlier_export(operation: str) 
             _export(disk, "new")
         except EngineError:
             assert _exported(disk) in ("old", "new")
-        disk.work_again()
+        disk.cancel_failures()
         with pytest.raises(TaskFailed):
             _export(disk, "failing", fails=True)
         assert _exported(disk) in ("old", "new")
@@ -192,7 +192,7 @@ def _crashed_between_renames() -> MemoryHeldFiles:
     """Return a disk on which a crash took the earlier export from its name."""
     files = _disk("old")
     files.rename(OUT, "/exports/.out.kctl-replaced")
-    files.sync_everything()
+    files.sync_all()
     return files
 
 

@@ -85,7 +85,7 @@ def test_a_start_that_is_cut_is_begun_again(harm: Callable[[MemoryFiles], None])
     def disk() -> MemoryFiles:
         files = segments()
         harm(files)
-        files.sync_everything()
+        files.sync_all()
         return files
 
     def load(files: MemoryFiles) -> LocalLog:

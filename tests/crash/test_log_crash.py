@@ -204,7 +204,7 @@ def state_from_batches(log: LocalLog) -> list[object]:
     for segment in log.segments:
         for _, batch in scan_batches(segment.file):
             assert isinstance(batch, BatchView)
-            state.see(batch)
+            state.apply_batch(batch)
     return sorted(state.to_entries())
 
 

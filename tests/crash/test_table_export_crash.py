@@ -105,7 +105,7 @@ def _disk(earlier: int) -> MemoryHeldFiles:
     files.make_dir("/exports")
     if earlier:
         _run(files, earlier, "a")
-    files.sync_everything()
+    files.sync_all()
     return files
 
 

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.host.real import RealFiles
-from engine.log.cleaner.cleanable import cleanable_range
+from engine.log.cleaner.cleanable import find_cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
-from engine.log.cleaner.log_facts import cleanable_log
+from engine.log.cleaner.log_facts import collect_cleanable_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.recovery.loader import LoadRequest, load_log
@@ -139,12 +139,12 @@ def _clean_here(tier: str, source: Path, folder: Path) -> Measured:
     assert tier == "plain" or take_up_cleaner(), "there is no compiled code yet"
     shutil.copytree(source, folder)
     log = _opened(folder)
-    facts = cleanable_log(log, high_watermark=log.log_end_offset, checkpoint_offset=None)
+    facts = collect_cleanable_log(log, high_watermark=log.log_end_offset, checkpoint_offset=None)
     before, before_cpu = time.perf_counter(), time.process_time()
     run = CleaningRun(
         RealFiles(),
         log,
-        cleanable_range(facts, _CONFIG, _START_MS),
+        find_cleanable_range(facts, _CONFIG, _START_MS),
         CleaningSettings(),
         now_ms=_START_MS,
     )

@@ -259,7 +259,7 @@ def main() -> None:
         )
         process = _broker(Path(folder), port + 1, port)
         print(f'--peer "floor={_HOST}:{port}={os.getpid()}"', flush=True)
-        loop.on_signals(loop.stop)
+        loop.handle_signals(loop.stop)
         loop.run()
         process.send_signal(signal.SIGTERM)
         process.wait()

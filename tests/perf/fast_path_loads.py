@@ -20,7 +20,7 @@ from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin, ProducerState
 from engine.log.recovery.segment_replay import SegmentReplay
-from engine.log.replica_chunks import replica_chunks
+from engine.log.replica_chunks import split_replica_batches
 from engine.records import record_run
 from engine.records.batch import BatchView
 from engine.records.builder import BatchSettings, build_batch
@@ -218,7 +218,7 @@ def followed(count: int = 1000) -> Load:
 def chunks(batch_count: int = 1000) -> Load:
     """Check a leader's response of many batches."""
     data = memoryview(log_bytes(batch_count, 1))
-    cut = partial(replica_chunks, data, log_end_offset=0, segment_bytes=1 << 30)
+    cut = partial(split_replica_batches, data, log_end_offset=0, segment_bytes=1 << 30)
     return Load(cut, batch_count, "batch")
 
 
@@ -235,7 +235,7 @@ def replays(batch_count: int = 2000) -> Load:
 
     def run() -> None:
         epochs, producers = EpochStore(files, DIR, ()), ProducerState()
-        SegmentReplay(log.active_segment, epochs, producers).run(4096)
+        SegmentReplay(log.active_segment, epochs, producers).replay(4096)
 
     return Load(run, batch_count, "batch")
 

@@ -177,7 +177,7 @@ def _write_indexes(folder: Path, base_offset: int, aborted: list[AbortedTransact
     path = folder / SegmentFileName(base_offset, FileKind.LOG).name
     with closing(RealFiles().open(str(path))) as file:
         for position, batch in scan_batches(file):
-            builder.see(position, batch.last_offset, batch.max_timestamp_ms)
+            builder.add_batch(position, batch.last_offset, batch.max_timestamp_ms)
     builder.finish()
     for kind, content in (
         (FileKind.INDEX, builder.index.encode()),

@@ -63,7 +63,7 @@ def _write_indexes(folder: Path, base_offset: int) -> None:
     path = folder / SegmentFileName(base_offset, FileKind.LOG).name
     with closing(RealFiles().open(str(path))) as file:
         for position, batch in scan_batches(file):
-            builder.see(position, batch.last_offset, batch.max_timestamp_ms)
+            builder.add_batch(position, batch.last_offset, batch.max_timestamp_ms)
     builder.finish()
     index = folder / SegmentFileName(base_offset, FileKind.INDEX).name
     index.write_bytes(builder.index.encode())

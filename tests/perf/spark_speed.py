@@ -286,7 +286,7 @@ def _decode(splits: Sequence[Split]) -> None:
 def _places(segment: str) -> list[tuple[int, int]]:
     """Return where the batches of a segment start and end."""
     with closing(RealFiles().open(segment)) as file:
-        return [(at, at + len(view)) for at, view in scan_batches(file).frames()]
+        return [(at, at + len(view)) for at, view in scan_batches(file).iter_frames()]
 
 
 def _floor(segment: str, batches: list[tuple[int, int]]) -> None:

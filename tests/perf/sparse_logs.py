@@ -81,7 +81,7 @@ def write_log_dir(folder: Path, segment_count: int) -> None:
     for kind in full:
         (partition / SegmentFileName(end, kind).name).touch()
     (partition / "leader-epoch-checkpoint").write_bytes(b"0\n1\n0 0\n")
-    ProducerSnapshots(RealFiles(), str(partition)).write(end + 1, ())
+    ProducerSnapshots(RealFiles(), str(partition)).write_snapshot(end + 1, ())
     (folder / RECOVERY_POINTS).write_bytes(encode_offsets({_KEY: end + 1}))
     (folder / CLEAN_SHUTDOWN).write_bytes(encode_clean_shutdown(CleanShutdown()))
 
@@ -104,8 +104,8 @@ def measure(folder: Path) -> None:
     )
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start_s = _timed(manager.start)
-    check_s = _timed(lambda: take_all(manager.clean_up()))
-    again_s = _timed(lambda: take_all(manager.clean_up()))
+    check_s = _timed(lambda: take_all(manager.apply_retention()))
+    again_s = _timed(lambda: take_all(manager.apply_retention()))
     after_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ((_, log),) = manager.logs.items()
     print(

@@ -428,7 +428,7 @@ def _read(result: FetchResult) -> Any:
 
 def _counted(counts: TopicCounts) -> list[int]:
     """Return all counts, those of the fast path among them."""
-    counts.fold()
+    counts.add_fast_counts()
     return [getattr(counts, name) for name in COUNT_NAMES]
 
 

@@ -232,7 +232,9 @@ def test_compiled_code_keeps_what_plain_code_does(
     batch = BatchView(memoryview(builder.build()))
     moment = CleaningTime((horizon_ms or 0) + (1 if is_late else -1), DAY_MS)
     kept = [
-        BatchFilter(offsets, CleanedTransactions(), {}, moment, compiled, config=CONFIG).keep(batch)
+        BatchFilter(
+            offsets, CleanedTransactions(), {}, moment, compiled, config=CONFIG
+        ).filter_batch(batch)
         for compiled in (None, CompiledCleaner(code, offsets.memory))
     ]
     assert kept[0] == kept[1]

@@ -345,7 +345,7 @@ def openings(codec: Codec, payload: bytes, times: int, place: int, kind: int) ->
         packed += compress(codec, payload)
     data = memoryview(bytes(61) + bytes(packed))
     fast = open_fast(data, codec)
-    opened, fault = checked_batch._open(data, codec, 1 << 20)
+    opened, fault = checked_batch._decompress(data, codec, 1 << 20)
     if fast is not None:
         assert (bytes(fast[0]), fast[1]) == (opened, fault)
     elif kind > 2 and codec is not Codec.NONE:
@@ -425,11 +425,11 @@ def _lists(run: record_run.RecordRun) -> dict[str, Any]:
 def replicas(data: bytes, end_offset: int, segment_bytes: int) -> None:
     """Cut the same answer of a leader into chunks."""
     seen = []
-    for take in (replica_chunks._take_fast, lambda *_: ([], 0)):
+    for take in (replica_chunks._parse_fast, lambda *_: ([], 0)):
         with _without(replica_chunks, "_take_fast", take):
             try:
                 seen.append(
-                    replica_chunks.replica_chunks(
+                    replica_chunks.split_replica_batches(
                         memoryview(data), log_end_offset=end_offset, segment_bytes=segment_bytes
                     )
                 )
@@ -475,7 +475,7 @@ def _log_of(data: bytes, files: MemoryFiles) -> tuple[LocalLog, LoadReport]:
 def replays(data: bytes) -> None:
     """Replay the same segment after a crash."""
     seen = []
-    for see in (SegmentReplay._see_fast, lambda *_: False):
+    for see in (SegmentReplay._add_fast, lambda *_: False):
         files = MemoryFiles()
         log, _ = _log_of(data, files)
         epochs, producers = EpochStore(files, DIR, ()), ProducerState()
@@ -483,7 +483,7 @@ def replays(data: bytes) -> None:
         failure = None
         with _without(SegmentReplay, "_see_fast", see):
             try:
-                replay.run(100)
+                replay.replay(100)
             except SegmentOffsetOverflow as error:
                 failure = str(error)
         seen.append(

@@ -84,7 +84,7 @@ def test_without_damage_all_that_reaches_the_offset_goes(
     drawn: list[tuple[int, str, int]], interval_bytes: int, is_closed: bool, beyond: int
 ) -> None:
     _, found, known = _filled(drawn, interval_bytes, is_closed=is_closed)
-    found.truncate_at(found.first_truncated(BASE + beyond), BASE + beyond, NOW_MS)
+    found.truncate_at(found.find_first_truncated(BASE + beyond), BASE + beyond, NOW_MS)
     kept = [batch.end for batch in known if batch.last_offset < BASE + beyond]
     assert max(kept, default=0) == found.size_bytes
 
@@ -108,7 +108,7 @@ def test_with_damage_no_good_batch_is_lost_or_left(
             files.flip(found.path(FileKind.LOG), at, 1 << bit)
     offset = BASE + beyond
     try:
-        place = found.first_truncated(offset)
+        place = found.find_first_truncated(offset)
     except CorruptRecord:
         assert damaged
         return
@@ -131,7 +131,7 @@ def test_no_wrong_bit_of_a_header_loses_a_good_batch(byte: int) -> None:
         for offset in range(BASE + 1, BASE + 15):
             kept = [batch.end for batch in known if batch.last_offset < offset]
             with suppress(CorruptRecord):
-                place = found.first_truncated(offset)
+                place = found.find_first_truncated(offset)
                 assert place is not None
                 assert max(kept, default=0) == place.position
         files.flip_back()

@@ -160,7 +160,7 @@ class Script:
         broker, name = words
         partition = self._partition(self._node(broker), [name])
         try:
-            found = partition.offset_for_timestamp(LATEST, Isolation.HIGH_WATERMARK)
+            found = partition.find_offset(LATEST, Isolation.HIGH_WATERMARK)
         except ApiError as error:
             return [f"consumer: {error.name}"]
         assert found is not None

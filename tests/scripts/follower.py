@@ -88,15 +88,15 @@ def fetch_once(
     followed = FollowedPartitions(FollowerLogs(replicas), clock, unthrottled(clock))
     key, log = follower.topic_partition, follower.log
     before = log.log_end_offset
-    followed.add(key, follower.leader_epoch)
-    requested = followed.requested()
+    followed.follow(key, follower.leader_epoch)
+    requested = followed.start_cycle()
     sent = requested
     if epoch is not None:
         sent = {key: spec._replace(current_leader_epoch=epoch) for key, spec in requested.items()}
     if not requested:
         return [f"{follower.broker_id}: follows nobody"]
     ((_, answer),) = answers_of(leader, follower.broker_id, sent)
-    followed.taken([(key, answer)])
+    followed.apply_responses([(key, answer)])
     return [f"{follower.broker_id}: {_told(follower, before, answer)}"]
 
 

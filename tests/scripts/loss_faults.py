@@ -76,7 +76,7 @@ def restarts_forget_producers(patch: pytest.MonkeyPatch) -> None:
 
 def acknowledged_when_appended(patch: pytest.MonkeyPatch) -> None:
     """Answer acks=all as soon as the leader has the records."""
-    enough = Partition.enough_replicas_reached
+    enough = Partition.check_enough_replicas
 
     def at_once(self: Partition, required_offset: int) -> EnoughReplicas:
         return enough(self, required_offset)._replace(is_reached=True)
@@ -86,7 +86,7 @@ def acknowledged_when_appended(patch: pytest.MonkeyPatch) -> None:
 
 def truncating_on_leader_change_alone(patch: pytest.MonkeyPatch) -> None:
     """Believe in the local log where the leader is the one before, the epoch not asked."""
-    become_follower, begin = Partition.become_follower, FollowerLogs.begin
+    become_follower, begin = Partition.become_follower, FollowerLogs.begin_following
     believers: set[Partition] = set()
 
     def noting(self: Partition, state: PartitionState) -> Any:

@@ -222,7 +222,7 @@ class Node:
         word = "granted" if decision.error_code == 0 else kafka_error(decision.error_code).name
         isr = listed(proposal.isr)
         self._stage.note(f"{self.broker_id}: isr {isr} of {proposal.topic_partition}: {word}")
-        self.replicas.isr_decided(proposal, decision)
+        self.replicas.on_isr_decided(proposal, decision)
 
 
 class Stage:
@@ -280,7 +280,7 @@ class Stage:
             # The directory of the logs is there before the first start.
             files = self._disks[broker_id] = MemoryFiles(clock=self.clock)
             files.make_dir(_LOG_DIR)
-            files.sync_everything()
+            files.sync_all()
         node = self.nodes[broker_id] = Node(self, broker_id, files)
         node.register()
         node.controller.start()

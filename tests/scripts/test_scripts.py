@@ -181,7 +181,7 @@ def the_end_alone(patch: pytest.MonkeyPatch) -> None:
 
 def unfenced(patch: pytest.MonkeyPatch) -> None:
     """Answer requesters with another leader epoch."""
-    require = Partition.require
+    require = Partition.ensure_serves
 
     def ignoring(self: Partition, _epoch: int | None, *, is_leader_required: bool) -> None:
         require(self, None, is_leader_required=is_leader_required)

@@ -126,18 +126,18 @@ def lost_requests_are_given_up(patch: pytest.MonkeyPatch) -> None:
 
 def failed_orders_stay_secret(patch: pytest.MonkeyPatch) -> None:
     """Tell nobody of a disk that fails during an order of the controller."""
-    from engine.replication.errors import answer_to
+    from engine.replication.errors import to_api_error
 
     def quiet(self: Leadership, topic_partition: Any, failure: Any) -> Any:
         self._replicas.mark_offline(topic_partition)
-        return answer_to(topic_partition, failure)
+        return to_api_error(topic_partition, failure)
 
     patch.setattr(Leadership, "_failed", quiet)
 
 
 def passed_over_is_known(patch: pytest.MonkeyPatch) -> None:
     """Go on with a fetch session after an answer that was passed over."""
-    taken = FollowedPartitions.taken
+    taken = FollowedPartitions.apply_responses
 
     def certain(self: FollowedPartitions, *arguments: Any) -> bool:
         taken(self, *arguments)
@@ -153,7 +153,7 @@ def targets_need_not_catch_up(patch: pytest.MonkeyPatch) -> None:
 
 def dead_replicas_count_as_deleted(patch: pytest.MonkeyPatch) -> None:
     """Remove a topic while a broker that has a replica of it is down."""
-    phases_of = TopicDeletion._phases
+    phases_of = TopicDeletion._phases_of
 
     def without_the_dead(self: TopicDeletion, topic: str) -> set[ReplicaPhase]:
         phases = phases_of(self, topic)

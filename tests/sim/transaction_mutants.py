@@ -73,7 +73,7 @@ def aborted_transactions_are_not_listed(patch: pytest.MonkeyPatch) -> None:
 
 def earlier_epochs_are_written(patch: pytest.MonkeyPatch) -> None:
     """Take batches and markers of instances that are fenced."""
-    check = ProducerState.check_data
+    check = ProducerState.find_duplicate
 
     def lenient(self: ProducerState, producer_id: int, epoch: int, *rest: Any, **more: Any) -> Any:
         known = self._producers.get(producer_id)

@@ -21,7 +21,7 @@ from engine.log.directory import clean_shutdown
 from engine.log.directory.leader_epoch_checkpoint import (
     FILE_NAME,
     EpochStart,
-    assigned,
+    assign_epoch,
     encode_leader_epochs,
     read_leader_epochs,
 )
@@ -80,7 +80,7 @@ class PlantedTransactions:
         content = b"".join(self._content(epoch, is_last=is_last))
         for path in replicas:
             files = RealFiles()
-            epochs = assigned(_epochs(path), EpochStart(epoch, wanted))
+            epochs = assign_epoch(_epochs(path), EpochStart(epoch, wanted))
             files.replace_file(str(path / FILE_NAME), encode_leader_epochs(epochs))
             with _active(path).open("ab") as log:
                 log.write(content)

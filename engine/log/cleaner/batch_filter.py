@@ -93,10 +93,14 @@ class BatchFilter:
         #: Number of records of all filtered batches, kept or not; for the cleaning's statistics.
         self.records_read = 0
 
-    def keep(self, batch: RecordBatch) -> KeptBatch | None:
-        """Return the kept part of a batch, None if nothing is kept. Raises CorruptRecord."""
+    def filter_batch(self, batch: RecordBatch) -> KeptBatch | None:
+        """Return the part of a batch that the cleaned segment keeps, None if it keeps nothing.
+
+        Tries compiled code first, then record positions, then parsed records: all three give the
+        same batch. Raises CorruptRecord.
+        """
         if isinstance(batch, LegacyBatch):
-            return self._keep_legacy(batch)
+            return self._filter_legacy(batch)
         is_discarded = may_discard = self._transactions.may_discard(batch)
         is_control = batch.is_control
         if is_control and may_discard:
@@ -108,28 +112,28 @@ class BatchFilter:
         opened = opened_records(batch, self._config)
         is_judged = not (is_discarded or is_control)
         if is_judged:
-            fast = self._keep_fast(batch, opened)
+            fast = self._choose_records_fast(batch, opened)
             if fast is not None:
-                return self._of_fast(batch, fast, stays_empty=stays_empty)
+                return self._build_from_fast(batch, fast, stays_empty=stays_empty)
         data = bytes(opened)
         if is_judged:
             spans = fast_spans(batch, data)
             if spans is not None:
-                return self._keep_spans(batch, data, spans, stays_empty=stays_empty)
+                return self._filter_spans(batch, data, spans, stays_empty=stays_empty)
         records = batch.records_in(data) if batch.record_count else []
         self.records_read += len(records)
         kept = [] if is_discarded else self._kept_records(batch, records)
         if not kept:
-            return _emptied(batch) if stays_empty else None
-        return self._keep_records(batch, len(records), kept, is_empty_marker=may_discard)
+            return _build_empty(batch) if stays_empty else None
+        return self._rebuild_if_changed(batch, len(records), kept, is_empty_marker=may_discard)
 
     def _kept_records(self, batch: BatchView, records: Sequence[Record]) -> Sequence[Record]:
         """Return the records that cleaning keeps; a control batch keeps all of its records."""
         if batch.is_control:
             return records
-        return self._kept_of(records, batch.delete_horizon_ms)
+        return self._latest_records(records, batch.delete_horizon_ms)
 
-    def _keep_records(
+    def _rebuild_if_changed(
         self,
         batch: BatchView,
         record_count: int,
@@ -137,7 +141,11 @@ class BatchFilter:
         *,
         is_empty_marker: bool,
     ) -> KeptBatch:
-        """Return the batch with its kept records: unchanged, or rebuilt if anything differs."""
+        """Return the batch with its kept records: unchanged if all are kept, else rebuilt.
+
+        A batch with a tombstone, or a marker of an empty transaction, is also rebuilt to get a
+        delete horizon if it has none.
+        """
         horizon_ms = batch.delete_horizon_ms
         has_tombstone = any(record.value is None for record in kept)
         ends_in_time = has_tombstone or (is_empty_marker and batch.is_control)
@@ -145,10 +153,10 @@ class BatchFilter:
             horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
         elif len(kept) == record_count:
             return _whole(batch, len(kept))
-        return _rebuilt(batch, kept, horizon_ms)
+        return _rebuild(batch, kept, horizon_ms)
 
-    def _keep_fast(self, batch: BatchView, opened: Buffer) -> KeptRecords | None:
-        """Decide on the records of a batch by compiled code; None if the compiled code cannot."""
+    def _choose_records_fast(self, batch: BatchView, opened: Buffer) -> KeptRecords | None:
+        """Choose the records to keep by compiled code; return None if the compiled code cannot."""
         if self._compiled is None or not has_plain_numbers(batch):
             return None
         horizon_ms, moment = batch.delete_horizon_ms, self._moment
@@ -163,13 +171,16 @@ class BatchFilter:
             new_horizon_ms=moment.now_ms + moment.delete_retention_ms,
         )
 
-    def _of_fast(
+    def _build_from_fast(
         self, batch: BatchView, kept: KeptRecords, *, stays_empty: bool
     ) -> KeptBatch | None:
-        """Return the batch with the records that compiled code kept, None if nothing is kept."""
+        """Return the batch with the records that compiled code kept, None if nothing is kept.
+
+        `stays_empty`: the header is kept even without records.
+        """
         self.records_read += batch.record_count
         if not kept.record_count:
-            return _emptied(batch) if stays_empty else None
+            return _build_empty(batch) if stays_empty else None
         if kept.payload is None:
             return _whole(batch, kept.record_count)
         horizon_ms = batch.delete_horizon_ms
@@ -185,10 +196,14 @@ class BatchFilter:
         )
         return KeptBatch(content, kept.record_count, batch.last_offset, kept.max_ms)
 
-    def _keep_spans(
+    def _filter_spans(
         self, batch: BatchView, data: bytes, spans: Sequence[RecordSpan], *, stays_empty: bool
     ) -> KeptBatch | None:
-        """Return a batch with its kept records, found by the positions of the records."""
+        """Choose the records to keep by their positions in `data`; return the batch with them.
+
+        `spans` are the positions. None if nothing is kept; `stays_empty`: the header is kept even
+        without records.
+        """
         self.records_read += len(spans)
         horizon_ms = batch.delete_horizon_ms
         keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
@@ -205,12 +220,12 @@ class BatchFilter:
             )
         ]
         if not kept:
-            return _emptied(batch) if stays_empty else None
+            return _build_empty(batch) if stays_empty else None
         if horizon_ms is None and not all(span.has_value for span in kept):
             horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
         elif len(kept) == len(spans):
             return _whole(batch, len(kept))
-        return _copied(batch, data, kept, horizon_ms)
+        return _rebuild_from_spans(batch, data, kept, horizon_ms)
 
     def _is_last_of_producer(self, batch: BatchView) -> bool:
         """Return True if a batch or marker is the last of its producer, so that its header is kept.
@@ -225,10 +240,13 @@ class BatchFilter:
             return batch.is_control and batch.producer_epoch == end.epoch
         return batch.last_offset == end.last_offset
 
-    def _kept_of(self, records: Sequence[Record], horizon_ms: int | None) -> Sequence[Record]:
-        """Return each key's latest record, except expired tombstones, and records after the map.
+    def _latest_records(
+        self, records: Sequence[Record], horizon_ms: int | None
+    ) -> Sequence[Record]:
+        """Return the records that are the latest of their keys, without expired tombstones.
 
-        The map ends at its latest offset: records after that offset are kept.
+        The map of keys ends at its latest offset: all records after that offset are kept.
+        `horizon_ms` is the batch's delete horizon, None if it has none yet.
         """
         keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
         latest, offset_of = self._offsets.latest_offset, self._offsets.get
@@ -243,14 +261,14 @@ class BatchFilter:
             )
         ]
 
-    def _keep_legacy(self, batch: LegacyBatch) -> KeptBatch | None:
+    def _filter_legacy(self, batch: LegacyBatch) -> KeptBatch | None:
         """Return a batch of magic 0 or 1 with the kept records; None if none are kept."""
         limit_bytes = opened_bytes_max(batch.size_bytes, self._config)
         messages = list(batch.messages(limit_bytes=limit_bytes))
         self.records_read += len(messages)
         records = [message.to_record() for message in messages]
         horizon_ms = None if self.keeps_legacy_tombstones else self._moment.now_ms
-        kept = self._kept_of(records, horizon_ms)
+        kept = self._latest_records(records, horizon_ms)
         if not kept:
             return None
         is_of_one_magic = all(message.magic == batch.magic for message in messages)
@@ -272,7 +290,7 @@ def _whole(batch: RecordBatch, record_count: int) -> KeptBatch:
     return KeptBatch(batch.raw, record_count, batch.last_offset, batch.max_timestamp_ms)
 
 
-def _emptied(batch: BatchView) -> KeptBatch:
+def _build_empty(batch: BatchView) -> KeptBatch:
     """Return the batch without records: its header keeps producer id, epoch and sequence."""
     last_offset, max_ms = batch.last_offset, batch.max_timestamp_ms
     content = build_empty_batch(
@@ -281,7 +299,7 @@ def _emptied(batch: BatchView) -> KeptBatch:
     return KeptBatch(content, 0, last_offset, max_ms)
 
 
-def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -> KeptBatch:
+def _rebuild(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -> KeptBatch:
     """Return a new batch of the kept records, with the old `last_offset` and delete horizon."""
     builder = BatchBuilder(settings_of(batch)._replace(delete_horizon_ms=horizon_ms))
     for record in kept:
@@ -311,7 +329,10 @@ def opened_records(batch: BatchView, config: LogConfig) -> Buffer:
 
 
 def has_plain_numbers(batch: BatchView) -> bool:
-    """Return True if no number of a record can exceed 64 bits, and all have create times."""
+    """Return True if compiled code with 64-bit numbers can read the batch without an overflow.
+
+    False too for an empty batch and for log append times, which the general path handles.
+    """
     if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return False
     return (
@@ -327,10 +348,13 @@ def fast_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
     return record_spans_fast(opened, batch.record_count)
 
 
-def _copied(
+def _rebuild_from_spans(
     batch: BatchView, data: bytes, kept: Sequence[RecordSpan], horizon_ms: int | None
 ) -> KeptBatch:
-    """Return a batch of magic 2 rebuilt from its kept records, with the delete horizon."""
+    """Return a batch of magic 2 whose kept records are copied as bytes out of `data`.
+
+    `horizon_ms` is the new delete horizon, which then becomes the base timestamp; None for none.
+    """
     base_ms = batch.base_timestamp_ms
     new_base_ms = base_ms + kept[0].time_delta if horizon_ms is None else horizon_ms
     max_ms = base_ms + max([span.time_delta for span in kept])

@@ -28,19 +28,23 @@ class ChunkReader:
         #: Size of the file when the reading began.
         self.size_bytes = file.size_bytes()
 
-    def batches_at(self, position: int) -> list[RecordBatch]:
+    def read_batches(self, position: int) -> list[RecordBatch]:
         """Return the next whole batches; at least one unless `position` is the end of the file.
 
-        The buffer grows for a batch that is larger. Raises CorruptRecord for a wrong checksum.
+        The buffer grows for a batch that is larger than the buffer. Raises CorruptRecord for a
+        wrong checksum.
         """
         while True:
-            batches = self._whole_batches(position)
+            batches = self._read_whole_batches(position)
             if batches or position >= self.size_bytes:
                 return batches
-            self._grow(position)
+            self._grow_buffer(position)
 
-    def _whole_batches(self, position: int) -> list[RecordBatch]:
-        """Read the whole batches from a position on; raise CorruptRecord if one is invalid."""
+    def _read_whole_batches(self, position: int) -> list[RecordBatch]:
+        """Read the whole batches from a position on into the buffer; verify their checksums.
+
+        An empty list if the first batch is larger than the buffer. Raises CorruptRecord.
+        """
         length = self._file.read_into(position, self._memory)
         view = memoryview(self._memory)[:length]
         try:
@@ -57,7 +61,7 @@ class ChunkReader:
             raise error.at(self._file.path, position) from error
         return batches
 
-    def _grow(self, position: int) -> None:
+    def _grow_buffer(self, position: int) -> None:
         """Double the memory, at most to the size of the next batch.
 
         Raises CorruptRecord if the file ends within the batch.

@@ -99,8 +99,11 @@ class CleanableRange(NamedTuple):
         return self.total_bytes > 0 and self.dirty_ratio > config.min_cleanable_dirty_ratio
 
 
-def first_dirty_offset(log: CleanableLog) -> tuple[int, CheckpointFault | None]:
-    """Return the first dirty offset, and why the checkpoint is ignored; None if it is used."""
+def find_first_dirty_offset(log: CleanableLog) -> tuple[int, CheckpointFault | None]:
+    """Return the first dirty offset, with the reason why the checkpoint is ignored or None.
+
+    The log start offset if there is no checkpoint, or if the checkpoint is outside of the log.
+    """
     checkpoint = log.checkpoint_offset
     if checkpoint is None:
         return log.log_start_offset, None
@@ -111,9 +114,14 @@ def first_dirty_offset(log: CleanableLog) -> tuple[int, CheckpointFault | None]:
     return checkpoint, None
 
 
-def cleanable_range(log: CleanableLog, config: LogConfig, now_ms: int) -> CleanableRange:
-    """Return the part of a log that may be cleaned now."""
-    first_dirty, fault = first_dirty_offset(log)
+def find_cleanable_range(log: CleanableLog, config: LogConfig, now_ms: int) -> CleanableRange:
+    """Return the part of a log that may be cleaned now: from the first dirty offset up to a bound.
+
+    The bound is the least of the last stable offset, the active segment's base and the first
+    segment with records younger than `min.compaction.lag.ms`. Source:
+    LogCleanerManager.cleanableOffsets.
+    """
+    first_dirty, fault = find_first_dirty_offset(log)
     dirty = _closed_from(log, first_dirty)
     bounds = [log.last_stable_offset, log.segments[-1].base_offset]
     lag_ms = config.min_compaction_lag_ms
@@ -135,10 +143,13 @@ def cleanable_range(log: CleanableLog, config: LogConfig, now_ms: int) -> Cleana
     )
 
 
-def dirtiest(
+def dirtiest_range(
     ranges: Iterable[CleanableRange], config_of: Callable[[TopicPartition], LogConfig]
 ) -> CleanableRange | None:
-    """Return the range to clean next, None if no log may be cleaned; of equal ratios the first."""
+    """Return the range with the highest dirty ratio of those due, None if none is due.
+
+    Of equal ratios the first. `config_of` returns the settings of a log, with its minimum ratio.
+    """
     chosen = None
     for candidate in ranges:
         if candidate.may_be_cleaned(config_of(candidate.topic_partition)) and (
@@ -172,7 +183,10 @@ def _uncleanable_base(log: CleanableLog, bound: int) -> int:
 def _overdue_ms(
     log: CleanableLog, dirty: Sequence[CleanableSegment], config: LogConfig, now_ms: int
 ) -> int:
-    """Return ms since `max.compaction.lag.ms` passed for the oldest dirty segment, 0 before."""
+    """Return the ms since `max.compaction.lag.ms` passed for the oldest dirty segment, else 0.
+
+    0 too without a maximum lag. `dirty` are the closed segments from the first dirty offset on.
+    """
     if config.max_compaction_lag_ms == LONG_MAX:
         return 0
     times = [log.first_timestamp_ms(segment.base_offset) for segment in dirty]

@@ -82,8 +82,11 @@ class CleaningFault(EngineError):
         self.fault = fault
 
 
-def failed(error: Exception) -> Failed:
-    """Return the message for an error; one that is no EngineError is sent with its traceback."""
+def failure_message(error: Exception) -> Failed:
+    """Return the answer that carries an error from the cleaner process to the broker.
+
+    An error that is no EngineError is sent with its traceback as a CleaningFault.
+    """
     if isinstance(error, EngineError):
         return Failed(type(error), error.args, dict(vars(error)))
     lines = format_exception(error)
@@ -108,17 +111,21 @@ class ProcessWork:
 
         Raises the error of the process, or SideProcessGone.
         """
-        return self._steps(self._facts)
+        return self._request_steps(self._facts)
 
     def write_group(self, group: SegmentGroup) -> WorkSteps:
         """Have the process write the kept records of a group to `.cleaned` files.
 
         Raises the error of the process, or SideProcessGone; the files then remain.
         """
-        return self._steps(group)
+        return self._request_steps(group)
 
-    def _steps(self, request: CleaningFacts | SegmentGroup) -> WorkSteps:
-        """Have the process do one part of the work; yield the bytes that each step has done."""
+    def _request_steps(self, request: CleaningFacts | SegmentGroup) -> WorkSteps:
+        """Send one request to the cleaner process; yield the bytes that each of its steps has done.
+
+        A caller that closes the generator stops the process's work. Raises the error of a failed
+        step.
+        """
         answer = self._exchange(request)
         while isinstance(answer, Progress):
             try:

@@ -21,7 +21,7 @@ from engine.log.cleaner.cleaner_messages import (
     Done,
     Progress,
     Request,
-    failed,
+    failure_message,
 )
 from engine.log.cleaner.cleaning_facts import CleaningFacts, WorkSteps
 from engine.log.cleaner.segment_cleaner import SegmentCleaner
@@ -49,9 +49,9 @@ class CleanerService:
         Raises the error of a message that cannot be decoded.
         """
         request: Request = pickle.loads(message)
-        return pickle.dumps(self._answer_to(request))
+        return pickle.dumps(self._answer(request))
 
-    def _answer_to(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> Answer:
         """Begin or continue the requested work and return its answer, a failure included."""
         if request is CleanerCommand.STOP:
             return self._stopped()
@@ -63,15 +63,19 @@ class CleanerService:
                 self._work = SegmentCleaner(self._files, request)
             except Exception as error:
                 # As large a map may be more than there is.
-                return failed(error)
+                return failure_message(error)
             self._steps = self._work.build_map()
         elif not isinstance(request, CleanerCommand):
             assert self._work is not None
             self._steps = self._work.write_group(request)
-        return self._driven()
+        return self._run_steps()
 
-    def _driven(self) -> Answer:
-        """Run the steps for CLEANER_TOLD_MS, or to the end; return Progress, Done or Failed."""
+    def _run_steps(self) -> Answer:
+        """Run the steps for at most CLEANER_TOLD_MS; return Progress, Done or Failed.
+
+        The caller sends GO_ON after Progress, so that the broker's throttle and stop requests apply
+        in between.
+        """
         assert self._steps is not None
         until_ms, done_bytes = self._clock.monotonic_ms() + CLEANER_TOLD_MS, 0
         try:
@@ -80,7 +84,7 @@ class CleanerService:
                 if self._clock.monotonic_ms() >= until_ms:
                     return Progress(done_bytes)
         except Exception as error:
-            return failed(error)
+            return failure_message(error)
         return self._done()
 
     def _stopped(self) -> Answer:

@@ -38,7 +38,7 @@ from engine.log.cleaner.cleaning_facts import (
     SegmentGroup,
 )
 from engine.log.cleaner.grouping import GroupedSegment, group_segments
-from engine.log.cleaner.segment_cleaner import SegmentCleaner, remove_cleaned
+from engine.log.cleaner.segment_cleaner import SegmentCleaner, remove_cleaned_files
 from engine.log.local_log import LocalLog
 from engine.log.log_reader import collect_aborted
 from engine.log.segment import Segment
@@ -73,14 +73,17 @@ class CleaningRun:
         start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
         #: The segments being read, to notice when one is removed.
         self._at_hand: Sequence[Segment] = log.segments.between(start, end) if start < end else ()
-        self.facts = self._facts(settings)
+        self.facts = self._collect_facts(settings)
         #: The worker's part; may be exchanged before it begins.
         self.work: CleaningWork = SegmentCleaner(files, self.facts)
         #: The segments that the worker is rewriting into one. None between groups.
         self._group: SegmentGroup | None = None
 
-    def _facts(self, settings: CleaningSettings) -> CleaningFacts:
-        """Return the facts for the worker: the dirty segments, horizons, aborted transactions."""
+    def _collect_facts(self, settings: CleaningSettings) -> CleaningFacts:
+        """Return what the worker thread needs: dirty segments, horizons and aborted transactions.
+
+        The worker must not read the log's own state, which the event loop changes.
+        """
         log, cleanable = self.log, self.cleanable
         start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
         ends = [*(segment.base_offset for segment in self._at_hand[1:]), end]
@@ -101,7 +104,11 @@ class CleaningRun:
         )
 
     def _legacy_horizon(self) -> int:
-        """Return the file time in ms up to which segments lose tombstones of magic 0 and 1."""
+        """Return the file time in ms up to which segments lose their tombstones of magic 0 and 1.
+
+        The modification time of the last clean segment less `delete.retention.ms`; 0 if none is
+        clean. Such batches have no delete horizon field. Source: Cleaner.doClean.
+        """
         start = self.cleanable.first_dirty_offset
         clean = [segment for segment in self.log.segments if segment.base_offset < start]
         if not clean:
@@ -123,7 +130,7 @@ class CleaningRun:
         self.is_stopped = True
 
     @property
-    def is_of_use(self) -> bool:
+    def is_still_valid(self) -> bool:
         """Return True if the log still has the segments that were read, and is still compacted.
 
         Source: LogManager.updateTopicConfig, which aborts the cleaning of a log that is no longer
@@ -137,15 +144,15 @@ class CleaningRun:
 
     def ensure_unchanged(self) -> None:
         """Raise CleaningAborted unless the log still has the segments that were read."""
-        if not self.is_of_use:
+        if not self.is_still_valid:
             raise CleaningAborted(f"the cleaning of {self.log.topic_partition} was stopped")
 
     # 3, 4 groups
 
-    def groups(self) -> list[list[int]]:
-        """Return the base offsets of each group of segments that become one.
+    def group_segments(self) -> list[list[int]]:
+        """Return, for each group of segments to merge into one, the base offsets of its segments.
 
-        Step 3, on the loop.
+        Step 3 of the cleaning, on the event loop. Index sizes count, as an index is limited too.
         """
         end = self.end_offset
         segments = self.log.segments.between(0, end) if end > 0 else []
@@ -153,23 +160,30 @@ class CleaningRun:
             GroupedSegment(
                 segment.base_offset,
                 segment.size_bytes,
-                self._size_of(segment.path(FileKind.INDEX)),
-                self._size_of(segment.path(FileKind.TIMEINDEX)),
+                self._index_bytes(segment.path(FileKind.INDEX)),
+                self._index_bytes(segment.path(FileKind.TIMEINDEX)),
             )
             for segment in segments
         ]
         first_uncleanable = self.cleanable.first_uncleanable_offset
         return group_segments(facts, self.log.config, first_uncleanable)
 
-    def _size_of(self, path: str) -> int:
-        """Return the size of a closed segment's index file, without loading the index."""
+    def _index_bytes(self, path: str) -> int:
+        """Return the size of a closed segment's index file, 0 without a file.
+
+        The index itself is not loaded.
+        """
         try:
             return self._files.size_bytes(path)
         except FileMissing:
             return 0
 
     def begin_group(self, bases: Sequence[int]) -> SegmentGroup:
-        """Record a group's segments: step 4, on the loop. Raises CleaningAborted."""
+        """Record a group's segments, and return the facts that the worker needs to rewrite them.
+
+        Step 4 of the cleaning, on the event loop. Raises CleaningAborted if one of the segments is
+        gone.
+        """
         self._at_hand = ()
         self.ensure_unchanged()
         log = self.log
@@ -201,14 +215,15 @@ class CleaningRun:
         """
         group, self._group = self._group, None
         if group is not None:
-            remove_cleaned(self._files, self.facts.directory, group.base_offset)
+            remove_cleaned_files(self._files, self.facts.directory, group.base_offset)
 
     # 6 replacing
 
-    def replace(self) -> None:
-        """Replace the group of segments by the cleaned one: step 6, on the loop.
+    def replace_group(self) -> None:
+        """Replace the current group of segments by the cleaned one.
 
-        Raises CleaningAborted if the log's segments have changed meanwhile.
+        Step 6 of the cleaning, on the event loop. Raises CleaningAborted if the log's segments have
+        changed meanwhile; the cleaned files are then discarded.
         """
         group = self._group
         assert group is not None
@@ -230,16 +245,16 @@ class CleaningRun:
         log.replace_segments(cleaned, old)
 
     def clean_inline(self) -> int:
-        """Run the whole cleaning on this thread, for tools and tests; return the new clean offset.
+        """Run the whole cleaning on this thread, for tools and tests.
 
-        Raises CorruptRecord and the errors of the host.
+        Returns the new first dirty offset. Raises CorruptRecord and the errors of the host.
         """
         for _ in self.work.build_map():
             pass
-        for bases in self.groups():
+        for bases in self.group_segments():
             for _ in self.work.write_group(self.begin_group(bases)):
                 pass
-            self.replace()
+            self.replace_group()
         self._files.sync_dir(self.log.directory)
         return self.end_offset
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from engine.errors import EngineError
-from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
+from engine.log.cleaner.cleanable import CleanableRange, find_cleanable_range
 from engine.log.cleaner.compaction_state import (
     CleaningProgress,
     CleaningResult,
@@ -15,7 +15,7 @@ from engine.log.cleaner.compaction_state import (
 )
 from engine.log.cleaner.compaction_wait import CompactionWait, compaction_wait
 from engine.log.cleaner.log_cleaner import LastCleaning, LogCleaner, RunningCleaning
-from engine.log.cleaner.log_facts import cleanable_log
+from engine.log.cleaner.log_facts import collect_cleanable_log
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 
@@ -38,23 +38,25 @@ def compaction_states(
     """
     for key, log in sorted(around.logs.items()):
         if log.config.is_compacted and around.logs.get(key) is log:
-            yield _state(cleaner, around, log, now_ms)
+            yield _compaction_of(cleaner, around, log, now_ms)
 
 
-def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int) -> LogCompaction:
-    """Return the compaction state of one log; an unreadable file is reported as its fault."""
+def _compaction_of(
+    cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int
+) -> LogCompaction:
+    """Return the compaction state of one log; an unreadable file is reported as its `fault`."""
     key = log.topic_partition
     fault = cleaner.uncleanable.get(key)
-    in_progress = cleaner.cleanings_now().get(key)
+    in_progress = cleaner.running_cleanings().get(key)
     cleanable: CleanableRange | None = None
     waiting: CompactionWait | None = None
     try:
-        facts = cleanable_log(
+        facts = collect_cleanable_log(
             log,
             high_watermark=around.high_watermark_of(key),
             checkpoint_offset=around.first_dirty_offset(log),
         )
-        cleanable = cleanable_range(facts, log.config, now_ms)
+        cleanable = find_cleanable_range(facts, log.config, now_ms)
         waiting = compaction_wait(facts, cleanable, log.config, now_ms)
     except EngineError as error:
         # Times of segments are read from files.
@@ -63,7 +65,7 @@ def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int)
         *key,
         _phase(cleaner, key, fault, cleanable),
         log.size_bytes,
-        *_offsets(around, log, cleanable),
+        *_dirty_bounds(around, log, cleanable),
         log.log_end_offset,
         0 if cleanable is None else cleanable.cleanable_bytes,
         0.0 if cleanable is None else cleanable.dirty_ratio,
@@ -71,7 +73,7 @@ def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int)
         waiting if fault is None else None,
         fault,
         None if in_progress is None else _progress(in_progress),
-        _result(cleaner.last_cleanings.get(key)),
+        _last_result(cleaner.last_cleanings.get(key)),
     )
 
 
@@ -88,7 +90,7 @@ def _phase(
     return CompactionPhase.IDLE
 
 
-def _offsets(
+def _dirty_bounds(
     around: CleanerLogs, log: LocalLog, cleanable: CleanableRange | None
 ) -> tuple[int, int]:
     """Return first dirty and first uncleanable offset; equal if the cleanable range is unknown."""
@@ -108,7 +110,7 @@ def _progress(cleaning: RunningCleaning) -> CleaningProgress:
     return CleaningProgress(cleaning.elapsed_ms, min(done, total), total)
 
 
-def _result(last: LastCleaning | None) -> CleaningResult | None:
+def _last_result(last: LastCleaning | None) -> CleaningResult | None:
     """Return offsets, sizes and times of the last cleaning, or None if there was none."""
     if last is None:
         return None

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from engine.log.cleaner.cleanable import CleanableLog, CleanableRange, cleanable_range
+from engine.log.cleaner.cleanable import CleanableLog, CleanableRange, find_cleanable_range
 from engine.log.log_config import LogConfig
 
 
@@ -32,12 +32,16 @@ class CompactionWait(Enum):
 def compaction_wait(
     log: CleanableLog, cleanable: CleanableRange, config: LogConfig, now_ms: int
 ) -> CompactionWait | None:
-    """Return the condition that a log's next cleaning waits for, None if it is clean or due."""
+    """Return the condition that a log's next cleaning waits for, None if it waits for none.
+
+    It waits for none if the log is clean or its cleaning is due. In order: the dirty ratio, the
+    minimum lag, the last stable offset, the roll of the active segment.
+    """
     if cleanable.first_dirty_offset >= log.log_end_offset or cleanable.may_be_cleaned(config):
         return None
     if cleanable.cleanable_bytes:
         return CompactionWait.DIRTY_RATIO
-    without_lag = cleanable_range(log, config._replace(min_compaction_lag_ms=0), now_ms)
+    without_lag = find_cleanable_range(log, config._replace(min_compaction_lag_ms=0), now_ms)
     if without_lag.cleanable_bytes:
         return CompactionWait.LAG
     if without_lag.first_uncleanable_offset < log.segments[-1].base_offset:

@@ -33,7 +33,11 @@ class GroupedSegment(NamedTuple):
 def group_segments(
     segments: Sequence[GroupedSegment], config: LogConfig, first_uncleanable_offset: int
 ) -> list[list[int]]:
-    """Return the base offsets of the segments of each group, in order."""
+    """Return the base offsets of the segments of each group, in order.
+
+    The cleaner merges each group into one segment, whose log and indexes must not exceed their size
+    limits. Source: Cleaner.groupSegmentsBySize.
+    """
     groups: list[list[int]] = []
     log_bytes = index_bytes = time_index_bytes = 0
     for number, segment in enumerate(segments):
@@ -44,7 +48,7 @@ def group_segments(
             groups
             and log_bytes <= config.segment_bytes
             and max(index_bytes, time_index_bytes) <= config.segment_index_bytes
-            and _has_near_offsets(segments, number, groups[-1][0], first_uncleanable_offset)
+            and _has_int32_offsets(segments, number, groups[-1][0], first_uncleanable_offset)
         )
         if fits:
             groups[-1].append(segment.base_offset)
@@ -54,10 +58,13 @@ def group_segments(
     return groups
 
 
-def _has_near_offsets(
+def _has_int32_offsets(
     segments: Sequence[GroupedSegment], number: int, base_offset: int, first_uncleanable: int
 ) -> bool:
-    """Return True if all offsets of a segment fit the index (relative, int32) of its group."""
+    """Return True if all offsets of a segment fit the index of its group, which has int32 offsets.
+
+    `number` is the segment's index in `segments`; `base_offset` is that of its group.
+    """
     if not segments[number].log_bytes:
         # Else an empty segment would remain every 2^31 offsets.
         return True

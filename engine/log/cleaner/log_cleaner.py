@@ -31,10 +31,10 @@ from typing import Any, NamedTuple, Protocol
 from engine.errors import EngineError, StorageError
 from engine.host.ports import Clock, Files, SideProcess, SideProcessGone
 from engine.log.cleaner import log_messages
-from engine.log.cleaner.cleanable import CleanableRange, cleanable_range, dirtiest
+from engine.log.cleaner.cleanable import CleanableRange, dirtiest_range, find_cleanable_range
 from engine.log.cleaner.cleaning import CleaningAborted, CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningCounts, CleaningSettings, WorkSteps
-from engine.log.cleaner.log_facts import cleanable_log
+from engine.log.cleaner.log_facts import collect_cleanable_log
 from engine.log.cleaner.throttle import CleanerThrottle
 from engine.log.cleaner.uncleanable import UncleanableLogs
 from engine.log.cleaner.work_processes import StartProcess, WorkProcesses
@@ -89,7 +89,7 @@ class CleanedLogs(Protocol):
         """Return the offset up to which a log was cleaned (exclusive), None if it never was."""
         ...
 
-    def note_cleaned(self, log: LocalLog, first_dirty_offset: int) -> None:
+    def write_first_dirty_offset(self, log: LocalLog, first_dirty_offset: int) -> None:
         """Sync the log's folder, then write its first dirty offset to the cleaner checkpoint."""
         ...
 
@@ -203,7 +203,7 @@ class LogCleaner:
         """Return the partitions whose cleaning is running."""
         return list(self._in_progress)
 
-    def cleanings_now(self) -> dict[TopicPartition, RunningCleaning]:
+    def running_cleanings(self) -> dict[TopicPartition, RunningCleaning]:
         """Return the progress of the running cleanings."""
         now_ms = self._ports.clock.monotonic_ms()
         return {
@@ -216,7 +216,7 @@ class LogCleaner:
     def start(self) -> None:
         """Schedule the first check for dirty logs, unless log.cleaner.enable is off."""
         if self._config.is_enabled:
-            self._ports.tasks.once(_TASK, 0, self._round)
+            self._ports.tasks.once(_TASK, 0, self._run_round)
 
     def stop(self) -> None:
         """Start no further cleaning, and make running ones abort soon; their files are removed."""
@@ -233,7 +233,7 @@ class LogCleaner:
     def close(self) -> None:
         """End all running cleanings and processes; no worker thread may run a cleaning any more."""
         for cleaning in list(self._in_progress.values()):
-            self._ended(cleaning, CleaningAborted("the cleaner stops"))
+            self._end_cleaning(cleaning, CleaningAborted("the cleaner stops"))
         self._processes.close()
 
     def reconfigure(self, config: CleanerConfig) -> None:
@@ -243,17 +243,17 @@ class LogCleaner:
 
     # The choice of the next log
 
-    def _round(self) -> None:
+    def _run_round(self) -> None:
         """Run one check, end idle cleaner processes, and schedule the next round."""
         try:
             self._passed_over.clear()
             self.check()
-            for process in self._processes.unused(self._ports.clock.monotonic_ms()):
+            for process in self._processes.remove_unused(self._ports.clock.monotonic_ms()):
                 self._end(process)
         finally:
             # An error of this pass does not prevent the next one.
             if not self._is_stopped:
-                self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
+                self._ports.tasks.once(_TASK, self._config.backoff_ms, self._run_round)
 
     def check(self) -> None:
         """Start to clean dirty logs, one per free thread; apply retention to the other logs.
@@ -266,10 +266,13 @@ class LogCleaner:
             self._is_check_pending = True
             return
         self._is_checking = True
-        self._ports.tasks.in_steps(_TASK, self._check_steps(), self._checked)
+        self._ports.tasks.in_steps(_TASK, self._check_steps(), self._end_check)
 
-    def _checked(self) -> None:
-        """End a check; start another check if one was requested during this one."""
+    def _end_check(self) -> None:
+        """End a check; start another check if one was requested during this one.
+
+        Runs after the last step of `_check_steps`.
+        """
         self._is_checking = False
         if self._is_check_pending and not self._is_stopped:
             self._is_check_pending = False
@@ -278,46 +281,49 @@ class LogCleaner:
     def _check_steps(self) -> Steps:
         """Begin cleanings until no thread is free, then apply retention to idle compacted logs."""
         while len(self._in_progress) < self._config.thread_count:
-            chosen = yield from self._next()
+            chosen = yield from self._choose_log()
             if chosen is None or self._is_stopped:
                 break
-            self._begin(chosen)
+            self._begin_cleaning(chosen)
         if self._config.is_enabled:
-            yield from self._delete_old()
+            yield from self._delete_old_segments()
 
-    def clean_soon(self, topic_partitions: Iterable[TopicPartition]) -> None:
+    def request_cleaning(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Clean these logs before all others, up to their current cleanable offset.
 
-        They are cleaned at any dirty ratio, and even if log.cleaner.enable is off. Uncleanable logs
-        remain uncleanable.
+        A console command requests this. The logs are cleaned at any dirty ratio, and even if
+        `log.cleaner.enable` is off. Uncleanable logs remain uncleanable.
         """
         now_ms = self._ports.clock.wall_ms()
         for key in topic_partitions:
             log = self._logs.logs.get(key)
             if log is None or not log.config.is_compacted or self._uncleanable.has(log):
                 continue
-            cleanable = self._range_of(log, now_ms)
+            cleanable = self._try_range(log, now_ms)
             if cleanable is not None:
                 self.wanted[key] = cleanable.first_uncleanable_offset
                 self._passed_over.pop(key, None)
         self._ports.tasks.once(_TASK, 0, self.check)
 
-    def _next(self) -> Generator[None, None, CleanableRange | None]:
-        """Return the next log to clean: a requested one, else the dirtiest."""
+    def _choose_log(self) -> Generator[None, None, CleanableRange | None]:
+        """Return the next log to clean: a requested one, else the dirtiest; None if none is due.
+
+        Yields after each log, so that the check of many logs does not block the event loop.
+        """
         worth = []
-        for found in self.ranges():
-            if self._first_of([found]) is not None:
+        for found in self.iter_ranges():
+            if self._choose_range([found]) is not None:
                 worth.append(found)
             yield
         # Logs that were checked in earlier steps may have gone offline since.
         while worth := [found for found in worth if self._is_still_idle(found)]:
-            chosen = self._first_of(worth)
+            chosen = self._choose_range(worth)
             if chosen is None:
                 return None
             # It may have been truncated since the check, or have new settings.
             log = self._logs.logs[chosen.topic_partition]
-            now = self._range_of(log, self._ports.clock.wall_ms())
-            if now is not None and self._first_of([now]) is not None:
+            now = self._try_range(log, self._ports.clock.wall_ms())
+            if now is not None and self._choose_range([now]) is not None:
                 return now
             worth.remove(chosen)
         return None
@@ -327,25 +333,28 @@ class LogCleaner:
         log = self._logs.logs.get(found.topic_partition)
         return log is not None and self._is_idle(log)
 
-    def _first_of(self, ranges: Iterable[CleanableRange]) -> CleanableRange | None:
-        """Return the range requested by `clean_soon`, else the dirtiest that is due, else None."""
+    def _choose_range(self, ranges: Iterable[CleanableRange]) -> CleanableRange | None:
+        """Return the range requested by users, else the dirtiest that is due, else None."""
         for cleanable in ranges:
             wanted_offset = self.wanted.get(cleanable.topic_partition, -1)
             if cleanable.cleanable_bytes and cleanable.first_dirty_offset < wanted_offset:
                 return cleanable
         if not self._config.is_enabled:
             return None
-        return dirtiest(ranges, lambda key: self._logs.logs[key].config)
+        return dirtiest_range(ranges, lambda key: self._logs.logs[key].config)
 
-    def ranges(self) -> Iterator[CleanableRange]:
-        """Yield the cleanable range of each log whose cleaning may start."""
-        for log in self._idle():
+    def iter_ranges(self) -> Iterator[CleanableRange]:
+        """Yield the cleanable range of each idle compacted log.
+
+        Logs whose last cleaning in this round failed are left out.
+        """
+        for log in self._iter_idle():
             if self._passed_over.get(log.topic_partition) is not log:
-                found = self._range_of(log, self._ports.clock.wall_ms())
+                found = self._try_range(log, self._ports.clock.wall_ms())
                 if found is not None:
                     yield found
 
-    def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange | None:
+    def _try_range(self, log: LocalLog, now_ms: int) -> CleanableRange | None:
         """Return the cleanable range of a log, None if the log is deleted or cannot be read.
 
         A failure takes the directory offline or makes the log uncleanable.
@@ -353,33 +362,33 @@ class LogCleaner:
         if not self._is_here(log):
             return None
         try:
-            return self._checked_range(log, now_ms)
+            return self._find_range(log, now_ms)
         except StorageError as error:
-            self._failed(log, error)
+            self._handle_failure(log, error)
             return None
 
     def _is_here(self, log: LocalLog) -> bool:
         """Return True unless a log was deleted, moved, or is on a disk that has failed."""
         return self._logs.logs.get(log.topic_partition) is log
 
-    def _checked_range(self, log: LocalLog, now_ms: int) -> CleanableRange:
+    def _find_range(self, log: LocalLog, now_ms: int) -> CleanableRange:
         """Return the cleanable range of a log; write an invalid checkpoint's correction first."""
-        facts = cleanable_log(
+        facts = collect_cleanable_log(
             log,
             high_watermark=self._ports.high_watermark_of(log.topic_partition),
             checkpoint_offset=self._logs.first_dirty_offset(log),
         )
-        cleanable = cleanable_range(facts, log.config, now_ms)
+        cleanable = find_cleanable_range(facts, log.config, now_ms)
         if cleanable.checkpoint_fault is not None:
             if not log.config.is_deleting:
                 # With compact,delete retention often moves the log start above the checkpoint.
-                log_messages.reset(cleanable)
-            self._logs.note_cleaned(log, cleanable.first_dirty_offset)
+                log_messages.log_reset(cleanable)
+            self._logs.write_first_dirty_offset(log, cleanable.first_dirty_offset)
         return cleanable
 
-    def _idle(self) -> Iterator[LocalLog]:
-        """Yield the idle compacted logs; each is checked when the iterator reaches it."""
-        self._forget_gone()
+    def _iter_idle(self) -> Iterator[LocalLog]:
+        """Yield the idle compacted logs; each is checked when the iterator reaches the log."""
+        self._forget_removed_logs()
         for log in list(self._logs.logs.values()):
             if self._is_here(log) and self._is_idle(log):
                 yield log
@@ -395,7 +404,7 @@ class LogCleaner:
             and not self._uncleanable.has(log)
         )
 
-    def _forget_gone(self) -> None:
+    def _forget_removed_logs(self) -> None:
         """Drop the cleaner's state about partitions that have no log on this broker any more."""
         self._uncleanable.keep(self._logs.logs)
         known: dict[TopicPartition, Any]
@@ -403,22 +412,26 @@ class LogCleaner:
             for key in [key for key in known if key not in self._logs.logs]:
                 del known[key]
 
-    def _delete_old(self) -> Steps:
-        """Apply retention to each idle log; a failure affects only that log or its directory."""
-        for log in self._idle():
+    def _delete_old_segments(self) -> Steps:
+        """Apply retention to each idle compacted log.
+
+        A failure affects only that log or its directory. The log manager's own retention task
+        leaves compacted logs to the cleaner.
+        """
+        for log in self._iter_idle():
             high_watermark = self._ports.high_watermark_of(log.topic_partition)
             try:
                 log.delete_old_segments(high_watermark, self._ports.clock.wall_ms())
             except StorageError as error:
-                self._failed(log, error)
+                self._handle_failure(log, error)
             yield
 
     # One cleaning
 
-    def _begin(self, cleanable: CleanableRange) -> None:
+    def _begin_cleaning(self, cleanable: CleanableRange) -> None:
         """Start the cleaning of one log: create its run, and start to build the map of keys."""
         log = self._logs.logs[cleanable.topic_partition]
-        log_messages.began(cleanable)
+        log_messages.log_begin(cleanable)
         try:
             run = CleaningRun(
                 self._ports.files,
@@ -431,17 +444,17 @@ class LogCleaner:
         except AssertionError:
             raise
         except Exception as error:
-            self._failed(log, error)
+            self._handle_failure(log, error)
             return
         cleaning = _Cleaning(run, process, self._ports.clock.monotonic_ms())
         self._in_progress[log.topic_partition] = cleaning
         cleaning.steps = run.work.build_map()
-        self._drive(cleaning, lambda: self._mapped(cleaning))
+        self._run_steps(cleaning, lambda: self._mapped(cleaning))
 
-    def _drive(self, cleaning: _Cleaning, then: Callable[[], None]) -> None:
-        """Run the steps on a worker thread with the throttle's pauses.
+    def _run_steps(self, cleaning: _Cleaning, then: Callable[[], None]) -> None:
+        """Run a cleaning's current steps on a worker thread, with the throttle's pauses.
 
-        Then call `then` on the loop.
+        Then call `then` on the event loop. An error ends the cleaning.
         """
         part, steps = _Slice(), cleaning.steps
         assert steps is not None
@@ -456,59 +469,66 @@ class LogCleaner:
                 else:
                     self._pause(cleaning, part.pause_ms, then)
             except Exception as error:
-                self._ended(cleaning, error)
+                self._end_cleaning(cleaning, error)
                 if isinstance(error, AssertionError):
                     # A broken rule ends the process (D22); the slot is free where it does not.
                     raise
 
         run = cleaning.run
-        self._ports.tasks.offload(_TASK, lambda: self._advance(run, steps, part), done)
+        self._ports.tasks.offload(_TASK, lambda: self._run_until_pause(run, steps, part), done)
 
-    def _advance(self, run: CleaningRun, steps: WorkSteps, part: _Slice) -> None:
-        """Run steps up to the next pause or their end; an exception is stored in `part`."""
+    def _run_until_pause(self, run: CleaningRun, steps: WorkSteps, part: _Slice) -> None:
+        """Run steps up to the next pause or their end; an exception is stored in `part`.
+
+        Runs on a worker thread.
+        """
         try:
             run.ensure_unchanged()
             for done_bytes in steps:
                 run.ensure_unchanged()
-                part.pause_ms = self._throttle.pause_ms(done_bytes)
+                part.pause_ms = self._throttle.count_bytes(done_bytes)
                 if part.pause_ms > 0:
                     return
             part.is_done = True
         except Exception as error:
             part.error = error
             # The files are removed here, and not on the loop.
-            _close(steps, part)
+            _close_steps(steps, part)
 
     def _pause(self, cleaning: _Cleaning, pause_ms: int, then: Callable[[], None]) -> None:
         """Continue a cleaning after `pause_ms`; raises CleaningAborted after `stop`."""
         if self._is_stopped:
             raise CleaningAborted("the cleaner stops")
-        self._ports.tasks.once(_TASK, pause_ms, lambda: self._drive(cleaning, then))
+        self._ports.tasks.once(_TASK, pause_ms, lambda: self._run_steps(cleaning, then))
 
     def _mapped(self, cleaning: _Cleaning) -> None:
         """Start to rewrite the groups of segments, after the map of keys is complete."""
-        cleaning.groups = cleaning.run.groups()
-        self._next_group(cleaning)
+        cleaning.groups = cleaning.run.group_segments()
+        self._clean_next_group(cleaning)
 
-    def _next_group(self, cleaning: _Cleaning) -> None:
+    def _clean_next_group(self, cleaning: _Cleaning) -> None:
         """Rewrite the next group of segments; after the last, write the checkpoint."""
         run = cleaning.run
         if not cleaning.groups:
             run.ensure_unchanged()
-            self._logs.note_cleaned(run.log, run.end_offset)
-            self._ended(cleaning, None)
+            self._logs.write_first_dirty_offset(run.log, run.end_offset)
+            self._end_cleaning(cleaning, None)
             return
         bases, *cleaning.groups = cleaning.groups
 
         def replace() -> None:
-            run.replace()
-            self._next_group(cleaning)
+            run.replace_group()
+            self._clean_next_group(cleaning)
 
         cleaning.steps = run.work.write_group(run.begin_group(bases))
-        self._drive(cleaning, replace)
+        self._run_steps(cleaning, replace)
 
-    def _ended(self, cleaning: _Cleaning, error: Exception | None) -> None:
-        """End a cleaning: free its slot, discard its files after an error, and log the result."""
+    def _end_cleaning(self, cleaning: _Cleaning, error: Exception | None) -> None:
+        """End a cleaning: free its slot, discard its files after an error, and log the result.
+
+        `error` is None if the cleaning is complete. Other errors than an abort make the log
+        uncleanable or its directory offline.
+        """
         run, key = cleaning.run, cleaning.log.topic_partition
         if self._in_progress.get(key) is not cleaning:
             return
@@ -526,21 +546,22 @@ class LogCleaner:
         if not is_further or run.end_offset >= self.wanted.get(key, 0):
             self.wanted.pop(key, None)
         if error is None:
-            self._note(cleaning)
-        elif isinstance(error, CleaningAborted) or not (is_here and run.is_of_use):
+            self._record_result(cleaning)
+        elif isinstance(error, CleaningAborted) or not (is_here and run.is_still_valid):
             # A change of the log during the cleaning may have looked like damage.
             log_messages.aborted(key, error)
         elif isinstance(error, SideProcessGone):
             log_messages.process_gone(key, error)
         else:
-            self._failed(cleaning.log, error)
+            self._handle_failure(cleaning.log, error)
         if not self._is_stopped:
             self._ports.tasks.once(_TASK, 0, self.check)
 
     def _release_process(self, process: SideProcess, error: Exception | None) -> None:
-        """Keep a cleaning's process for the next cleaning.
+        """Return a cleaning's process to the pool of idle processes.
 
-        End it if it has died or is still working.
+        A process that died or is still working is ended instead. `error` is the cleaning's, None
+        without one.
         """
         is_ready = error is None or isinstance(error, EngineError)
         if isinstance(error, SideProcessGone) or not is_ready:
@@ -552,7 +573,7 @@ class LogCleaner:
         """End a process on a worker thread, which waits for its end."""
         self._ports.tasks.offload(_TASK, process.close, lambda _: None)
 
-    def _note(self, cleaning: _Cleaning) -> None:
+    def _record_result(self, cleaning: _Cleaning) -> None:
         """Store the figures of a finished cleaning for metrics, and log them."""
         run, clock = cleaning.run, self._ports.clock
         elapsed_ms = clock.monotonic_ms() - cleaning.began_ms
@@ -561,9 +582,9 @@ class LogCleaner:
         self.last_cleanings[key] = LastCleaning(
             start, run.end_offset, run.counts, elapsed_ms, clock.wall_ms()
         )
-        log_messages.cleaned(key, (start, run.end_offset), run.counts, elapsed_ms)
+        log_messages.log_end(key, (start, run.end_offset), run.counts, elapsed_ms)
 
-    def _failed(self, log: LocalLog, error: Exception) -> None:
+    def _handle_failure(self, log: LocalLog, error: Exception) -> None:
         """Take the directory offline after an I/O error; otherwise mark the log uncleanable."""
         directory = self._logs.directory_of(log)
         if isinstance(error, StorageError) and is_failure_of_directory(error):
@@ -571,10 +592,10 @@ class LogCleaner:
             return
         self._uncleanable.mark(log, directory, _text(error))
         count = self._uncleanable.counts()[directory]
-        log_messages.uncleanable(log.topic_partition, error, directory, count)
+        log_messages.log_uncleanable(log.topic_partition, error, directory, count)
 
 
-def _close(steps: WorkSteps, part: _Slice) -> None:
+def _close_steps(steps: WorkSteps, part: _Slice) -> None:
     """Close the generator of a cleaning on its thread; store its error in `part`."""
     try:
         steps.close()

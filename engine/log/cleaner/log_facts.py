@@ -7,10 +7,13 @@ from engine.log.local_log import LocalLog
 from engine.log.segment import Segment
 
 
-def cleanable_log(
+def collect_cleanable_log(
     log: LocalLog, *, high_watermark: int, checkpoint_offset: int | None
 ) -> CleanableLog:
-    """Return the current facts of a log; pass the log end offset as high watermark if stopped."""
+    """Return the facts of a log that decide whether and how far it may be cleaned.
+
+    For a stopped log, which has no high watermark, pass the log end offset.
+    """
 
     def segment_at(base_offset: int) -> Segment:
         segment = log.segments.floor(base_offset)

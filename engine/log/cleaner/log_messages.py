@@ -30,7 +30,7 @@ _manager_log = logging.getLogger("kafka.log.LogCleanerManager")
 _MIB = 1 << 20
 
 
-def began(cleanable: CleanableRange) -> None:
+def log_begin(cleanable: CleanableRange) -> None:
     """Log that the cleaning of a log starts."""
     _log.info(
         "Beginning cleaning of log %s: [%d, %d), %.1f%% dirty",
@@ -41,13 +41,16 @@ def began(cleanable: CleanableRange) -> None:
     )
 
 
-def cleaned(
+def log_end(
     topic_partition: TopicPartition,
     section: tuple[int, int],
     counts: CleaningCounts,
     elapsed_ms: int,
 ) -> None:
-    """Log the figures of a cleaning; `section` is the dirty range [from, to]."""
+    """Log the figures of a finished cleaning, in the words of Kafka's log cleaner.
+
+    `section` is the cleaned range of offsets, [first dirty, end).
+    """
     seconds = max(elapsed_ms, 1) / 1000
     processed = (counts.read_bytes + counts.kept_bytes + counts.map_bytes) / _MIB
     size_reduction = _reduction(counts.read_bytes, counts.kept_bytes)
@@ -82,8 +85,8 @@ def aborted(topic_partition: TopicPartition, reason: object) -> None:
     _manager_log.info("The cleaning for partition %s is aborted: %s", topic_partition, reason)
 
 
-def reset(cleanable: CleanableRange) -> None:
-    """Log that a cleaner checkpoint is ignored."""
+def log_reset(cleanable: CleanableRange) -> None:
+    """Log that a cleaner checkpoint outside of its log is ignored, so that all of it is dirty."""
     fault = cleanable.checkpoint_fault
     if fault is CheckpointFault.ABOVE_END or fault is CheckpointFault.BELOW_START:
         _manager_log.warning(
@@ -94,7 +97,7 @@ def reset(cleanable: CleanableRange) -> None:
         )
 
 
-def uncleanable(
+def log_uncleanable(
     topic_partition: TopicPartition, error: Exception, directory: str, count: UncleanableCount
 ) -> None:
     """Log that a partition is not cleaned until the broker restarts.

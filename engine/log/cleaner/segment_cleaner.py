@@ -77,9 +77,9 @@ class SegmentCleaner:
     # The map
 
     def build_map(self) -> WorkSteps:
-        """Add the last offset of each key in the dirty segments to the map.
+        """Add the last offset of each key in the dirty segments to the map, until the map is full.
 
-        Raises CorruptRecord.
+        Yields the bytes read in each step. Raises CorruptRecord.
         """
         transactions = CleanedTransactions()
         transactions.add_aborted(self._facts.dirty_aborted)
@@ -94,8 +94,11 @@ class SegmentCleaner:
     def _map_segment(
         self, segment: DirtySegment, transactions: CleanedTransactions
     ) -> Iterator[int]:
-        """Add a dirty segment's keys until the map is full; yield bytes read for the throttle."""
-        for batches, size_bytes in self._batches(segment.base_offset, segment.position):
+        """Add a dirty segment's keys to the map, up to the end or until the map is full.
+
+        Yields the bytes read in each step, for the throttle.
+        """
+        for batches, size_bytes in self._read_batches(segment.base_offset, segment.position):
             for batch in batches:
                 if not self._map_batch(batch, transactions):
                     self.counts.map_bytes += batch.position
@@ -109,15 +112,18 @@ class SegmentCleaner:
         if not transactions.may_discard(batch) and not batch.is_control:
             config = self._facts.config
             opened = opened_records(batch, config) if isinstance(batch, BatchView) else b""
-            noted = self._note_fast(batch, opened)
-            has_room = self._note_keys(batch, opened) if noted is None else noted
+            noted = self._map_keys_fast(batch, opened)
+            has_room = self._map_keys(batch, opened) if noted is None else noted
         offsets.end_batch(max(batch.last_offset, start - 1))
         if has_room:
             offsets.note_offset(max(batch.last_offset, start - 1))
         return has_room
 
-    def _note_fast(self, batch: RecordBatch, opened: Buffer) -> bool | None:
-        """Add a batch's keys by compiled code; return as `_note_keys`, None if the code cannot."""
+    def _map_keys_fast(self, batch: RecordBatch, opened: Buffer) -> bool | None:
+        """Add a batch's keys to the map by compiled code; False if the map had no room for all.
+
+        None if the compiled code does not support the batch.
+        """
         if (
             self._compiled is None
             or not isinstance(batch, BatchView)
@@ -140,10 +146,10 @@ class SegmentCleaner:
         self.counts.map_records += noted.record_count
         return not noted.is_full
 
-    def _note_keys(self, batch: RecordBatch, opened: Buffer) -> bool:
+    def _map_keys(self, batch: RecordBatch, opened: Buffer) -> bool:
         """Add a batch's keys to the map one by one; return False if the map had no room for all."""
         offsets, start = self._offsets, self._facts.start_offset
-        for key, offset in keys_of(batch, opened, self._facts.config):
+        for key, offset in iter_keys(batch, opened, self._facts.config):
             if key is not None and offset >= start:
                 if offsets.size >= offsets.limit:
                     return False
@@ -151,7 +157,7 @@ class SegmentCleaner:
             self.counts.map_records += 1
         return True
 
-    def _batches(
+    def _read_batches(
         self, base_offset: int, position: int
     ) -> Iterator[tuple[Sequence[RecordBatch], int]]:
         """Yield (batches, their bytes) for each buffer that is read from `position` on."""
@@ -163,7 +169,7 @@ class SegmentCleaner:
                 file, buffer_bytes=settings.buffer_bytes, batch_bytes_max=batch_bytes_max
             )
             while position < reader.size_bytes:
-                batches = reader.batches_at(position)
+                batches = reader.read_batches(position)
                 size_bytes = batches[-1].position + batches[-1].size_bytes
                 position += size_bytes
                 yield batches, size_bytes
@@ -175,8 +181,9 @@ class SegmentCleaner:
     def write_group(self, group: SegmentGroup) -> WorkSteps:
         """Write the kept records of a group to `.cleaned` files, and sync them.
 
-        The files are removed at any error, and when the steps are closed. Raises CorruptRecord, and
-        the errors of the host.
+        Yields the bytes read and written in each step, for the throttle. The files are removed at
+        any error, and when the generator is closed. Raises CorruptRecord, and the errors of the
+        host.
         """
         files, directory, base_offset = self._files, self._facts.directory, group.base_offset
         cleaned = create_segment(
@@ -188,7 +195,7 @@ class SegmentCleaner:
             state=FileState.CLEANED,
         )
         try:
-            yield from self._write(group, cleaned)
+            yield from self._write_sources(group, cleaned)
             cleaned.become_inactive()
             cleaned.sync(with_indexes=True)
             cleaned.keep_modified_ms(files.modified_ms(self._path(group.sources[-1].base_offset)))
@@ -196,11 +203,11 @@ class SegmentCleaner:
         except BaseException:
             # Also at a fault of the code: the log continues without this cleaning.
             cleaned.close_file()
-            remove_cleaned(files, directory, base_offset)
+            remove_cleaned_files(files, directory, base_offset)
             raise
         cleaned.close_file()
 
-    def _write(self, group: SegmentGroup, cleaned: Segment) -> Iterator[int]:
+    def _write_sources(self, group: SegmentGroup, cleaned: Segment) -> Iterator[int]:
         """Write the kept records of a group to the cleaned segment.
 
         Yields after each chunk of a source the sum of the bytes read and written, because
@@ -221,7 +228,7 @@ class SegmentCleaner:
             transactions.add_aborted(source.aborted)
             modified_ms = self._files.modified_ms(self._path(source.base_offset))
             batch_filter.keeps_legacy_tombstones = modified_ms > self._facts.legacy_horizon_ms
-            for batches, size_bytes in self._batches(source.base_offset, 0):
+            for batches, size_bytes in self._read_batches(source.base_offset, 0):
                 self.counts.read_bytes += size_bytes
                 yield size_bytes + self._write_batches(batches, cleaned, batch_filter)
         self.counts.read_records += batch_filter.records_read
@@ -232,18 +239,18 @@ class SegmentCleaner:
         """Append the kept parts of batches; return the bytes written."""
         kept: list[KeptBatch] = []
         for batch in batches:
-            kept_batch = batch_filter.keep(batch)
+            kept_batch = batch_filter.filter_batch(batch)
             if kept_batch is not None:
                 kept.append(kept_batch)
         if kept:
-            append_kept(cleaned, kept)
+            append_kept_batches(cleaned, kept)
         kept_bytes = sum(len(batch.content) for batch in kept)
         self.counts.kept_bytes += kept_bytes
         self.counts.kept_records += sum(batch.record_count for batch in kept)
         return kept_bytes
 
 
-def remove_cleaned(files: Files, directory: str, base_offset: int) -> None:
+def remove_cleaned_files(files: Files, directory: str, base_offset: int) -> None:
     """Remove the `.cleaned` files of a base offset; ignore errors, the next start removes them."""
     for kind in KINDS:
         name = SegmentFileName(base_offset, kind, FileState.CLEANED).name
@@ -265,10 +272,11 @@ class CleanedSegmentTooLarge(StorageError):
         self.size_bytes = size_bytes
 
 
-def append_kept(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
-    """Append batches in one write; raises CorruptRecord, CleanedSegmentTooLarge.
+def append_kept_batches(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
+    """Append the kept batches to the cleaned segment in one write.
 
-    CorruptRecord means an offset that does not fit into the segment's index.
+    Raises CleanedSegmentTooLarge for a segment above 2 GiB, CorruptRecord for an offset that does
+    not fit into the segment's index.
     """
     size_bytes = cleaned.size_bytes + sum(len(batch.content) for batch in kept)
     if size_bytes > _INT_MAX:
@@ -281,7 +289,7 @@ def append_kept(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
     cleaned.append_batches(contents, facts)
 
 
-def keys_of(
+def iter_keys(
     batch: RecordBatch, opened: Buffer, config: LogConfig
 ) -> Iterator[tuple[bytes | None, int]]:
     """Yield (key, offset) of each record of a batch. Raises CorruptRecord.

@@ -24,8 +24,12 @@ class CleanerThrottle:
         self._seen_bytes = 0
         self._since_ms = clock.monotonic_ms()
 
-    def pause_ms(self, count_bytes: int) -> int:
-        """Count bytes; return how long the cleaning must pause before it continues; mostly 0."""
+    def count_bytes(self, count_bytes: int) -> int:
+        """Count bytes read or written; return the ms that the cleaning must pause, 0 for no pause.
+
+        The cleaner threads share one throttle. The pause is computed once per
+        CLEANER_THROTTLE_CHECK_MS.
+        """
         with self._lock:
             self._seen_bytes += count_bytes
             now_ms = self._clock.monotonic_ms()

@@ -55,13 +55,13 @@ class CleanedTransactions:
     def may_discard(self, batch: RecordBatch) -> bool:
         """Process the next batch; return True if it may be removed regardless of its keys."""
         if batch.is_control:
-            return self._sees_marker(batch)
-        return self.is_aborted(batch)
+            return self._apply_marker(batch)
+        return self.apply_batch(batch)
 
-    def is_aborted(self, batch: RecordBatch) -> bool:
+    def apply_batch(self, batch: RecordBatch) -> bool:
         """Process the next batch of records; return True if its transaction was aborted."""
         if self._coming:
-            self._reach(batch.last_offset)
+            self._open_aborted(batch.last_offset)
         if not batch.is_transactional:
             return False
         aborted = self._aborted.get(batch.producer_id)
@@ -71,12 +71,12 @@ class CleanedTransactions:
         aborted.has_batches = True
         return True
 
-    def _sees_marker(self, batch: RecordBatch) -> bool:
-        """Process a marker; return True if it may be removed.
+    def _apply_marker(self, batch: RecordBatch) -> bool:
+        """Process a transaction marker; return True if it may be removed.
 
-        No batch of its transaction remains.
+        It may be removed when no batch of its transaction remains in the log.
         """
-        self._reach(batch.last_offset)
+        self._open_aborted(batch.last_offset)
         record = next(iter(batch.records()), None)
         if record is None:
             # An earlier cleaning emptied the batch, to keep its producer's epoch.
@@ -95,8 +95,8 @@ class CleanedTransactions:
             return not is_open
         return False
 
-    def _reach(self, offset: int) -> None:
-        """Open the aborted transactions that start at or before an offset."""
+    def _open_aborted(self, offset: int) -> None:
+        """Open the aborted transactions whose first offset is at or before `offset`."""
         while self._coming and self._coming[0][0] <= offset:
             _, _, transaction = heappop(self._coming)
             self._aborted.setdefault(transaction.producer_id, _OpenAborted(transaction))

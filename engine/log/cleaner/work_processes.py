@@ -53,10 +53,10 @@ class WorkProcesses:
         """Keep a process whose cleaning has ended for the next cleaning."""
         self._idle.append(_Idle(process, now_ms))
 
-    def unused(self, now_ms: int) -> list[SideProcess]:
-        """Remove and return the processes that were idle for CLEANER_PROCESS_IDLE_MS; close them.
+    def remove_unused(self, now_ms: int) -> list[SideProcess]:
+        """Remove and return the processes that were idle for CLEANER_PROCESS_IDLE_MS.
 
-        No cleaning is then given to a process that is about to end.
+        The caller ends them. A removed process gets no further cleaning.
         """
         unused = [one for one in self._idle if now_ms - one.since_ms >= CLEANER_PROCESS_IDLE_MS]
         self._idle = [one for one in self._idle if one not in unused]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from engine.errors import CorruptFile
 from engine.host.ports import Files
 from engine.limits import CHECKPOINT_BYTES_MAX
-from engine.log.directory.small_file import read_bounded
+from engine.log.directory.small_file import read_small_file
 
 #: The file's name in a log directory.
 FILE_NAME = ".kafka_cleanshutdown"
@@ -59,4 +59,4 @@ def encode_clean_shutdown(marker: CleanShutdown) -> bytes:
 
 def read_clean_shutdown(files: Files, path: str) -> CleanShutdown:
     """Return the marker's content; raises CorruptFile."""
-    return parse_clean_shutdown(read_bounded(files, path, CHECKPOINT_BYTES_MAX), path)
+    return parse_clean_shutdown(read_small_file(files, path, CHECKPOINT_BYTES_MAX), path)

@@ -45,7 +45,7 @@ class EpochStart(NamedTuple):
 def parse_leader_epochs(content: bytes, path: str) -> tuple[EpochStart, ...]:
     """Return the entries in the file's order; raises CorruptFile.
 
-    The order itself is not checked here: a broker applies the entries one by one by `assigned`,
+    The order itself is not checked here: a broker applies the entries one by one by `assign_epoch`,
     which drops contradicting ones.
     """
     entries = []
@@ -70,7 +70,7 @@ def read_leader_epochs(files: Files, path: str) -> tuple[EpochStart, ...]:
     return parse_leader_epochs(read_text_checkpoint(files, path), path)
 
 
-def assigned(entries: Iterable[EpochStart], epoch_start: EpochStart) -> tuple[EpochStart, ...]:
+def assign_epoch(entries: Iterable[EpochStart], epoch_start: EpochStart) -> tuple[EpochStart, ...]:
     """Return the entries with one more; entries that contradict the new one are removed.
 
     Source: LeaderEpochFileCache.assign: the newest entry wins, and entries at or above its epoch or
@@ -96,9 +96,7 @@ def truncated_from_end(entries: Iterable[EpochStart], end_offset: int) -> tuple[
     return tuple(epoch_start for epoch_start in entries if epoch_start.start_offset < end_offset)
 
 
-def truncated_from_start(
-    entries: Iterable[EpochStart], start_offset: int
-) -> tuple[EpochStart, ...]:
+def truncate_from_start(entries: Iterable[EpochStart], start_offset: int) -> tuple[EpochStart, ...]:
     """Return the entries for a log whose log start offset is now `start_offset`.
 
     The epoch at that offset now starts there, and older epochs are removed.

@@ -154,14 +154,18 @@ class LogDir(NamedTuple):
 
 
 def read_log_dir(files: Files, path: str) -> LogDir:
-    """Return the content of a log directory."""
+    """Return the content of a log directory: partition folders, checkpoints and unknown names.
+
+    The files are listed, and the checkpoints are read; segments are not opened. Raises the host's
+    errors.
+    """
     names = files.list_dir(path)
     partitions = []
     unknown = []
     for name in names:
         if is_side_file(name):
             continue
-        directory = _directory(name)
+        directory = _parse_directory_name(name)
         if directory is None or not files.is_dir(f"{path}/{name}"):
             unknown.append(name)
         else:
@@ -211,7 +215,7 @@ def find_log_dir(files: Files, path: str) -> LogDir:
     if files.exists(path) and not files.is_dir(path):
         raise NoLogDirectory(path, is_file=True)
     names = files.list_dir(path)
-    if not any(_is_log(name) for name in names):
+    if not any(_is_log_file_name(name) for name in names):
         log_dir = read_log_dir(files, path)
         # Other folders, too, may end in a dash and a number: require segment files.
         ours = [p for p in log_dir.partitions if p.files.segments or not p.files.unknown]
@@ -220,7 +224,7 @@ def find_log_dir(files: Files, path: str) -> LogDir:
             inner = [name for name in names if files.exists(f"{path}/{name}/{meta}")]
             raise NoLogDirectory(path, log_dirs=inner)
         return log_dir
-    directory = _directory(posixpath.basename(path))
+    directory = _parse_directory_name(posixpath.basename(path))
     parent = posixpath.normpath(f"{path}/..") if directory is None else posixpath.dirname(path)
     partition = PartitionFolder(directory, list_partition_files(files, path))
     # A file next to other copies of a partition does not concern this one.
@@ -248,7 +252,7 @@ def _some(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _directory(name: str) -> PartitionDirectory | None:
+def _parse_directory_name(name: str) -> PartitionDirectory | None:
     """Return the parsed name of a partition directory, None for any other name."""
     try:
         return parse_partition_directory(name)
@@ -256,7 +260,7 @@ def _directory(name: str) -> PartitionDirectory | None:
         return None
 
 
-def _is_log(name: str) -> bool:
+def _is_log_file_name(name: str) -> bool:
     """Return True for the name of a `.log` file, also with a suffix such as `.cleaned`."""
     try:
         return parse_segment_file(name).kind is FileKind.LOG

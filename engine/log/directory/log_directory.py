@@ -155,16 +155,15 @@ class LogDirectory:
         self._sync_failure: StorageError | None = None
 
     def note_new_name(self) -> None:
-        """Record that a folder was created in the directory; `sync_new_names` must follow."""
+        """Record that a folder was created in the directory; `sync_new_folders` must follow."""
         self._made_count += 1
 
-    def sync_new_names(self) -> None:
-        """Sync the directory, so that the folders recorded before survive a crash.
+    def sync_new_folders(self) -> None:
+        """Sync the directory, so that the folders that were created before survive a crash.
 
-        One sync for all.
-
-        May run on a worker thread. Raises the StorageError of the sync, also for all later callers,
-        because the state after a failed sync is unknown (D20).
+        Concurrent callers share one sync. May run on a worker thread. Raises the StorageError of
+        the sync, also for all later callers, because the state after a failed sync is unknown
+        (D20).
         """
         with self._syncing:
             if self._sync_failure is not None:
@@ -184,11 +183,12 @@ class LogDirectory:
         return self.offline is None
 
     def open(self, broker_id: int, cluster_id: str, *, now_ms: int) -> None:
-        """Lock the directory and check its identity; create it the first time (steps 1 and 2).
+        """Lock the directory and verify meta.properties; write the file at the first start.
 
-        Raises LogDirectoryLocked, ForeignLogDirectory and the errors of the host.
+        Steps 1 and 2 of the start. Raises LogDirectoryLocked, ForeignLogDirectory and the errors of
+        the host.
         """
-        _make_durably(self._files, self.path)
+        _create_dir_durably(self._files, self.path)
         self._unlock = self._lock(f"{self.path}/{LOCK_FILE}")
         path = f"{self.path}/{meta_properties.FILE_NAME}"
         try:
@@ -204,12 +204,13 @@ class LogDirectory:
                 self.path, "the cluster's id", properties.cluster_id, cluster_id
             )
 
-    def load(
+    def load_logs(
         self, config_of: Callable[[str], LogConfig], hooks: LogHooks, *, now_ms: int
     ) -> LoadedDirectory:
-        """Open every log; steps 3 to 7. May run on a separate thread.
+        """Open every log, and recover those that need it: steps 3 to 7 of the start.
 
-        Raises the host's errors, which take the directory offline; all logs are then closed.
+        May run on a separate thread. A log that cannot be read is returned as failed. Raises the
+        host's errors, which take the directory offline; all logs are then closed.
         """
         content = read_log_dir(self._files, self.path)
         state = self._drop_lines_without_folder(content)
@@ -230,7 +231,7 @@ class LogDirectory:
         reports: dict[str, LoadReport] = {}
         try:
             for partition in content.partitions:
-                key, kind = _key_of(partition)
+                key, kind = _partition_and_kind(partition)
                 path = partition.files.path
                 if kind is DirectoryKind.DELETE:
                     to_delete.append(path)
@@ -262,7 +263,7 @@ class LogDirectory:
                 log.close_files()
             raise
         failed_keys = {log.topic_partition for log in failed}
-        self._keep_entries_of(state, failed_keys)
+        self._keep_failed_entries(state, failed_keys)
         self._lower_recovery_points(state, logs)
         self._lower_high_watermarks(logs)
         self.cleaner_points.keep(logs.keys() | failed_keys)
@@ -288,7 +289,7 @@ class LogDirectory:
         applies them to a new log of the same name: a log that ends below the old log start offset
         is deleted.
         """
-        keys = (_key_of(folder) for folder in content.partitions)
+        keys = (_partition_and_kind(folder) for folder in content.partitions)
         here = {key for key, kind in keys if kind in (DirectoryKind.LIVE, DirectoryKind.FUTURE)}
         checkpoints: dict[str, Mapping[TopicPartition, int]] = {}
         for name, offsets in content.state.checkpoints.items():
@@ -297,8 +298,12 @@ class LogDirectory:
                 self._files.replace_file(f"{self.path}/{name}", encode_offsets(checkpoints[name]))
         return content.state._replace(checkpoints=checkpoints)
 
-    def _keep_entries_of(self, state: LogDirState, partitions: Set[TopicPartition]) -> None:
-        """Keep the checkpoint lines of logs that failed to load, for all later checkpoints."""
+    def _keep_failed_entries(self, state: LogDirState, partitions: Set[TopicPartition]) -> None:
+        """Keep the checkpoint lines of logs that failed to load, for all later checkpoints.
+
+        `partitions` are those of the failed logs. An administrator may repair them before the next
+        start.
+        """
         self._kept = {
             name: {key: offset for key, offset in offsets.items() if key in partitions}
             for name, offsets in state.checkpoints.items()
@@ -347,8 +352,11 @@ class LogDirectory:
             points = {log.topic_partition: log.recovery_point for log in logs_here()}
             self._write(RECOVERY_POINTS, points)
 
-    def write_log_starts(self, logs: Iterable[LocalLog]) -> None:
-        """Write the log start offsets that are above the first segment's base offset."""
+    def write_log_start_offsets(self, logs: Iterable[LocalLog]) -> None:
+        """Write the checkpoint of the log start offsets above the first segment's base offset.
+
+        Other logs start at their first segment, and need no line.
+        """
         starts = {
             log.topic_partition: log.log_start_offset
             for log in logs
@@ -419,12 +427,16 @@ class LogDirectory:
     # The end
 
     def close_cleanly(self, logs: Iterable[LocalLog], *, now_ms: int) -> None:
-        """Close the logs, write checkpoints and the clean shutdown marker; steps 8 to 11."""
+        """Close the logs, write checkpoints and the clean shutdown marker, unlock the directory.
+
+        Steps 8 to 11. The marker is left out if a log has failed, so that the next start recovers
+        all logs.
+        """
         closed_logs = list(logs)
         for log in closed_logs:
             log.close(now_ms)
         self.write_recovery_points(lambda: closed_logs)
-        self.write_log_starts(closed_logs)
+        self.write_log_start_offsets(closed_logs)
         if not self._failed_paths:
             marker = encode_clean_shutdown(CleanShutdown())
             self._files.replace_file(f"{self.path}/{clean_shutdown.FILE_NAME}", marker)
@@ -438,7 +450,7 @@ class LogDirectory:
             unlock()
 
 
-def _make_durably(files: Files, path: str) -> None:
+def _create_dir_durably(files: Files, path: str) -> None:
     """Create a directory and its missing parents, and sync the parent of each created one.
 
     Source: LogManager.createAndValidateLogDirs. Differs: Kafka syncs only the nearest parent.
@@ -468,7 +480,7 @@ def is_failure_of_directory(error: StorageError) -> bool:
     return isinstance(error, LogDirOffline | FileMissing | FileRefused)
 
 
-def _key_of(partition: PartitionFolder) -> tuple[TopicPartition | None, DirectoryKind]:
+def _partition_and_kind(partition: PartitionFolder) -> tuple[TopicPartition | None, DirectoryKind]:
     """Return partition and kind of a folder; (None, LIVE) if its name has none."""
     directory = partition.directory
     if directory is None:

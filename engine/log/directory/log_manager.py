@@ -94,7 +94,7 @@ class LogManager:
         try:
             self._start(loaded)
         except BaseException:
-            self._abandon(loaded)
+            self._close_without_checkpoints(loaded)
             raise
         return loaded
 
@@ -104,15 +104,15 @@ class LogManager:
         for directory in self.directories:
             with self._guarded(directory):
                 directory.open(self._config.broker_id, self._config.cluster_id, now_ms=now_ms)
-        self._load_all(loaded, now_ms)
+        self._load_directories(loaded, now_ms)
         for directory in self._online():
             self._add_loaded(directory, loaded[directory.path])
         if not self._online():
             reasons = "; ".join(str(directory.offline) for directory in self.directories)
             raise KafkaStorageError(f"no log directory can be used: {reasons}")
-        self._schedule()
+        self._schedule_tasks()
 
-    def _abandon(self, loaded_directories: Mapping[str, LoadedDirectory]) -> None:
+    def _close_without_checkpoints(self, loaded_directories: Mapping[str, LoadedDirectory]) -> None:
         """Close all files without writing checkpoints, and unlock the directories."""
         for loaded in loaded_directories.values():
             for log in (*loaded.logs.values(), *loaded.futures.values()):
@@ -120,7 +120,7 @@ class LogManager:
         for directory in self.directories:
             directory.unlock()
 
-    def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
+    def _load_directories(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
         """Load each log directory on its own thread; a directory that fails goes offline.
 
         Tasks that loading schedules start after all threads have ended. Raises the first error that
@@ -133,7 +133,9 @@ class LogManager:
         def load(directory: LogDirectory, hooks: LogHooks) -> None:
             """Load one directory on its thread; store its logs, I/O failure, or fault."""
             try:
-                loaded[directory.path] = directory.load(self._ports.config_of, hooks, now_ms=now_ms)
+                loaded[directory.path] = directory.load_logs(
+                    self._ports.config_of, hooks, now_ms=now_ms
+                )
             except StorageError as error:
                 failures[directory.path] = error
             except BaseException as error:
@@ -144,7 +146,7 @@ class LogManager:
         for directory in self._online():
             tasks = DeferredTasks(self._ports.tasks)
             waiting.append(tasks)
-            works.append(partial(load, directory, self._hooks_of(directory, tasks)))
+            works.append(partial(load, directory, self._create_hooks(directory, tasks)))
         self._ports.run_all(works)
         if faults:
             raise faults[0]
@@ -152,9 +154,9 @@ class LogManager:
             tasks.release()
         for directory in self._online():
             if directory.path in failures:
-                self._fail(directory, failures[directory.path])
+                self._take_directory_offline(directory, failures[directory.path])
 
-    def _hooks_of(self, directory: LogDirectory, tasks: LogTasks) -> LogHooks:
+    def _create_hooks(self, directory: LogDirectory, tasks: LogTasks) -> LogHooks:
         """Return the callbacks of a directory's logs: an I/O failure takes it offline."""
         return LogHooks(
             tasks,
@@ -177,12 +179,12 @@ class LogManager:
         for path in loaded.to_delete:
             self._remove_later(directory, path, self._ports.config_of("").file_delete_delay_ms)
 
-    def _schedule(self) -> None:
+    def _schedule_tasks(self) -> None:
         """Schedule the periodic tasks; a period of Long.MAX_VALUE turns a task off."""
         config, tasks = self._config, self._ports.tasks
         first = config.initial_task_delay_ms
         for name, period, steps in (
-            ("kafka-log-retention", config.retention_check_interval_ms, self.clean_up),
+            ("kafka-log-retention", config.retention_check_interval_ms, self.apply_retention),
             ("kafka-log-flusher", config.flush_scheduler_interval_ms, self.flush_dirty),
             (
                 "PeriodicProducerExpirationCheck",
@@ -270,15 +272,15 @@ class LogManager:
         offline = [home.path for home in self.directories if not home.is_online]
         if offline and not is_new:
             raise KafkaStorageError(f"{topic_partition} may be in {offline[0]}, which is offline")
-        home = self._placement.directory_for(topic_partition, self._online(), directory)
+        home = self._placement.choose_directory(topic_partition, self._online(), directory)
         kind = DirectoryKind.FUTURE if is_future else DirectoryKind.LIVE
-        path = f"{home.path}/{self._placement.folder_name(topic_partition, kind)}"
+        path = f"{home.path}/{self._placement.create_folder_name(topic_partition, kind)}"
         with self._guarded(home):
-            log = self._make(home, topic_partition, path)
+            log = self._open_log(home, topic_partition, path)
             (self._futures if is_future else self._logs)[topic_partition] = log
             self._home[path] = home
             # A failure in here, which may be reported at once, takes the log back out.
-            log.begin_new(topic_id, home.sync_new_names)
+            log.schedule_creation_syncs(topic_id, home.sync_new_folders)
             if home.is_online:
                 return log
         raise KafkaStorageError(f"{home.path} is offline")
@@ -287,8 +289,8 @@ class LogManager:
         """Set the directory in which the log of a partition will be created (REPL-14)."""
         self._placement.prefer(topic_partition, directory)
 
-    def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
-        """Create a log's folder, or open an existing one; `sync_new_names` must follow."""
+    def _open_log(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
+        """Create a log's folder, or open an existing one; `sync_new_folders` must follow."""
         is_created = not self._files.exists(path)
         self._files.make_dir(path)
         home.note_new_name()
@@ -299,7 +301,7 @@ class LogManager:
             self._ports.clock.wall_ms(),
             is_created=is_created,
         )
-        log, _ = load_log(self._files, request, self._hooks_of(home, self._ports.tasks))
+        log, _ = load_log(self._files, request, self._create_hooks(home, self._ports.tasks))
         return log
 
     # Deleting and moving
@@ -307,12 +309,15 @@ class LogManager:
     def delete(
         self, partitions: Iterable[TopicPartition], *, only_future: bool = False
     ) -> list[TopicPartition]:
-        """Delete logs without yielding, see `delete_one`; return the partitions that had a log."""
+        """Delete logs in one step of the event loop, see `delete_one`.
+
+        Returns the partitions that had a log. `only_future` keeps the live logs.
+        """
         homes: dict[LogDirectory, set[TopicPartition]] = {}
         deleted = [
             key for key in partitions if self.delete_one(key, homes, only_future=only_future)
         ]
-        take_all(self.note_deletions(homes))
+        take_all(self.sync_deletions(homes))
         return deleted
 
     def delete_one(
@@ -325,7 +330,7 @@ class LogManager:
         """Rename a log's folders, live and future, to be removed after file.delete.delay.ms.
 
         Returns True if there was a log. The partition is added to the set of its directory in
-        `homes`, for `note_deletions`, which must follow before a log of the same name is created.
+        `homes`, for `sync_deletions`, which must follow before a log of the same name is created.
         Raises KafkaStorageError if the log directory fails: the log then reappears with the
         directory. `only_future` keeps the live log.
         """
@@ -338,7 +343,7 @@ class LogManager:
                 home = self.failed.home(failed)
                 homes.setdefault(home, set()).add(topic_partition)
                 with self._guarded(home):
-                    name = self._placement.folder_name(topic_partition, DirectoryKind.DELETE)
+                    name = self._placement.create_folder_name(topic_partition, DirectoryKind.DELETE)
                     path = f"{home.path}/{name}"
                     self.failed.set_aside(failed, path)
                     delay_ms = self._ports.config_of(topic_partition.topic).file_delete_delay_ms
@@ -360,7 +365,7 @@ class LogManager:
             raise KafkaStorageError(f"{topic_partition} is in {failed_homes[0]}, which is offline")
         return is_deleted
 
-    def note_deletions(self, homes: Iterable[LogDirectory]) -> Steps:
+    def sync_deletions(self, homes: Iterable[LogDirectory]) -> Steps:
         """Sync the directories after renames, then write their checkpoints, one file a step."""
         for home in homes:
             for write in self._notes_of_renames(home):
@@ -373,16 +378,14 @@ class LogManager:
     def mark_stray(self, topic_partition: TopicPartition, reason: str) -> bool:
         """Rename a log that the controller has not assigned to this broker to `-stray`.
 
-        Keep its files.
-
-        Returns False if there is no log.
+        Its files are kept, for an administrator to remove. Returns False if there is no log.
         """
         log = self._logs.pop(topic_partition, None)
         if log is None:
             return False
         home = self._home[log.directory]
         with self._guarded(home):
-            path = self._retire(log, home, DirectoryKind.STRAY)
+            path = self._set_aside_durably(log, home, DirectoryKind.STRAY)
             _manager_log.warning(
                 "Log for partition %s is marked as stray and renamed to %s: %s",
                 topic_partition,
@@ -409,30 +412,33 @@ class LogManager:
         if old is not None:
             old_home = self._home[old.directory]
             with self._guarded(old_home):
-                path = self._retire(old, old_home, DirectoryKind.DELETE)
+                path = self._set_aside_durably(old, old_home, DirectoryKind.DELETE)
                 self._remove_later(old_home, path, old.config.file_delete_delay_ms)
         if first_dirty is not None:
             home.cleaner_points.set(topic_partition, first_dirty)
         with self._guarded(home):
-            for write in self._checkpoints(home):
+            for write in self._checkpoint_writers(home):
                 write()
         if not home.is_online:
             raise KafkaStorageError(f"{home.path} is offline")
         return future
 
-    def _retire(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
-        """Rename a log's folder and write the checkpoints; return the new path."""
+    def _set_aside_durably(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
+        """Rename a log's folder, close the log and write the checkpoints; return the new path.
+
+        `kind` is the new kind of the folder: stray, or to be deleted.
+        """
         path = self._set_aside(log, home, kind)
         for write in self._notes_of_renames(home):
             write()
         return path
 
     def _set_aside(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
-        """Rename the folder of a log that is already out of the maps, and close it.
+        """Rename the folder of a log that is already out of the maps, and close the log.
 
-        Return the path.
+        Returns the new path. The caller syncs the directory and writes its checkpoints.
         """
-        path = f"{home.path}/{self._placement.folder_name(log.topic_partition, kind)}"
+        path = f"{home.path}/{self._placement.create_folder_name(log.topic_partition, kind)}"
         directory = log.directory
         try:
             log.rename_directory(path)
@@ -446,7 +452,7 @@ class LogManager:
 
     def _notes_of_renames(self, home: LogDirectory) -> tuple[Callable[[], None], ...]:
         """Return the steps after renames, in order: sync the directory, write checkpoints."""
-        return partial(self._files.sync_dir, home.path), *self._checkpoints(home)
+        return partial(self._files.sync_dir, home.path), *self._checkpoint_writers(home)
 
     def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
         """Rename a log's folder, record its new path, and sync the directory."""
@@ -469,25 +475,25 @@ class LogManager:
 
     # Periodic tasks
 
-    def clean_up(self) -> Steps:
+    def apply_retention(self) -> Steps:
         """Apply retention to the logs that are not compacted, one log in each step (RET-2).
 
         The cleaner applies retention to compacted logs itself.
         """
-        for directory, log in self._each():
+        for directory, log in self._iter_logs():
             if log.config.is_compacted:
                 continue
-            with self._guarded_log(directory, log):
+            with self._guard_log(directory, log):
                 watermark = self._ports.high_watermark_of(log.topic_partition)
                 log.delete_old_segments(watermark, self._ports.clock.wall_ms())
             yield
 
     def flush_dirty(self) -> Steps:
         """Flush the logs whose flush.ms has passed, one log in each step."""
-        for directory, log in self._each():
+        for directory, log in self._iter_logs():
             now_ms = self._ports.clock.wall_ms()
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
-                with self._guarded_log(directory, log):
+                with self._guard_log(directory, log):
                     log.flush(now_ms)
             yield
 
@@ -501,7 +507,7 @@ class LogManager:
         """Write the log start offsets of every directory (SCH-8)."""
         for directory in self._online():
             with self._guarded(directory):
-                directory.write_log_starts(self._logs_in(directory))
+                directory.write_log_start_offsets(self._logs_in(directory))
 
     def checkpoint_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Write the high watermarks of partitions, each to the directory of its log (PART-13).
@@ -526,7 +532,7 @@ class LogManager:
 
         Source: SCH-12.
         """
-        for _, log in self._each():
+        for _, log in self._iter_logs():
             now_ms, idle_ms = self._ports.clock.wall_ms(), log.config.producer_id_expiration_ms
             log.producers.remove_expired(now_ms=now_ms, expiration_ms=idle_ms)
             yield
@@ -539,11 +545,11 @@ class LogManager:
             if topic is None or name == topic:
                 log.configure(config_of(name))
 
-    def _checkpoints(self, directory: LogDirectory) -> tuple[Callable[[], None], ...]:
+    def _checkpoint_writers(self, directory: LogDirectory) -> tuple[Callable[[], None], ...]:
         """Return the writers of a directory's checkpoint files, in the order of their calls."""
         return (
             partial(self._write_recovery_points, directory),
-            lambda: directory.write_log_starts(self._logs_in(directory)),
+            lambda: directory.write_log_start_offsets(self._logs_in(directory)),
             directory.write_forgotten_watermarks,
             directory.cleaner_points.write,
         )
@@ -574,7 +580,7 @@ class LogManager:
         """Return the offset up to which a log was cleaned (exclusive), None if it never was."""
         return self._home[log.directory].cleaner_points.get(log.topic_partition)
 
-    def note_cleaned(self, log: LocalLog, first_dirty_offset: int) -> None:
+    def write_first_dirty_offset(self, log: LocalLog, first_dirty_offset: int) -> None:
         """Sync the log's folder, then write its first dirty offset, on a worker thread."""
         home, path = self._home[log.directory], log.directory
         home.cleaner_points.set(log.topic_partition, first_dirty_offset)
@@ -598,9 +604,9 @@ class LogManager:
         """Stop using a log directory after an I/O error; its logs are removed."""
         for directory in self.directories:
             if directory.path == path and directory.is_online:
-                self._fail(directory, error)
+                self._take_directory_offline(directory, error)
 
-    def _fail(self, directory: LogDirectory, error: StorageError) -> None:
+    def _take_directory_offline(self, directory: LogDirectory, error: StorageError) -> None:
         """Take a directory offline: close its logs and report the lost partitions."""
         directory.offline = error
         lost = []
@@ -620,10 +626,11 @@ class LogManager:
         return DirectoryGuard(self.take_offline, directory.path)
 
     @contextmanager
-    def _guarded_log(self, directory: LogDirectory, log: LocalLog) -> Iterator[None]:
+    def _guard_log(self, directory: LogDirectory, log: LocalLog) -> Iterator[None]:
         """Guard work on one of many logs: an I/O error takes the directory offline.
 
-        Damage in the log is logged, so that the work on other logs continues.
+        An error of this log alone, such as damage, is only logged, so that the work on other logs
+        continues.
         """
         with self._guarded(directory):
             try:
@@ -636,7 +643,7 @@ class LogManager:
     def _online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.is_online]
 
-    def _each(self) -> Iterator[tuple[LogDirectory, LocalLog]]:
+    def _iter_logs(self) -> Iterator[tuple[LogDirectory, LocalLog]]:
         """Yield (directory, log) for every log, as long as its directory is online."""
         for directory in self._online():
             for log in self._logs_in(directory):

@@ -36,7 +36,7 @@ class LogPlacement:
         """Set the directory in which the log of a partition will be created."""
         self._preferred[topic_partition] = directory
 
-    def directory_for(
+    def choose_directory(
         self, topic_partition: TopicPartition, online: Sequence[LogDirectory], path: str | None
     ) -> LogDirectory:
         """Return the log directory for a new log: `path`, the preferred one, or the least used.
@@ -54,7 +54,7 @@ class LogPlacement:
             return candidates[0]
         return min(candidates, key=self._log_count_of)
 
-    def folder_name(self, topic_partition: TopicPartition, kind: DirectoryKind) -> str:
+    def create_folder_name(self, topic_partition: TopicPartition, kind: DirectoryKind) -> str:
         """Return the name of a log's folder; kinds other than LIVE contain a new random id."""
         if kind is DirectoryKind.LIVE:
             return str(topic_partition)

@@ -20,7 +20,7 @@ from engine.errors import CorruptFile
 from engine.host.ports import Files
 from engine.ids import InvalidUuid, uuid_bytes
 from engine.limits import CHECKPOINT_BYTES_MAX
-from engine.log.directory.small_file import read_bounded
+from engine.log.directory.small_file import read_small_file
 
 #: The file's name in a log directory.
 FILE_NAME = "meta.properties"
@@ -41,7 +41,7 @@ class MetaProperties(NamedTuple):
 def parse_meta_properties(content: bytes, path: str) -> MetaProperties:
     """Return the identity in a file's content; raises CorruptFile."""
     properties = parse_properties(content, path)
-    version = _number(properties, "version", path) if "version" in properties else 0
+    version = _parse_number(properties, "version", path) if "version" in properties else 0
     if version not in (0, 1):
         raise CorruptFile(path, "version 0 or 1", version)
     id_key = "node.id" if version else "broker.id"
@@ -55,7 +55,7 @@ def parse_meta_properties(content: bytes, path: str) -> MetaProperties:
             uuid_bytes(directory_id)
         except InvalidUuid as error:
             raise CorruptFile(path, "an id of 22 characters", repr(directory_id)) from error
-    node_id = _number(properties, id_key, path) if id_key in properties else None
+    node_id = _parse_number(properties, id_key, path) if id_key in properties else None
     return MetaProperties(version, properties.get("cluster.id"), node_id, directory_id)
 
 
@@ -68,15 +68,15 @@ def encode_meta_properties(meta: MetaProperties, written_ms: int) -> bytes:
         entries["node.id" if meta.version else "broker.id"] = str(meta.node_id)
     if meta.directory_id is not None:
         entries["directory.id"] = meta.directory_id
-    return encode_properties(entries, ("", _java_date(written_ms)))
+    return encode_properties(entries, ("", _format_java_date(written_ms)))
 
 
 def read_meta_properties(files: Files, path: str) -> MetaProperties:
     """Return the identity in a file; raises CorruptFile."""
-    return parse_meta_properties(read_bounded(files, path, CHECKPOINT_BYTES_MAX), path)
+    return parse_meta_properties(read_small_file(files, path, CHECKPOINT_BYTES_MAX), path)
 
 
-def _number(properties: dict[str, str], key: str, path: str) -> int:
+def _parse_number(properties: dict[str, str], key: str, path: str) -> int:
     """Return an int32-sized number; raise CorruptFile for other text."""
     text = properties[key].strip()
     digits = text.removeprefix("-")
@@ -85,7 +85,7 @@ def _number(properties: dict[str, str], key: str, path: str) -> int:
     return int(text)
 
 
-def _java_date(written_ms: int) -> str:
+def _format_java_date(written_ms: int) -> str:
     """Return a time as java.util.Date prints it; strftime would follow the locale."""
     now = time.gmtime(written_ms // 1000)
     clock = f"{now.tm_hour:02d}:{now.tm_min:02d}:{now.tm_sec:02d}"

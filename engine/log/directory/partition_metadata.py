@@ -16,7 +16,7 @@ from engine.errors import CorruptFile
 from engine.host.ports import Files
 from engine.ids import InvalidUuid, uuid_bytes
 from engine.limits import CHECKPOINT_BYTES_MAX
-from engine.log.directory.small_file import read_bounded
+from engine.log.directory.small_file import read_small_file
 
 #: The file's name in a partition directory.
 FILE_NAME = "partition.metadata"
@@ -62,4 +62,4 @@ def encode_partition_metadata(metadata: PartitionMetadataFile) -> bytes:
 
 def read_partition_metadata(files: Files, path: str) -> PartitionMetadataFile:
     """Return the topic id in a file; raises CorruptFile."""
-    return parse_partition_metadata(read_bounded(files, path, CHECKPOINT_BYTES_MAX), path)
+    return parse_partition_metadata(read_small_file(files, path, CHECKPOINT_BYTES_MAX), path)

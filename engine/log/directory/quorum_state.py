@@ -45,12 +45,12 @@ def parse_quorum_state(content: bytes, path: str) -> QuorumState:
         raise CorruptFile(path, "a JSON object", repr(bytes(content[:100]))) from error
     if not isinstance(document, dict):
         raise CorruptFile(path, "a JSON object", type(document).__name__)
-    version = _number(document, "data_version", path)
+    version = _number_field(document, "data_version", path)
     if not 0 <= version <= _VERSION_MAX:
         raise CorruptFile(path, f"data_version up to {_VERSION_MAX}", version)
-    leader_id, leader_epoch, voted_id = (_number(document, key, path) for key in _NUMBERS)
+    leader_id, leader_epoch, voted_id = (_number_field(document, key, path) for key in _NUMBERS)
     if version:
-        directory = _text(document, "votedDirectoryId", path)
+        directory = _text_field(document, "votedDirectoryId", path)
         return QuorumState(leader_id, leader_epoch, voted_id, version, directory)
     voters = document.get("currentVoters") or []
     if not isinstance(voters, list) or not all(isinstance(voter, dict) for voter in voters):
@@ -60,9 +60,9 @@ def parse_quorum_state(content: bytes, path: str) -> QuorumState:
         leader_epoch,
         voted_id,
         version,
-        voter_ids=tuple(_number(voter, "voterId", path) for voter in voters),
-        cluster_id=_text(document, "clusterId", path),
-        applied_offset=_number(document, "appliedOffset", path),
+        voter_ids=tuple(_number_field(voter, "voterId", path) for voter in voters),
+        cluster_id=_text_field(document, "clusterId", path),
+        applied_offset=_number_field(document, "appliedOffset", path),
     )
 
 
@@ -83,7 +83,7 @@ def encode_quorum_state(state: QuorumState) -> bytes:
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _number(document: dict[str, object], key: str, path: str) -> int:
+def _number_field(document: dict[str, object], key: str, path: str) -> int:
     """Return a number of the JSON document; raise CorruptFile if absent or another type."""
     value = document.get(key)
     if type(value) is not int:
@@ -91,7 +91,7 @@ def _number(document: dict[str, object], key: str, path: str) -> int:
     return value
 
 
-def _text(document: dict[str, object], key: str, path: str) -> str:
+def _text_field(document: dict[str, object], key: str, path: str) -> str:
     """Return a text of the JSON document; raise CorruptFile if absent or another type."""
     value = document.get(key)
     if not isinstance(value, str):

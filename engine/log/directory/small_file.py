@@ -6,7 +6,7 @@ from engine.errors import CorruptFile
 from engine.host.ports import Files
 
 
-def read_bounded(files: Files, path: str, most_bytes: int) -> bytes:
+def read_small_file(files: Files, path: str, most_bytes: int) -> bytes:
     """Return a file's content; raises CorruptFile if it is larger than `most_bytes`."""
     handle = files.open(path)
     try:

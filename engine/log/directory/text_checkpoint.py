@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from engine.errors import CorruptFile
 from engine.host.ports import Files
 from engine.limits import CHECKPOINT_BYTES_MAX
-from engine.log.directory.small_file import read_bounded
+from engine.log.directory.small_file import read_small_file
 
 #: The only version of every checkpoint.
 VERSION = 0
@@ -30,7 +30,7 @@ _DIGITS_MAX = 20
 def parse_text_checkpoint(content: bytes, path: str, *, fields: int) -> list[list[str]]:
     """Return the entries as lists of fields; raises CorruptFile for another number of fields."""
     try:
-        lines = _lines(content.decode("utf-8"))
+        lines = _split_lines(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise CorruptFile(path, "UTF-8 text", "other bytes", position=error.start) from error
     if not lines:
@@ -58,7 +58,7 @@ def encode_text_checkpoint(entries: Iterable[Iterable[object]]) -> bytes:
 
 def read_text_checkpoint(files: Files, path: str) -> bytes:
     """Return a checkpoint's content; raises CorruptFile above CHECKPOINT_BYTES_MAX."""
-    return read_bounded(files, path, CHECKPOINT_BYTES_MAX)
+    return read_small_file(files, path, CHECKPOINT_BYTES_MAX)
 
 
 def parse_integer(text: str, path: str, expected: str) -> int:
@@ -69,7 +69,7 @@ def parse_integer(text: str, path: str, expected: str) -> int:
     return int(text)
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """Split a text into lines like Java's readLine, which knows fewer line ends than splitlines."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if not lines[-1]:

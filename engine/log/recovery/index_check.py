@@ -25,7 +25,7 @@ from engine.host.ports import Files
 from engine.limits import SIDE_FILE_BYTES_MAX
 from engine.log import offset_index, time_index
 from engine.log.offset_index import OffsetIndex, read_offset_index
-from engine.log.time_index import TimeIndex, problem_of_ends, read_time_index
+from engine.log.time_index import TimeIndex, check_ends, read_time_index
 
 _RELATIVE_OFFSET = struct.Struct(">i")
 
@@ -51,29 +51,29 @@ def check_offset_index(files: Files, path: str, base_offset: int) -> IndexState:
             return f"last offset {base_offset + relative} is below the first, {first_offset}"
         return None
 
-    state = _state_by_ends(files, path, offset_index.ENTRY_BYTES, problem)
-    return state or state_of_whole(read_offset_index(files, path, base_offset))
+    state = _check_ends(files, path, offset_index.ENTRY_BYTES, problem)
+    return state or check_whole_index(read_offset_index(files, path, base_offset))
 
 
 def check_time_index(files: Files, path: str, base_offset: int) -> IndexState:
     """Return the state of a .timeindex. Raises CorruptFile, FileMissing."""
 
     def problem(first: bytes, last: bytes) -> str | None:
-        return problem_of_ends(first, last, base_offset)
+        return check_ends(first, last, base_offset)
 
-    state = _state_by_ends(files, path, time_index.ENTRY_BYTES, problem)
-    return state or state_of_whole(read_time_index(files, path, base_offset))
+    state = _check_ends(files, path, time_index.ENTRY_BYTES, problem)
+    return state or check_whole_index(read_time_index(files, path, base_offset))
 
 
-def state_of_whole(index: OffsetIndex | TimeIndex) -> IndexState:
+def check_whole_index(index: OffsetIndex | TimeIndex) -> IndexState:
     """Return the state of an index that was read completely."""
-    problem = index.problem()
+    problem = index.find_problem()
     if problem is None and index.hides_entries:
         problem = "entries behind the first one of zeros"
     return IndexState(problem, len(index) > 0)
 
 
-def _state_by_ends(
+def _check_ends(
     files: Files, path: str, entry_bytes: int, problem: Callable[[bytes, bytes], str | None]
 ) -> IndexState | None:
     """Return the state if size and end entries determine it, None if the file must be read."""

@@ -45,7 +45,7 @@ from engine.log.new_segment import create_segment
 from engine.log.offset_index import read_offset_index
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import ProducerState
-from engine.log.recovery.index_check import check_offset_index, check_time_index, state_of_whole
+from engine.log.recovery.index_check import check_offset_index, check_time_index, check_whole_index
 from engine.log.recovery.loaded_log import LoadedLog
 from engine.log.recovery.log_messages import RecoveryLogMessages, SegmentTruncation
 from engine.log.recovery.producer_recovery import rebuild_producers
@@ -54,7 +54,7 @@ from engine.log.recovery.segment_replay import (
     SegmentOffsetsDisordered,
     SegmentReplay,
 )
-from engine.log.recovery.swap_recovery import end_of_log_file, plan_swaps
+from engine.log.recovery.swap_recovery import plan_swaps, read_end_offset
 from engine.log.segment import Segment
 from engine.log.segment_files import PartitionFiles, list_partition_files
 from engine.log.segment_list import SegmentList
@@ -114,7 +114,7 @@ def load_log(files: Files, request: LoadRequest, hooks: LogHooks) -> tuple[Local
     loader = _Loader(files, request, hooks)
     directory, key, config = request.directory, request.topic_partition, request.config
     try:
-        log = LocalLog(files, directory, key, config, loader.load(), hooks)
+        log = LocalLog(files, directory, key, config, loader.load_log(), hooks)
     except BaseException:
         loader.close_files()
         raise
@@ -138,7 +138,7 @@ class _Loader:
     """Opens one log once: collects its segments, epochs and producers."""
 
     def __init__(self, files: Files, request: LoadRequest, hooks: LogHooks) -> None:
-        """Start without segments; `load` reads the files."""
+        """Start without segments; `load_log` reads the files."""
         self._files = files
         self._request = request
         self._hooks = hooks
@@ -161,18 +161,18 @@ class _Loader:
         for segment in self._segments:
             segment.close_file()
 
-    def load(self) -> LoadedLog:
+    def load_log(self) -> LoadedLog:
         """Load the log: complete renames, recover after a crash, restore epochs and producers."""
         request = self._request
-        partition = self._finish_changes()
+        partition = self._finish_swaps()
         self._snapshots = ProducerSnapshots(self._files, request.directory, partition.snapshots)
         for segment in partition.segments:
-            self._segments.add(self._open(segment.base_offset))
+            self._segments.add(self._open_segment(segment.base_offset))
         self._epochs = self._read_epochs(partition)
         self._check_indexes()
         if not request.was_stopped_cleanly:
             self._recover_unflushed()
-        end = self._checked_end()
+        end = self._repair_end()
         if not (request.was_stopped_cleanly or request.is_created):
             self._sync_truncation()
         start = max(request.log_start_offset, self._segments.first.base_offset)
@@ -189,17 +189,17 @@ class _Loader:
             log_start_offset=start,
             log_end_offset=end,
             recovery_point=point,
-            topic_id=self._topic_id(partition),
+            topic_id=self._read_topic_id(partition),
         )
 
     # 1 leftovers
 
-    def _finish_changes(self) -> PartitionFiles:
+    def _finish_swaps(self) -> PartitionFiles:
         """Complete or undo swaps of segments that a crash interrupted; return the files."""
         directory = self._request.directory
         partition = list_partition_files(self._files, directory)
         plan = plan_swaps(
-            partition, lambda name: end_of_log_file(self._files, f"{directory}/{name}")
+            partition, lambda name: read_end_offset(self._files, f"{directory}/{name}")
         )
         for name, reason in plan.removed:
             self._messages.removed(f"{directory}/{name}", reason)
@@ -212,7 +212,7 @@ class _Loader:
         self._files.sync_dir(directory)
         return list_partition_files(self._files, directory)
 
-    def _open(self, base_offset: int) -> Segment:
+    def _open_segment(self, base_offset: int) -> Segment:
         """Open the segment with this base offset, with the settings of the load request."""
         request = self._request
         return Segment(
@@ -242,7 +242,7 @@ class _Loader:
                 continue
             else:
                 why = _Pass.BAD_INDEX
-            self._recover(segment, why)
+            self._recover_segment(segment, why)
             segment.write_indexes()
             self._sync_unflushed_before(segment)
             segment.sync(with_indexes=True)
@@ -252,19 +252,22 @@ class _Loader:
         return self._segments.between(self._request.recovery_point, _INT64_MAX)
 
     def _has_lost_index(self, segment: Segment) -> bool:
-        """Return True, and log it, if a segment has no .index, or a bad .txnindex."""
+        """Return True if a segment has no .index or a bad .txnindex; log the problem.
+
+        Kafka, too, recovers a segment in these two cases, even after a clean shutdown.
+        """
         if not self._files.exists(segment.path(FileKind.INDEX)):
-            self._messages.index_missing(segment.path(FileKind.LOG))
+            self._messages.log_missing_index(segment.path(FileKind.LOG))
             return True
         path = segment.path(FileKind.TXNINDEX)
         try:
             problem = None
             if self._files.exists(path):
-                problem = read_txn_index(self._files, path).problem(segment.base_offset)
+                problem = read_txn_index(self._files, path).find_problem(segment.base_offset)
         except CorruptFile as error:
             problem = str(error)
         if problem is not None:
-            self._messages.index_corrupt(segment.path(FileKind.LOG), problem)
+            self._messages.log_corrupt_index(segment.path(FileKind.LOG), problem)
         return problem is not None
 
     def _has_good_indexes(self, segment: Segment) -> bool:
@@ -274,13 +277,13 @@ class _Loader:
         try:
             if segment is self._segments.active:
                 # Read completely: appends continue after the last entries of these indexes.
-                index = state_of_whole(read_offset_index(self._files, index_path, base))
-                times = state_of_whole(read_time_index(self._files, times_path, base))
+                index = check_whole_index(read_offset_index(self._files, index_path, base))
+                times = check_whole_index(read_time_index(self._files, times_path, base))
             else:
                 index = check_offset_index(self._files, index_path, base)
                 times = check_time_index(self._files, times_path, base)
         except (CorruptFile, FileMissing) as error:
-            self._messages.index_corrupt(segment.path(FileKind.LOG), str(error))
+            self._messages.log_corrupt_index(segment.path(FileKind.LOG), str(error))
             return False
         problem = index.problem or times.problem
         # An index without entries in a segment with batches was lost, or never written.
@@ -288,15 +291,15 @@ class _Loader:
         if problem is None and not (is_short or index.has_entries or times.has_entries):
             problem = "no entry at all"
         if problem is not None:
-            self._messages.index_corrupt(segment.path(FileKind.LOG), problem)
+            self._messages.log_corrupt_index(segment.path(FileKind.LOG), problem)
         return problem is None
 
     def _recover_unflushed(self) -> None:
         """Recover segments from the recovery point on, up to the first that must be truncated."""
         unflushed = self._from_recovery_point()
         for number, segment in enumerate(unflushed):
-            self._messages.recovering(segment.base_offset, number, len(unflushed))
-            if self._recover(segment, _Pass.UNFLUSHED):
+            self._messages.log_recovery(segment.base_offset, number, len(unflushed))
+            if self._recover_segment(segment, _Pass.UNFLUSHED):
                 break
             if segment is not self._segments.active:
                 # Indexes on disk need no memory: those of all segments together may be gigabytes.
@@ -319,9 +322,9 @@ class _Loader:
             if active.size_bytes or is_flushed or end >= active.base_offset:
                 break
             self._dropped += 1
-            self._drop([active], f"the records before it end at {end}")
+            self._drop_segments([active], f"the records before it end at {end}")
 
-    def _recover(self, segment: Segment, why: _Pass) -> bool:
+    def _recover_segment(self, segment: Segment, why: _Pass) -> bool:
         """Read a complete segment and rebuild its indexes; return True if it was truncated.
 
         Flushed segments after damage in a flushed segment are kept, which leaves a hole, as in
@@ -334,7 +337,7 @@ class _Loader:
         self._rebuild_producers_up_to(segment.base_offset, why)
         replay = SegmentReplay(segment, self._epochs, self._producers)
         interval_bytes = self._request.config.index_interval_bytes
-        replay.run(interval_bytes, skips_disorder=why is _Pass.BAD_INDEX)
+        replay.replay(interval_bytes, skips_disorder=why is _Pass.BAD_INDEX)
         path = segment.path(FileKind.LOG)
         if replay.disorder is not None and why is _Pass.LOST_INDEX:
             raise SegmentOffsetsDisordered(path, *replay.disorder)
@@ -342,31 +345,35 @@ class _Loader:
         later = later if why is _Pass.UNFLUSHED or segment in self._unflushed else []
         if replay.disorder is not None:
             position, rule = replay.disorder
-            self._messages.disordered(segment.base_offset, path, position, rule)
-            self._empty(segment, replay, later)
+            self._messages.log_disorder(segment.base_offset, path, position, rule)
+            self._truncate_to_base(segment, replay, later)
             return True
         self._producers_end = replay.next_offset
         is_truncated = replay.good_bytes < segment.size_bytes
         if is_truncated:
             reason = replay.damage or "the end of what can be read"
             self._messages.damaged(path, replay.good_bytes, reason)
-            self._truncate(segment, replay, later)
-        segment.use_indexes(replay.builder.index, replay.builder.time_index)
-        segment.use_aborted(replay.aborted)
-        self._messages.indexed(
+            self._truncate_to_good_bytes(segment, replay, later)
+        segment.replace_indexes(replay.builder.index, replay.builder.time_index)
+        segment.replace_aborted(replay.aborted)
+        self._messages.log_rebuilt_indexes(
             segment.base_offset, len(replay.builder.index), len(replay.builder.time_index)
         )
-        self._snapshot_at(replay.next_offset)
+        self._write_snapshot(replay.next_offset)
         return is_truncated
 
-    def _truncate(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
+    def _truncate_to_good_bytes(
+        self, segment: Segment, replay: SegmentReplay, later: list[Segment]
+    ) -> None:
         """Drop later segments, then truncate a segment to its good bytes and flush it."""
         self._drop_before_truncation(segment, later)
         truncated_bytes = segment.size_bytes - replay.good_bytes
         segment.truncate_to_bytes(replay.good_bytes)
-        self._log_truncation(segment, truncated_bytes, replay.next_offset)
+        self._finish_truncation(segment, truncated_bytes, replay.next_offset)
 
-    def _empty(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
+    def _truncate_to_base(
+        self, segment: Segment, replay: SegmentReplay, later: list[Segment]
+    ) -> None:
         """Truncate a segment to its base offset, by the indexes rebuilt up to the disorder.
 
         Only batches before an indexed batch whose last offset is the base offset remain.
@@ -374,23 +381,25 @@ class _Loader:
         Source: the truncateTo after Kafka's InvalidOffsetException in LogLoader.recoverLog.
         """
         self._drop_before_truncation(segment, later)
-        segment.use_aborted([])
-        segment.use_indexes(replay.builder.index, replay.builder.time_index)
+        segment.replace_aborted([])
+        segment.replace_indexes(replay.builder.index, replay.builder.time_index)
         truncated_bytes = segment.truncate_to(segment.base_offset, self._request.now_ms)
         # The producer state includes batches that are now removed.
         self._producers_end = -1
         end = find_end(segment.file, segment.index).next_offset
-        self._log_truncation(segment, truncated_bytes, end)
+        self._finish_truncation(segment, truncated_bytes, end)
 
     def _drop_before_truncation(self, segment: Segment, later: list[Segment]) -> None:
         """Delete the segments after a damaged one, and sync the folder, before it is truncated."""
         if later:
             self._dropped += len(later)
-            self._drop(reversed(later), f"behind the damage in segment {segment.base_offset}")
+            self._drop_segments(
+                reversed(later), f"behind the damage in segment {segment.base_offset}"
+            )
             # If the truncation were durable before the renames, a crash would leave a hole.
             self._files.sync_dir(self._request.directory)
 
-    def _log_truncation(self, segment: Segment, truncated_bytes: int, next_offset: int) -> None:
+    def _finish_truncation(self, segment: Segment, truncated_bytes: int, next_offset: int) -> None:
         """Sync a truncated `.log`, count the bytes, and log the truncation."""
         self._sync_unflushed_before(segment)
         segment.sync(with_indexes=False)
@@ -399,7 +408,7 @@ class _Loader:
         truncation = SegmentTruncation(
             segment.base_offset, path, truncated_bytes, segment.size_bytes, next_offset
         )
-        self._messages.truncated(truncation)
+        self._messages.log_truncation(truncation)
 
     def _rebuild_producers_up_to(self, offset: int, why: _Pass) -> None:
         """Rebuild the producer state at an offset, from the newest snapshot on."""
@@ -419,19 +428,19 @@ class _Loader:
             expiration_ms=self._request.config.producer_id_expiration_ms,
             snapshots_wanted=bases[-2:],
         )
-        self._snapshot_at(offset)
+        self._write_snapshot(offset)
         self._producers_end = offset
 
-    def _snapshot_at(self, offset: int) -> None:
+    def _write_snapshot(self, offset: int) -> None:
         """Write a snapshot of the producers at an offset, unless one exists at or above it."""
         latest = self._snapshots.latest_offset()
         if offset > (self._request.log_start_offset if latest is None else latest):
-            self._snapshots.write(offset, self._producers.to_entries())
+            self._snapshots.write_snapshot(offset, self._producers.to_entries())
 
-    def _drop(self, segments: Iterable[Segment], reason: str) -> None:
+    def _drop_segments(self, segments: Iterable[Segment], reason: str) -> None:
         """Log the deletion of segments, rename them to .deleted, and remove them from the list."""
         gone = list(segments)
-        self._messages.dropped(
+        self._messages.log_drop(
             [(segment.base_offset, segment.size_bytes) for segment in gone], reason
         )
         discard_segments(
@@ -447,10 +456,10 @@ class _Loader:
 
     # 3 ends
 
-    def _checked_end(self) -> int:
-        """Return the log end offset, repairing the end of the active segment first.
+    def _repair_end(self) -> int:
+        """Repair the end of the active segment if it needs it, and return the log end offset.
 
-        A log without segments, or ending below its start, restarts at the log start offset.
+        A log without segments, or one that ends below its start, restarts at the log start offset.
         """
         request = self._request
         if len(self._segments):
@@ -459,12 +468,12 @@ class _Loader:
             # The next append must directly follow a batch, even if checkpoints say otherwise.
             # Differs: Kafka trusts the clean shutdown marker.
             if good_bytes < active.size_bytes:
-                self._recover(active, _Pass.BAD_INDEX)
+                self._recover_segment(active, _Pass.BAD_INDEX)
                 end, _ = find_end(active.file, active.index)
             if end >= request.log_start_offset:
                 return end
-            self._messages.ended_below_start(end, request.log_start_offset)
-            self._drop(reversed(list(self._segments)), "the whole log")
+            self._messages.log_end_below_start(end, request.log_start_offset)
+            self._drop_segments(reversed(list(self._segments)), "the whole log")
         # Before the new segment exists: epochs and snapshots of the old log would pass for its.
         self._epochs.clear()
         self._snapshots.remove_all()
@@ -519,7 +528,7 @@ class _Loader:
         # A start that was raised, but not written down before a crash, has lost the first ones.
         epoch_starts = entries or []
         first = epoch_starts[0].start_offset if epoch_starts else _INT64_MAX
-        earlier = self._epochs_of_batches(first)
+        earlier = self._read_batch_epochs(first)
         store = EpochStore(self._files, partition.path, [*earlier, *epoch_starts])
         if earlier:
             store.write()
@@ -532,8 +541,11 @@ class _Loader:
         start = max(self._request.log_start_offset, self._segments.first.base_offset)
         return entries[0].start_offset > start
 
-    def _epochs_of_batches(self, end_offset: int) -> list[EpochStart]:
-        """Return the epochs of the batches below an offset, as far as they are readable."""
+    def _read_batch_epochs(self, end_offset: int) -> list[EpochStart]:
+        """Return the leader epochs of the batches below an offset, as far as they are readable.
+
+        They replace epochs that the checkpoint lacks. Reading stops at the first damage.
+        """
         entries: list[EpochStart] = []
         for segment in self._segments:
             if segment.base_offset >= end_offset:
@@ -566,9 +578,9 @@ class _Loader:
             snapshots_wanted=self._segments.bases[-2:],
         )
         if end > start:
-            self._snapshot_at(end)
+            self._write_snapshot(end)
 
-    def _topic_id(self, partition: PartitionFiles) -> str | None:
+    def _read_topic_id(self, partition: PartitionFiles) -> str | None:
         """Return the topic id of `partition.metadata`, None if the file is absent or corrupt."""
         name = partition_metadata.FILE_NAME
         if name not in partition.side_files:

@@ -49,7 +49,7 @@ class RecoveryLogMessages:
         folder = directory.rpartition("/")[0]
         self._head = f"[LogLoader partition={topic_partition}, dir={folder}]"
 
-    def recovering(self, base_offset: int, done: int, count: int) -> None:
+    def log_recovery(self, base_offset: int, done: int, count: int) -> None:
         """Log that recovery reads a segment: number `done`, counted from 0, of `count`."""
         _loader_log.info(
             "%s Recovering unflushed segment %d. %d/%d recovered for %s.",
@@ -65,8 +65,11 @@ class RecoveryLogMessages:
         line = "Found invalid messages in log segment %s at byte offset %d: %s."
         _segment_log.warning(line, path, position, reason)
 
-    def disordered(self, base_offset: int, path: str, position: int, reason: str) -> None:
-        """Log the reason why a complete segment is emptied."""
+    def log_disorder(self, base_offset: int, path: str, position: int, reason: str) -> None:
+        """Log that a complete segment is truncated to its base offset: its offsets do not rise.
+
+        `reason` describes the first batch that does not rise, at `position` of the file `path`.
+        """
         _loader_log.warning(
             "%s Found invalid offset during recovery. Deleting the corrupt segment and creating"
             " an empty one with starting offset %d: %s at position %d, %s",
@@ -77,7 +80,7 @@ class RecoveryLogMessages:
             reason,
         )
 
-    def truncated(self, truncation: SegmentTruncation) -> None:
+    def log_truncation(self, truncation: SegmentTruncation) -> None:
         """Log the number of bytes that a segment has lost."""
         _loader_log.warning(
             "%s Corruption found in segment %d, truncating to offset %d: cut %d bytes of %s,"
@@ -90,14 +93,14 @@ class RecoveryLogMessages:
             truncation.left_bytes,
         )
 
-    def dropped(self, segments: Sequence[tuple[int, int]], reason: str) -> None:
+    def log_drop(self, segments: Sequence[tuple[int, int]], reason: str) -> None:
         """Log the deletion of segments, given as (base offset, size in bytes)."""
         shown = ",".join(f"LogSegment(baseOffset={base}, size={size})" for base, size in segments)
         _loader_log.info(
             "%s Deleting segments as part of log truncation: %s, %s", self._head, shown, reason
         )
 
-    def index_missing(self, path: str) -> None:
+    def log_missing_index(self, path: str) -> None:
         """Log that a segment has no offset index."""
         _loader_log.error(
             "%s Could not find offset index file corresponding to log file %s, recovering segment"
@@ -106,7 +109,7 @@ class RecoveryLogMessages:
             path,
         )
 
-    def index_corrupt(self, path: str, reason: str) -> None:
+    def log_corrupt_index(self, path: str, reason: str) -> None:
         """Log that an index of a segment is corrupt."""
         _loader_log.warning(
             "%s Found a corrupted index file corresponding to log file %s due to %s, recovering"
@@ -116,7 +119,7 @@ class RecoveryLogMessages:
             reason,
         )
 
-    def indexed(self, base_offset: int, offset_count: int, time_count: int) -> None:
+    def log_rebuilt_indexes(self, base_offset: int, offset_count: int, time_count: int) -> None:
         """Log that a segment's indexes were rebuilt, with their numbers of entries."""
         _loader_log.info(
             "%s Rebuilt the indexes of segment %d: %d entries by offset, %d by time",
@@ -126,7 +129,7 @@ class RecoveryLogMessages:
             time_count,
         )
 
-    def ended_below_start(self, log_end_offset: int, log_start_offset: int) -> None:
+    def log_end_below_start(self, log_end_offset: int, log_start_offset: int) -> None:
         """Log that all segments of a log are deleted, because it ends below its start."""
         _loader_log.warning(
             "%s Deleting all segments because logEndOffset (%d) is smaller than logStartOffset %d."

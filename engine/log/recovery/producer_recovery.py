@@ -53,20 +53,20 @@ def rebuild_producers(
         return
     for segment in segments.between(start, end_offset):
         if segment.base_offset in snapshots_wanted and segment.base_offset > start:
-            snapshots.write(segment.base_offset, producers.to_entries())
+            snapshots.write_snapshot(segment.base_offset, producers.to_entries())
         # After damage in a segment nothing can be read; the next segment can.
         with suppress(CorruptRecord):
-            for batch in segment.batches_from(start):
+            for batch in segment.iter_batches_from(start):
                 # A base offset may read too high, too: what follows can still be below the end.
                 if batch.base_offset >= end_offset:
                     continue
                 if isinstance(batch, BatchView) and batch.has_producer_id:
-                    whole = batch if batch.last_offset < end_offset else _with_counted_end(batch)
+                    whole = batch if batch.last_offset < end_offset else _repair_last_offset(batch)
                     if whole is not None and whole.last_offset < end_offset:
-                        producers.see(whole)
+                        producers.apply_batch(whole)
 
 
-def _with_counted_end(batch: BatchView) -> BatchView | None:
+def _repair_last_offset(batch: BatchView) -> BatchView | None:
     """Return a batch whose last offset is set by its record count, None if the CRC is wrong.
 
     Repairs a header whose last offset delta was damaged: only the right one satisfies the CRC.
@@ -86,17 +86,21 @@ def load_producers(
     now_ms: int,
     expiration_ms: int,
 ) -> int:
-    """Load the newest valid snapshot up to `end_offset`; return the offset to read the log from."""
-    snapshot = snapshots.newest_loadable(log_start_offset, end_offset)
+    """Load the newest valid producer snapshot up to `end_offset`.
+
+    Returns the offset from which the log must be read to complete the state: the snapshot's, or the
+    log start offset without a snapshot.
+    """
+    snapshot = snapshots.load_newest(log_start_offset, end_offset)
     if snapshot is None:
         producers.clear()
         return log_start_offset
     offset, entries = snapshot
-    producers.load(entries, now_ms=now_ms, expiration_ms=expiration_ms)
+    producers.load_entries(entries, now_ms=now_ms, expiration_ms=expiration_ms)
     return offset
 
 
-def repeated_batch(
+def find_repeated_batch(
     producers: ProducerState, batch: BatchView, origin: AppendOrigin, marked: Marked | None
 ) -> WrittenBatch | None:
     """Return the stored batch that a producer repeats, None if the leader may append the new one.
@@ -113,7 +117,7 @@ def repeated_batch(
                 batch.producer_id, batch.producer_epoch, marker.coordinator_epoch
             )
         return None
-    return producers.check_data(
+    return producers.find_duplicate(
         batch.producer_id,
         batch.producer_epoch,
         batch.base_sequence,

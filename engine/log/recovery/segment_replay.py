@@ -8,7 +8,7 @@ every batch   checksum · offsets within the segment · index entries as they ar
 A due index entry that is not above the last one ends the pass: `disorder` describes it, and the
 complete segment is invalid.
 
-Most batches are data of the current epoch: `_see_fast` records them by their headers alone.
+Most batches are data of the current epoch: `_add_fast` records them by their headers alone.
 
 Source: Kafka's LogSegment.recover; LOG-12, L2, L3.
 """
@@ -78,10 +78,10 @@ class IndexDisorder(NamedTuple):
 
 
 class SegmentReplay:
-    """One pass over a segment by `run`, and its results.
+    """One pass over a segment by `replay`, and its results.
 
     `good_bytes` and `next_offset` are the end of the last good batch, `damage` is the reason why
-    the pass ended before the end of the file. Before `run` epochs and producers must be those at
+    the pass ended before the end of the file. Before `replay` epochs and producers must be those at
     the segment's base offset; afterwards they are those at `next_offset`.
     """
 
@@ -101,7 +101,7 @@ class SegmentReplay:
         self.disorder: IndexDisorder | None = None
         self.damage: str | None = None
 
-    def run(self, interval_bytes: int, *, skips_disorder: bool = False) -> None:
+    def replay(self, interval_bytes: int, *, skips_disorder: bool = False) -> None:
         """Read the .log to its end or its first bad batch; raises SegmentOffsetOverflow.
 
         With `skips_disorder` the indexes omit offsets that do not rise, and the pass continues.
@@ -110,21 +110,21 @@ class SegmentReplay:
             self._segment.base_offset, interval_bytes, skips_disorder=skips_disorder
         )
         try:
-            self._scan()
+            self._read_batches()
             self.builder.finish()
         except IndexOrderBroken as error:
             self.disorder = IndexDisorder(self.good_bytes, str(error))
 
-    def _scan(self) -> None:
+    def _read_batches(self) -> None:
         """Read the segment up to the first invalid batch; set its good bytes and damage."""
         scan = scan_batches(self._segment.file)
         epoch = self._epochs.latest_epoch
         try:
-            for position, view in scan.frames():
-                if not self._see_fast(position, view, epoch):
-                    batch = scan.batch(position, view)
+            for position, view in scan.iter_frames():
+                if not self._add_fast(position, view, epoch):
+                    batch = scan.parse_frame(position, view)
                     batch.ensure_valid()
-                    self._see(position, batch)
+                    self._add_batch(position, batch)
                     epoch = self._epochs.latest_epoch
                 self.good_bytes = scan.position
         except CorruptRecord as error:
@@ -135,7 +135,7 @@ class SegmentReplay:
                     f"{scan.trailing_bytes} bytes of a batch that does not end in the file"
                 )
 
-    def _see_fast(self, position: int, view: memoryview, latest_epoch: int) -> bool:
+    def _add_fast(self, position: int, view: memoryview, latest_epoch: int) -> bool:
         """Add a good batch of the latest epoch; False, with nothing done, for any other batch."""
         if len(view) < HEADER_BYTES:
             return False
@@ -152,7 +152,7 @@ class SegmentReplay:
             or not 0 <= last - self._segment.base_offset <= _INT_MAX
         ):
             return False
-        self.builder.see(position, last, max_ms)
+        self.builder.add_batch(position, last, max_ms)
         self.next_offset = last + 1
         if producer_id >= 0:
             sequence = increment_sequence(sequence, delta) if sequence >= 0 else -1
@@ -164,14 +164,14 @@ class SegmentReplay:
             )
         return True
 
-    def _see(self, position: int, batch: RecordBatch) -> None:
+    def _add_batch(self, position: int, batch: RecordBatch) -> None:
         """Add one batch to the indexes, epochs and producers; its offset must fit the segment."""
         last_offset = batch.last_offset
         base = self._segment.base_offset
         if not 0 <= last_offset - base <= _INT_MAX:
             path = self._segment.path(FileKind.LOG)
             raise SegmentOffsetOverflow(path, position, last_offset, base)
-        self.builder.see(position, last_offset, batch.max_timestamp_ms)
+        self.builder.add_batch(position, last_offset, batch.max_timestamp_ms)
         self.next_offset = last_offset + 1
         if batch.magic < MAGIC or not isinstance(batch, BatchView):
             return
@@ -179,6 +179,6 @@ class SegmentReplay:
         if epoch >= 0 and epoch > self._epochs.latest_epoch:
             self._epochs.assign(epoch, batch.base_offset)
         if batch.has_producer_id:
-            completed = self._producers.see(batch)
+            completed = self._producers.apply_batch(batch)
             if completed is not None and completed.is_aborted:
                 self.aborted.append(completed.to_index_entry())

@@ -45,15 +45,15 @@ class SwapPlan(NamedTuple):
 
 
 def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapPlan:
-    """Return the plan for leftovers at start; changes no file.
+    """Return the plan for the leftover files of cleanings that a crash interrupted; change no file.
 
-    `end_of` returns the offset after the last batch of a .log by its name, without a batch its base
-    offset.
+    `end_of` takes the name of a .log, and returns the offset after its last batch, or its base
+    offset without a batch. Source: L8.
     """
-    removed, swaps = _sorted_leftovers(partition)
+    removed, swaps = _sort_leftovers(partition)
     sizes = _live_sizes(partition)
     present = {parsed: parsed.name for parsed in sizes}
-    for parsed in _replaced(present, swaps, end_of):
+    for parsed in _replaced_files(present, swaps, end_of):
         removed[present.pop(parsed)] = "replaced by a finished cleaning"
     live = set(present.values())
     for swap, size in swaps.items():
@@ -79,7 +79,7 @@ def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapP
     )
 
 
-def end_of_log_file(files: Files, path: str) -> int:
+def read_end_offset(files: Files, path: str) -> int:
     """Return the offset after the last batch of a .log, its base offset without one."""
     end = parse_segment_file(posixpath.basename(path)).base_offset
     file = files.open(path)
@@ -93,7 +93,7 @@ def end_of_log_file(files: Files, path: str) -> int:
     return end
 
 
-def _sorted_leftovers(
+def _sort_leftovers(
     partition: PartitionFiles,
 ) -> tuple[dict[str, str], dict[SegmentFileName, int]]:
     """Return the leftovers to remove, with reasons, and the sizes of .swap files to finish."""
@@ -132,12 +132,15 @@ def _live_sizes(partition: PartitionFiles) -> dict[SegmentFileName, int]:
     return sizes | dict.fromkeys(partition.orphans, 0)
 
 
-def _replaced(
+def _replaced_files(
     live: Iterable[SegmentFileName],
     swaps: Iterable[SegmentFileName],
     end_of: Callable[[str], int],
 ) -> list[SegmentFileName]:
-    """Return the live files that the .swap logs to finish replace."""
+    """Return the live files that are replaced by the .swap segments to finish.
+
+    These are the files with base offsets in the range of the .swap segments.
+    """
     logs = [swap for swap in swaps if swap.kind is FileKind.LOG]
     if not logs:
         return []

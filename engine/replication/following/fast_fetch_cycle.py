@@ -69,7 +69,7 @@ class FastFetchCycle:
         if fetched is None:
             return None
         session_id, topic_id, index, watermark, start, records = fetched
-        topic_partition = self._session.find(session_id, topic_id, index)
+        topic_partition = self._session.find_partition(session_id, topic_id, index)
         if topic_partition is None or not self._followed.awaits(topic_partition):
             return None
         self._version = version
@@ -80,7 +80,7 @@ class FastFetchCycle:
         """Append the records; return whether the next cycle may be a fast one."""
         topic_partition, answer = fetched
         followed = self._followed
-        goes_on = followed.take_given(topic_partition, answer)
+        goes_on = followed.append_given(topic_partition, answer)
         self._session.took_fast()
         if not goes_on:
             return False
@@ -88,7 +88,7 @@ class FastFetchCycle:
         return followed.is_as_requested and self._clock.monotonic_ms() < self._until_ms
 
     def request(self, correlation_id: int) -> bytes:
-        """Return the frame of the next request, and count its partition as requested."""
+        """Return the frame of the next request, and mark its partition as requested."""
         moved = self._moved
         assert moved is not None
         # Done here and not in `take`: a request that is not sent changes nothing at the leader.

@@ -95,7 +95,7 @@ class FetchSessionHandler:
         """Return whether the leader's session has the partition."""
         return topic_partition in self._held
 
-    def call(
+    def build_call(
         self,
         specs: Mapping[TopicPartition, FetchSpec],
         moved: Set[TopicPartition],
@@ -114,7 +114,7 @@ class FetchSessionHandler:
         uses_ids = all(key in topic_ids for key in specs) if specs else self._uses_ids
 
         def message(version: int) -> messages.FetchRequest:
-            return self._message(version, specs, moved, topic_ids if uses_ids else None)
+            return self._build_message(version, specs, moved, topic_ids if uses_ids else None)
 
         return Call(
             "Fetch",
@@ -125,7 +125,7 @@ class FetchSessionHandler:
             fast=fast,
         )
 
-    def _message(
+    def _build_message(
         self,
         version: int,
         specs: Mapping[TopicPartition, FetchSpec],
@@ -152,13 +152,13 @@ class FetchSessionHandler:
                 if key not in requested or requested[key] != topic_id
             }
         self._held, self._by_id = requested, None
-        request = self._request(version)
+        request = self._build_request(version)
         request.session_id, request.session_epoch = self._session_id, self._epoch
-        request.topics = _topics(sent, requested, version)
-        request.forgotten_topics_data = _forgotten(forgotten, version)
+        request.topics = _build_topics(sent, requested, version)
+        request.forgotten_topics_data = _build_forgotten(forgotten, version)
         return request
 
-    def _request(self, version: int) -> messages.FetchRequest:
+    def _build_request(self, version: int) -> messages.FetchRequest:
         """Return a Fetch request with limits and replica id, without partitions."""
         config = self._config
         request = messages.FetchRequest(
@@ -174,7 +174,7 @@ class FetchSessionHandler:
             request.replica_id = self._replica_id
         return request
 
-    def answers(
+    def process_response(
         self, response: messages.FetchResponse
     ) -> list[tuple[TopicPartition, PartitionResponse]]:
         """Return the partitions of a response, and advance the session epoch.
@@ -190,7 +190,7 @@ class FetchSessionHandler:
         answers = [
             (
                 TopicPartition(topic.topic or names.get(topic.topic_id, ""), row.partition_index),
-                _answer_of(row),
+                _parse_partition(row),
             )
             for topic in response.responses
             for row in topic.partitions
@@ -202,7 +202,7 @@ class FetchSessionHandler:
             self._advance_epoch()
         return answers
 
-    def local_answers(
+    def process_local_response(
         self, fetched: LocalFetched
     ) -> list[tuple[TopicPartition, PartitionResponse]]:
         """Return the partitions of a local leader's response, and store its session."""
@@ -220,8 +220,12 @@ class FetchSessionHandler:
 
     # The fast path of a fetch cycle
 
-    def find(self, session_id: int, topic_id: bytes, index: int) -> TopicPartition | None:
-        """Return the partition of the session with a topic id and index, None if there is none."""
+    def find_partition(self, session_id: int, topic_id: bytes, index: int) -> TopicPartition | None:
+        """Return the partition of the session with a topic id and index.
+
+        None if the session has no such partition, or if `session_id` is not that of the current
+        session.
+        """
         if session_id != self._session_id or session_id == _NO_SESSION:
             return None
         by_id = self._by_id
@@ -260,7 +264,7 @@ class FetchSessionHandler:
         return encode_replica_fetch_fast(client_id, new_tuple(ReplicaFetch, request))
 
 
-def _answer_of(row: messages.FetchResponse.PartitionData) -> PartitionResponse:
+def _parse_partition(row: messages.FetchResponse.PartitionData) -> PartitionResponse:
     """Return a partition's response; its diverging epoch is None if the logs agree."""
     diverging = row.diverging_epoch
     parted = None
@@ -271,7 +275,7 @@ def _answer_of(row: messages.FetchResponse.PartitionData) -> PartitionResponse:
     )
 
 
-def _topics(
+def _build_topics(
     specs: Mapping[TopicPartition, FetchSpec],
     topic_ids: Mapping[TopicPartition, bytes | None],
     version: int,
@@ -300,7 +304,7 @@ def _topics(
     return list(topics.values())
 
 
-def _forgotten(
+def _build_forgotten(
     forgotten: Mapping[TopicPartition, bytes | None], version: int
 ) -> list[messages.FetchRequest.ForgottenTopic]:
     """Return the partitions to forget by topic, by id in versions that have ids."""

@@ -113,8 +113,8 @@ class FetchState(NamedTuple):
         """Return the state with a new log start offset."""
         return self._replace(log_start_offset=log_start_offset)
 
-    def has_position_of(self, other: FetchState) -> bool:
-        """Return whether both states have the same position."""
+    def has_same_position(self, other: FetchState) -> bool:
+        """Return True if both states have the same fetch offset, epochs and log start offset."""
         return (
             self.fetch_offset == other.fetch_offset
             and self.leader_epoch == other.leader_epoch
@@ -197,7 +197,11 @@ FetchStep: TypeAlias = "LogStep | FetchLeaderOffsets | BackOff | Drop"
 
 
 def step_after_response(answer: PartitionResponse) -> FetchStep:
-    """Return the step for the leader's response to the latest fetch."""
+    """Return what a follower does next with its log, by the leader's response to its latest fetch.
+
+    A divergence leads to a truncation, OFFSET_OUT_OF_RANGE to a request for the leader's offsets,
+    another error to a back-off.
+    """
     if answer.error_code == NONE:
         if answer.diverging_epoch is not None:
             return TruncateToDivergence(answer.diverging_epoch)

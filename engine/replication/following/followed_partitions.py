@@ -7,9 +7,9 @@ add ─> requested ─ one request for all due partitions ─> taken ── by e
         └── next cycle <── epochs_taken <── end of the leader's epoch before <─────────────┘
 ```
 
-The fetcher runs one cycle at a time: it sends the result of `requested` to the leader, and passes
-the responses to `taken`. A response is applied only if the partition still has the requested
-position. A failure of one partition never delays the other partitions.
+The fetcher runs one cycle at a time: it sends the result of `start_cycle` to the leader, and passes
+the responses to `apply_responses`. A response is applied only if the partition still has the
+requested position. A failure of one partition never delays the other partitions.
 
 Source: PART-9, REPL-17, D27; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
 Differs: a `replica.fetch.backoff.ms` of 0 is 1.
@@ -124,20 +124,20 @@ class FollowedPartitions:
         """Return the followed partitions in the order of the next request."""
         return self._states
 
-    def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
+    def follow(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
         """Start to follow a partition in a leader epoch, unless it is followed in that epoch."""
         state = self._states.get(topic_partition)
         if state is not None and state.leader_epoch == leader_epoch:
             return
         try:
-            own = self._logs.begin(topic_partition, leader_epoch)
+            own = self._logs.begin_following(topic_partition, leader_epoch)
         except (ApiError, StorageError) as failure:
-            self._failed(topic_partition, failure)
+            self._handle_failure(topic_partition, failure)
             return
         if own is not None:
             self.is_as_requested = False
             start = FetchState.start(leader_epoch, own)
-            self._put(topic_partition, self._before_fetching(topic_partition, start))
+            self._set_state(topic_partition, self._enter_fetching(topic_partition, start))
 
     def remove(self, topic_partition: TopicPartition) -> None:
         """Stop following a partition; does nothing if it is not followed."""
@@ -145,10 +145,10 @@ class FollowedPartitions:
             self._requested.discard(topic_partition)
             self.is_as_requested = False
 
-    def _put(self, topic_partition: TopicPartition, state: FetchState) -> None:
+    def _set_state(self, topic_partition: TopicPartition, state: FetchState) -> None:
         """Set the state of a partition; a changed position must be requested again."""
         before = self._states.get(topic_partition)
-        if before is None or not state.has_position_of(before):
+        if before is None or not state.has_same_position(before):
             self._requested.discard(topic_partition)
         self._states[topic_partition] = state
 
@@ -169,7 +169,7 @@ class FollowedPartitions:
 
     # Requests
 
-    def requested(self) -> dict[TopicPartition, FetchSpec]:
+    def start_cycle(self) -> dict[TopicPartition, FetchSpec]:
         """Return the partitions to fetch next: those in phase FETCHING without a back-off.
 
         Sets `moved`. A lagging partition is left out while the replication quota is exceeded
@@ -178,7 +178,7 @@ class FollowedPartitions:
         specs = {}
         self._throttled.clear()
         self.is_as_requested = True
-        for topic_partition, state in self._due(FetchPhase.FETCHING).items():
+        for topic_partition, state in self._due_in_phase(FetchPhase.FETCHING).items():
             if self._should_throttle(topic_partition, state):
                 self._throttled.add(topic_partition)
                 continue
@@ -187,8 +187,8 @@ class FollowedPartitions:
                 del self._states[topic_partition]
                 continue
             if own.log_start_offset != state.log_start_offset:
-                self._put(topic_partition, state.starting_at(own.log_start_offset))
-            specs[topic_partition] = self._spec(topic_partition)
+                self._set_state(topic_partition, state.starting_at(own.log_start_offset))
+            specs[topic_partition] = self._fetch_spec(topic_partition)
         self.moved = specs.keys() - self._requested
         self._requested = set(specs)
         return specs
@@ -197,7 +197,7 @@ class FollowedPartitions:
         """Return whether the follower throttle leaves a lagging partition out (REPL-17)."""
         return not state.is_caught_up and self._quota.should_throttle(topic_partition)
 
-    def _spec(self, topic_partition: TopicPartition) -> FetchSpec:
+    def _fetch_spec(self, topic_partition: TopicPartition) -> FetchSpec:
         """Return fetch offset, size limit and epochs of a partition for a Fetch request."""
         leader_epoch, fetch_offset, last_fetched_epoch, start, _, _, _ = self._states[
             topic_partition
@@ -207,13 +207,16 @@ class FollowedPartitions:
         return new_tuple(FetchSpec, found)
 
     def request_on(self, topic_partition: TopicPartition) -> FetchSpec:
-        """Mark a partition as requested after `take_given` returned True; return its next fetch."""
+        """Mark a partition as requested after `append_given` returned True.
+
+        Returns its next fetch.
+        """
         self._requested.add(topic_partition)
-        return self._spec(topic_partition)
+        return self._fetch_spec(topic_partition)
 
     def requested_ends(self) -> dict[TopicPartition, int]:
         """Return the due partitions in phase TRUNCATING, with their leader epochs."""
-        due = self._due(FetchPhase.TRUNCATING)
+        due = self._due_in_phase(FetchPhase.TRUNCATING)
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
 
     def requested_epoch_ends(self) -> dict[TopicPartition, EpochRequest]:
@@ -222,16 +225,16 @@ class FollowedPartitions:
         A partition whose log was truncated below the gap needs none, and returns to phase FETCHING.
         """
         epoch_requests = {}
-        for topic_partition, state in self._due(FetchPhase.FETCHING_EPOCH).items():
+        for topic_partition, state in self._due_in_phase(FetchPhase.FETCHING_EPOCH).items():
             gap = self._logs.epoch_gap(topic_partition, state.leader_epoch)
             if gap is None:
-                self._perform(topic_partition, FetchFromEnd())
+                self._perform_step(topic_partition, FetchFromEnd())
             else:
                 epoch_requests[topic_partition] = EpochRequest(state.leader_epoch, gap)
         return epoch_requests
 
-    def _due(self, phase: FetchPhase) -> dict[TopicPartition, FetchState]:
-        """Return the partitions in a phase without a back-off."""
+    def _due_in_phase(self, phase: FetchPhase) -> dict[TopicPartition, FetchState]:
+        """Return the partitions in a phase whose back-off is over, or which have none."""
         now_ms = self._clock.monotonic_ms()
         return {
             topic_partition: state
@@ -256,7 +259,7 @@ class FollowedPartitions:
 
     # Taking
 
-    def taken(self, answers: Iterable[tuple[TopicPartition, PartitionResponse]]) -> bool:
+    def apply_responses(self, answers: Iterable[tuple[TopicPartition, PartitionResponse]]) -> bool:
         """Apply the responses of a cycle; skip those of partitions that changed since the request.
 
         Returns False if a followed partition's response was skipped, or was a divergence: its
@@ -266,7 +269,7 @@ class FollowedPartitions:
         is_all_known = True
         for topic_partition, answer in answers:
             if self.awaits(topic_partition):
-                self._perform(topic_partition, step_after_response(answer), answer)
+                self._perform_step(topic_partition, step_after_response(answer), answer)
                 is_all_known &= answer.diverging_epoch is None
             else:
                 is_followed = topic_partition in self._states
@@ -280,17 +283,17 @@ class FollowedPartitions:
             and self._states[topic_partition].phase is FetchPhase.FETCHING
         )
 
-    def take_given(
+    def append_given(
         self,
         topic_partition: TopicPartition,
         answer: PartitionResponse,
         spec: FetchSpec | None = None,
     ) -> bool:
-        """Append a leader's records of a partition during a cycle, if its position is unchanged.
+        """Append records that a leader passed during a cycle, if the position is unchanged.
 
-        `spec` is the request that they answer, None if unknown. Returns True if the partition may
-        be fetched on by `request_on`; False if the response was skipped or the partition has a
-        back-off.
+        `spec` is the request that the records answer, None if unknown. Returns True if the
+        partition may be fetched further by `request_on`; False if the response was skipped or the
+        partition has a back-off.
         """
         state = self._states.get(topic_partition)
         if (
@@ -314,7 +317,7 @@ class FollowedPartitions:
         is_fetching = following.phase is FetchPhase.FETCHING
         return is_fetching and not self._should_throttle(topic_partition, following)
 
-    def ends_taken(
+    def apply_leader_ends(
         self, requested: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
     ) -> None:
         """Apply the leader's start and end offsets to logs in phase TRUNCATING.
@@ -336,7 +339,7 @@ class FollowedPartitions:
                 self._back_off(topic_partition)
             elif found.error_code != NONE or own is None:
                 answer = PartitionResponse(found.error_code)
-                self._perform(topic_partition, Drop() if own is None else after_error(answer))
+                self._perform_step(topic_partition, Drop() if own is None else after_error(answer))
             else:
                 _log.warning(
                     "%s ends at %d, out of its leader's range %d to %d",
@@ -345,11 +348,11 @@ class FollowedPartitions:
                     found.start_offset,
                     found.end_offset,
                 )
-                self._perform(
+                self._perform_step(
                     topic_partition, step_out_of_range(own, found.start_offset, found.end_offset)
                 )
 
-    def epochs_taken(
+    def apply_epoch_ends(
         self,
         requested: Mapping[TopicPartition, EpochRequest],
         answers: Mapping[TopicPartition, EpochAnswer],
@@ -371,10 +374,12 @@ class FollowedPartitions:
             if answer is None:
                 self._back_off(topic_partition)
             elif answer.error_code != NONE:
-                self._perform(topic_partition, after_error(PartitionResponse(answer.error_code)))
+                self._perform_step(
+                    topic_partition, after_error(PartitionResponse(answer.error_code))
+                )
             else:
                 end_before = EpochEnd(answer.leader_epoch, answer.end_offset)
-                self._perform(topic_partition, CloseGap(gap, end_before))
+                self._perform_step(topic_partition, CloseGap(gap, end_before))
 
     def unreached(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Set a back-off for partitions whose leader did not respond."""
@@ -382,18 +387,21 @@ class FollowedPartitions:
             if topic_partition in self._states:
                 self._back_off(topic_partition)
 
-    def _perform(
+    def _perform_step(
         self,
         topic_partition: TopicPartition,
         step: FetchStep,
         answer: PartitionResponse | None = None,
     ) -> None:
-        """Perform the step of a partition after a response."""
+        """Perform the step that a response led to: change the state of a partition, or its log.
+
+        `answer` is the response; None if the step follows from no Fetch response.
+        """
         state = self._states[topic_partition]
         self.is_as_requested = False
         match step:
             case FetchLeaderOffsets():
-                self._put(topic_partition, state.entering(FetchPhase.TRUNCATING))
+                self._set_state(topic_partition, state.entering(FetchPhase.TRUNCATING))
             case BackOff(error_code):
                 _log.info(
                     "%s is not fetched for a while: %s",
@@ -421,9 +429,9 @@ class FollowedPartitions:
         """
         state = self._states[topic_partition]
         try:
-            own = self._logs.perform(topic_partition, state.leader_epoch, step)
+            own = self._logs.perform_step(topic_partition, state.leader_epoch, step)
         except (ApiError, StorageError) as failure:
-            self._failed(topic_partition, failure)
+            self._handle_failure(topic_partition, failure)
             return None
         if self._states.get(topic_partition) is not state:
             # An effect of the change has set another state.
@@ -441,23 +449,23 @@ class FollowedPartitions:
         following = state.fetching_from(own, lag)
         # No gap without a new epoch.
         if own.latest_epoch != state.last_fetched_epoch or state.phase is FetchPhase.FETCHING_EPOCH:
-            following = self._before_fetching(topic_partition, following)
-        self._put(topic_partition, following)
+            following = self._enter_fetching(topic_partition, following)
+        self._set_state(topic_partition, following)
         return own
 
-    def _before_fetching(
-        self, topic_partition: TopicPartition, following: FetchState
-    ) -> FetchState:
-        """Return `following`, or phase FETCHING_EPOCH if the log has an epoch gap."""
+    def _enter_fetching(self, topic_partition: TopicPartition, following: FetchState) -> FetchState:
+        """Return `following`, with phase FETCHING_EPOCH first if the log has an epoch gap."""
         if self._logs.epoch_gap(topic_partition, following.leader_epoch) is None:
             return following
         self.is_as_requested = False
         return following.entering(FetchPhase.FETCHING_EPOCH)
 
-    def _failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> None:
-        """Back off after records that the local log refuses.
+    def _handle_failure(
+        self, topic_partition: TopicPartition, failure: ApiError | StorageError
+    ) -> None:
+        """Back off after records that the local log refuses; stop to follow with a failed log.
 
-        Remove a partition with a failed log.
+        A StorageError means a failed log: the partition is removed until its next leader epoch.
         """
         error = self._logs.failed(topic_partition, failure)
         if isinstance(failure, StorageError):
@@ -472,4 +480,4 @@ class FollowedPartitions:
         """Do not request a partition until the back-off has passed."""
         until_ms = self._clock.monotonic_ms() + self._backoff_ms
         self.is_as_requested = False
-        self._put(topic_partition, self._states[topic_partition].delayed(until_ms))
+        self._set_state(topic_partition, self._states[topic_partition].delayed(until_ms))

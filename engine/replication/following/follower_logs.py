@@ -55,9 +55,11 @@ class FollowerLogs:
     def epoch_gap(self, topic_partition: TopicPartition, leader_epoch: int) -> EpochGap | None:
         """Return the gap before an epoch whose start only the leader knows, None without a gap."""
         partition = self._find(topic_partition, leader_epoch)
-        return None if partition is None else partition.log.epochs.gap
+        return None if partition is None else partition.log.epochs.first_gap
 
-    def begin(self, topic_partition: TopicPartition, leader_epoch: int) -> LocalLogEnds | None:
+    def begin_following(
+        self, topic_partition: TopicPartition, leader_epoch: int
+    ) -> LocalLogEnds | None:
         """Return the offsets of a log that a fetcher starts to follow.
 
         A log without leader epochs cannot detect a divergence from the leader's: it is truncated to
@@ -67,10 +69,10 @@ class FollowerLogs:
         if partition is None:
             return None
         if partition.log.latest_epoch is None:
-            self._truncate(partition, partition.high_watermark)
+            self._truncate_log(partition, partition.high_watermark)
         return _local_replica_log(partition)
 
-    def perform(
+    def perform_step(
         self, topic_partition: TopicPartition, leader_epoch: int, step: LogStep
     ) -> LocalLogEnds | None:
         """Perform a step on a log and return its new offsets.
@@ -91,11 +93,11 @@ class FollowerLogs:
             case TruncateToDivergence(diverging):
                 found = partition.log.end_offset_for_epoch(diverging.leader_epoch)
                 own = None if found is None else EpochEnd(*found)
-                self._truncate(
+                self._truncate_log(
                     partition, truncation_offset(diverging, own, partition.log.log_end_offset)
                 )
             case TruncateTo(offset):
-                self._truncate(partition, offset)
+                self._truncate_log(partition, offset)
             case RestartAt(offset):
                 _log.warning("%s starts again at its leader's start %d", topic_partition, offset)
                 partition.restart_at(offset)
@@ -128,7 +130,7 @@ class FollowerLogs:
         return partition
 
     @staticmethod
-    def _truncate(partition: Partition, offset: int) -> None:
+    def _truncate_log(partition: Partition, offset: int) -> None:
         """Truncate a follower's log to `offset` (exclusive end), with Kafka's log line."""
         end, watermark = partition.log.log_end_offset, partition.high_watermark
         if offset < watermark:

@@ -98,7 +98,7 @@ class LeaderEndPoint:
         """Return whether the leader is in this process, not restarted since the last request."""
         return self._channel is not None and self._channel.is_same
 
-    def reach(self) -> bool:
+    def ensure_connected(self) -> bool:
         """Open a channel to the leader unless it is open; return whether it is open now.
 
         If it cannot be opened, the fetch session is reset.
@@ -110,7 +110,7 @@ class LeaderEndPoint:
             self.session.reset()
         return self._channel is not None
 
-    def let_go(self) -> None:
+    def disconnect(self) -> None:
         """Close the channel and reset the fetch session; the next request opens a new channel."""
         channel, self._channel = self._channel, None
         self.session.reset()
@@ -124,7 +124,7 @@ class LeaderEndPoint:
         """
         self._fast.begin()
         topic_ids = self._topic_ids(specs)
-        call = self.session.call(specs, self._followed.moved, topic_ids, give, self._fast)
+        call = self.session.build_call(specs, self._followed.moved, topic_ids, give, self._fast)
         return self._send(call)
 
     def _topic_ids(
@@ -149,19 +149,19 @@ class LeaderEndPoint:
         self, requested: Mapping[TopicPartition, int]
     ) -> Promise[messages.ListOffsetsResponse]:
         """Request the log end offsets of partitions, given with their leader epochs."""
-        return self._send(_list_offsets(self._ports.broker_id, requested, LATEST))
+        return self._send(_build_list_offsets(self._ports.broker_id, requested, LATEST))
 
     def log_starts(
         self, requested: Mapping[TopicPartition, int]
     ) -> Promise[messages.ListOffsetsResponse]:
         """Request the log start offsets of partitions, given with their leader epochs."""
-        return self._send(_list_offsets(self._ports.broker_id, requested, EARLIEST))
+        return self._send(_build_list_offsets(self._ports.broker_id, requested, EARLIEST))
 
     def epoch_ends(
         self, requested: Mapping[TopicPartition, EpochRequest]
     ) -> Promise[messages.OffsetForLeaderEpochResponse]:
         """Request the end offsets of the epochs before gaps."""
-        return self._send(_epoch_ends(self._ports.broker_id, requested))
+        return self._send(_build_epoch_request(self._ports.broker_id, requested))
 
     def _send(self, call: Call) -> Promise[Message]:
         """Send a call over the open channel."""
@@ -169,7 +169,9 @@ class LeaderEndPoint:
         return self._channel.send(call)
 
 
-def _list_offsets(replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int) -> Call:
+def _build_list_offsets(
+    replica_id: int, requested: Mapping[TopicPartition, int], timestamp: int
+) -> Call:
     """Return a ListOffsets request for one timestamp in all partitions."""
     request = messages.ListOffsetsRequest
     topics: dict[str, messages.ListOffsetsRequest.ListOffsetsTopic] = {}
@@ -191,7 +193,7 @@ def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPa
             yield TopicPartition(topic.name, row.partition_index), row.error_code, row.offset
 
 
-def _epoch_ends(replica_id: int, requested: Mapping[TopicPartition, EpochRequest]) -> Call:
+def _build_epoch_request(replica_id: int, requested: Mapping[TopicPartition, EpochRequest]) -> Call:
     """Return an OffsetForLeaderEpoch request for the epoch before each gap."""
     request = messages.OffsetForLeaderEpochRequest
     topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
@@ -206,7 +208,7 @@ def _epoch_ends(replica_id: int, requested: Mapping[TopicPartition, EpochRequest
     return Call("OffsetForLeaderEpoch", message, _LOWEST_EPOCH_ENDS)
 
 
-def epoch_ends_of(
+def parse_epoch_ends(
     response: messages.OffsetForLeaderEpochResponse,
 ) -> dict[TopicPartition, EpochAnswer]:
     """Return the epoch end or error of each partition in a response."""

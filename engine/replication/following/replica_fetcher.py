@@ -38,8 +38,8 @@ from engine.replication.following.followed_partitions import (
 from engine.replication.following.leader_end_point import (
     FetcherPorts,
     LeaderEndPoint,
-    epoch_ends_of,
     offsets_of,
+    parse_epoch_ends,
 )
 from engine.replication.following.local_fetch import LocalFetched
 from engine.replication.partition_types import FetchSpec
@@ -80,21 +80,21 @@ class ReplicaFetcher:
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
         """Follow a partition from the next fetch cycle on."""
-        self.followed.add(topic_partition, leader_epoch)
-        self._next_soon()
+        self.followed.follow(topic_partition, leader_epoch)
+        self._schedule_cycle()
 
     def close(self) -> None:
         """Stop fetching; the response of a request in flight is dropped."""
         self._is_closed = True
         self._cancel_back_off()
-        self._leader.let_go()
+        self._leader.disconnect()
 
-    def _next_soon(self) -> None:
+    def _schedule_cycle(self) -> None:
         """Schedule the next fetch cycle for a later turn, unless one runs or is scheduled."""
         if not self._is_busy:
             self._is_busy = True
             self._cancel_back_off()
-            self._timers.call_soon(self._next)
+            self._timers.call_soon(self._start_cycle)
 
     def _cancel_back_off(self) -> None:
         """Cancel the timer of the next cycle, if one is set."""
@@ -102,7 +102,7 @@ class ReplicaFetcher:
         if cancel is not None:
             cancel()
 
-    def _next(self) -> None:
+    def _start_cycle(self) -> None:
         """Send the next request: log ends first, then epoch ends, then a fetch."""
         if self._is_closed:
             return
@@ -111,31 +111,34 @@ class ReplicaFetcher:
             followed.requested_ends(),
             followed.requested_epoch_ends(),
         )
-        specs = {} if requested_ends or requested_epoch_ends else followed.requested()
+        specs = {} if requested_ends or requested_epoch_ends else followed.start_cycle()
         requested = requested_ends or requested_epoch_ends or specs
         if not requested and not leader.session.holds_partitions:
             self._await_back_off()
-        elif not leader.reach():
-            self._unreached(requested, "it is not known how to reach it")
+        elif not leader.ensure_connected():
+            self._back_off(requested, "it is not known how to reach it")
         elif requested_ends:
             end = leader.log_ends(requested_ends)
-            self._on_response(end, lambda: self._on_end_offsets(end, requested_ends))
+            self._watch_response(end, lambda: self._on_end_offsets(end, requested_ends))
         elif requested_epoch_ends:
             epochs = leader.epoch_ends(requested_epoch_ends)
-            self._on_response(epochs, lambda: self._on_epoch_ends(epochs, requested_epoch_ends))
+            self._watch_response(epochs, lambda: self._on_epoch_ends(epochs, requested_epoch_ends))
         else:
             response = leader.fetch(specs, self._apply_local_response)
-            self._on_response(response, lambda: self._fetched(response, specs))
+            self._watch_response(response, lambda: self._on_fetched(response, specs))
 
     def _await_back_off(self) -> None:
         """Become idle until the first back-off is over; without a back-off, until `add`."""
         self._is_busy = False
         due_ms = self.followed.next_due_ms()
         if due_ms is not None:
-            self._cancel = self._timers.call_at(due_ms, self._next_soon)
+            self._cancel = self._timers.call_at(due_ms, self._schedule_cycle)
 
-    def _on_response(self, promise: Promise[Any], action: Callable[[], None]) -> None:
-        """Run `action` in a separate turn after the promise is kept, unless closed meanwhile."""
+    def _watch_response(self, promise: Promise[Any], action: Callable[[], None]) -> None:
+        """Run `action` in a separate turn after the promise is kept.
+
+        Does nothing if the fetcher is closed by then.
+        """
 
         def on_its_turn() -> None:
             if not self._is_closed:
@@ -160,14 +163,14 @@ class ReplicaFetcher:
             if self._is_closed or not self._leader.is_same:
                 return
             followed, following = self.followed, None
-            goes_on = followed.take_given(topic_partition, answer, spec)
+            goes_on = followed.append_given(topic_partition, answer, spec)
             if goes_on and not leader.is_over:
                 following = followed.request_on(topic_partition)
-            leader.took(topic_partition, following)
+            leader.on_appended(topic_partition, following)
 
         self._timers.call_soon(on_its_turn)
 
-    def _fetched(
+    def _on_fetched(
         self,
         promise: Promise[messages.FetchResponse | LocalFetched | None],
         specs: Mapping[TopicPartition, FetchSpec],
@@ -176,15 +179,15 @@ class ReplicaFetcher:
         if promise.error is not None:
             self._lost(specs, promise.error)
             return
-        self._reached()
+        self._allow_failure_log()
         response = promise.result()
         if response is None:
             # The fast fetch cycles have appended all records.
-            self._next()
+            self._start_cycle()
             return
         session = self._leader.session
         if isinstance(response, LocalFetched):
-            answers = session.local_answers(response)
+            answers = session.process_local_response(response)
         else:
             if response.error_code != NONE:
                 _log.info(
@@ -194,12 +197,12 @@ class ReplicaFetcher:
                 )
                 if session.is_first:
                     self.followed.unreached(specs)
-            answers = session.answers(response)
-        if not self.followed.taken(answers):
+            answers = session.process_response(response)
+        if not self.followed.apply_responses(answers):
             # A session sends each watermark once: only a new session repeats one that was not
             # applied.
             session.reset()
-        self._next()
+        self._start_cycle()
 
     def _on_end_offsets(
         self,
@@ -215,7 +218,7 @@ class ReplicaFetcher:
             for key, error_code, offset in offsets_of(promise.result())
         }
         start = self._leader.log_starts(requested)
-        self._on_response(start, lambda: self._on_log_starts(start, requested, ends))
+        self._watch_response(start, lambda: self._on_log_starts(start, requested, ends))
 
     def _on_log_starts(
         self,
@@ -227,15 +230,15 @@ class ReplicaFetcher:
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
-        self._reached()
+        self._allow_failure_log()
         for key, error_code, offset in offsets_of(promise.result()):
             end = ends.get(key)
             if end is not None:
                 ends[key] = end._replace(
                     error_code=end.error_code or error_code, start_offset=offset
                 )
-        self.followed.ends_taken(requested, ends)
-        self._next()
+        self.followed.apply_leader_ends(requested, ends)
+        self._start_cycle()
 
     def _on_epoch_ends(
         self,
@@ -246,25 +249,25 @@ class ReplicaFetcher:
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
-        self._reached()
-        self.followed.epochs_taken(requested, epoch_ends_of(promise.result()))
-        self._next()
+        self._allow_failure_log()
+        self.followed.apply_epoch_ends(requested, parse_epoch_ends(promise.result()))
+        self._start_cycle()
 
     # A leader that is not reached
 
-    def _reached(self) -> None:
+    def _allow_failure_log(self) -> None:
         """Allow the next failure to be logged: the leader has responded."""
         self._logged_reason = None
 
     def _lost(self, requested: Mapping[TopicPartition, object], error: EngineError) -> None:
         """Close the channel to the leader, and set a back-off for the requested partitions."""
-        self._leader.let_go()
-        self._unreached(requested, str(error))
+        self._leader.disconnect()
+        self._back_off(requested, str(error))
 
-    def _unreached(self, requested: Mapping[TopicPartition, object], reason: str) -> None:
+    def _back_off(self, requested: Mapping[TopicPartition, object], reason: str) -> None:
         """Set a back-off for the partitions, log a new reason, and start the next cycle."""
         if reason != self._logged_reason:
             self._logged_reason = reason
             _log.warning("broker %d is not fetched from: %s", self.leader_id, reason)
         self.followed.unreached(requested)
-        self._next()
+        self._start_cycle()

@@ -77,7 +77,7 @@ class ReplicaFetcherManager:
         """Fetch a partition from a leader, in place of its former leader or epoch."""
         topic_partition, leader_id, leader_epoch = order
         if self._is_stopped or not self._begins:
-            self._remove(topic_partition, spared=None)
+            self._remove_partition(topic_partition, spared=None)
             return
         number = fetcher_number(topic_partition, self._fetcher_count)
         key = leader_id, number
@@ -88,11 +88,11 @@ class ReplicaFetcherManager:
             )
             fetcher = self._fetchers[key] = ReplicaFetcher(leader_id, followed, self._ports, number)
         fetcher.add(topic_partition, leader_epoch)
-        self._remove(topic_partition, spared=fetcher)
+        self._remove_partition(topic_partition, spared=fetcher)
 
     def stop(self, topic_partition: TopicPartition) -> None:
         """Stop fetching a partition; does nothing if it is not fetched."""
-        self._remove(topic_partition, spared=None)
+        self._remove_partition(topic_partition, spared=None)
 
     def resize(self, fetcher_count: int) -> None:
         """Distribute the partitions over another number of fetchers for each leader."""
@@ -119,7 +119,9 @@ class ReplicaFetcherManager:
         for fetcher in fetchers.values():
             fetcher.close()
 
-    def _remove(self, topic_partition: TopicPartition, *, spared: ReplicaFetcher | None) -> None:
+    def _remove_partition(
+        self, topic_partition: TopicPartition, *, spared: ReplicaFetcher | None
+    ) -> None:
         """Remove a partition from all fetchers except `spared`.
 
         Close fetchers without partitions.

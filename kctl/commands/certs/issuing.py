@@ -22,8 +22,8 @@ from engine.host.certificates import (
     IssuedCertificate,
     Validity,
     check_common_name,
+    create_authority,
     issue_certificate,
-    new_authority,
     read_authority,
 )
 from engine.host.ports import Files
@@ -135,7 +135,7 @@ def _authority(
         )
         row = _row(path, "authority", _AUTHORITY_NAME, [], kept.expires_ms)
         return kept, [{**row, "subject": subject, "result": "kept"}]
-    made = new_authority(_AUTHORITY_NAME, validity)
+    made = create_authority(_AUTHORITY_NAME, validity)
     create_file(key_path, made.key_pem)
     create_file(path, made.certificate_pem, is_private=False)
     return made, [_row(path, "authority", _AUTHORITY_NAME, [], made.expires_ms)]

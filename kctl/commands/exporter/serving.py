@@ -71,10 +71,10 @@ def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
     tls = client.settings.tls
     if tls is None:
         return Exporter(client, options, metrics_of=metrics_of)
-    from engine.host.certificate_expiry import certificate_expiry_ms
+    from engine.host.certificate_expiry import fetch_certificate_expiry_ms
 
     def expiry_of(host: str, port: int, timeout_s: float) -> int:
-        return certificate_expiry_ms(host, port, tls, timeout_s)
+        return fetch_certificate_expiry_ms(host, port, tls, timeout_s)
 
     return Exporter(client, options, expiry_of, metrics_of)
 

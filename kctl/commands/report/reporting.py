@@ -104,9 +104,9 @@ def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
     tls = client.settings.tls
     if tls is None:
         return None
-    from engine.host.certificate_expiry import certificate_expiry_ms
+    from engine.host.certificate_expiry import fetch_certificate_expiry_ms
 
-    return lambda host, port, timeout_s: certificate_expiry_ms(host, port, tls, timeout_s)
+    return lambda host, port, timeout_s: fetch_certificate_expiry_ms(host, port, tls, timeout_s)
 
 
 def _local_files(client: KafkaClient) -> RealFiles | None:

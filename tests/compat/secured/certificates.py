@@ -6,7 +6,12 @@ import time
 from pathlib import Path
 from typing import Final
 
-from engine.host.certificates import IssuedCertificate, Validity, issue_certificate, new_authority
+from engine.host.certificates import (
+    IssuedCertificate,
+    Validity,
+    create_authority,
+    issue_certificate,
+)
 
 _DAY_MS: Final = 86_400_000
 #: File names of what can be shown, each with key and certificate.
@@ -22,8 +27,8 @@ def write_certificates(folder: Path) -> None:
     valid = Validity(now_ms, 30)
     past = Validity(now_ms - 20 * _DAY_MS, 10)
     # Certificates that have expired were issued by an authority that counts still.
-    authority = new_authority("authority", Validity(now_ms - 30 * _DAY_MS, 90))
-    foreign = new_authority("foreign authority", valid)
+    authority = create_authority("authority", Validity(now_ms - 30 * _DAY_MS, 90))
+    foreign = create_authority("foreign authority", valid)
     hosts = ["localhost", "127.0.0.1"]
     _write(folder / BROKER, issue_certificate(authority, "broker", hosts, valid, is_broker=True))
     expired = issue_certificate(authority, "broker", hosts, past, is_broker=True)

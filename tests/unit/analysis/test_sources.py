@@ -136,7 +136,7 @@ def store() -> Iterator[list[tuple[str, str, str | None]]]:
     }  # fmt: skip
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
-    object_files._store.cache_clear()
+    object_files._bucket_store.cache_clear()
     _fill(host, port)
     application = server._server.app
 
@@ -149,7 +149,7 @@ def store() -> Iterator[list[tuple[str, str, str | None]]]:
     server._server.app = noted
     yield requests
     server.stop()
-    object_files._store.cache_clear()
+    object_files._bucket_store.cache_clear()
     for name, value in before.items():
         if value is None:
             del os.environ[name]
@@ -233,7 +233,7 @@ def test_addresses_of_stores_differ_from_paths(path: str, is_address: bool) -> N
     ],
 )
 def test_an_address_names_its_store_and_what_is_in_it(path: str, store: str, key: str) -> None:
-    found, key_in_it = object_files._located(path)
+    found, key_in_it = object_files._locate(path)
     assert (store, key) == (found.type_name, key_in_it)
 
 
@@ -293,7 +293,7 @@ def test_what_cannot_be_a_key_is_refused(store: Any) -> None:
 def test_a_file_that_was_removed_since_its_folder_was_listed_is_missing(store: Any) -> None:
     bucket, files = "s3://copies/b1/solo-0", SourceFiles()
     names = files.list_dir(bucket)
-    store_of_bucket, key = object_files._located(bucket)
+    store_of_bucket, key = object_files._locate(bucket)
     assert key
     path = f"{key}/{names[0]}"
     with store_of_bucket.open_input_file(path) as file:

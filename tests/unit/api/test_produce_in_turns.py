@@ -242,7 +242,7 @@ def test_a_watermark_checks_its_partition_alone(monkeypatch: pytest.MonkeyPatch)
     stage = Stage((1, 2))
     assert stage.produce(*[sent()] * COUNT) is None
     looks = 0
-    settled = Partition.enough_replicas_reached
+    settled = Partition.check_enough_replicas
 
     def counted(partition: Partition, required_offset: int) -> Any:
         nonlocal looks

@@ -76,7 +76,7 @@ def joining(stage: MemoryBroker) -> Any:
 def lead_in(stage: MemoryBroker, leader_id: int, leader_epoch: int) -> None:
     """Have the broker hear of another epoch of the partition that has the group."""
     state = PartitionState(leader_id, leader_epoch, (1,), 9, (1,))
-    stage.broker.storage.leadership.apply({OFFSETS: state})
+    stage.broker.storage.leadership.apply_states({OFFSETS: state})
     stage.pass_time(0)
 
 

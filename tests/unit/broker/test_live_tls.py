@@ -12,7 +12,7 @@ import pytest
 
 from engine.broker import live_tls
 from engine.errors import ConfigError
-from engine.host.certificates import Validity, issue_certificate, new_authority
+from engine.host.certificates import Validity, create_authority, issue_certificate
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_broker import MemoryBroker
 
@@ -28,7 +28,7 @@ VALIDITY = Validity(1_700_000_000_000, 3650)
 @cache
 def pems() -> dict[str, bytes]:
     """Return keys with their certificates, by the name of their file."""
-    authority = new_authority("ca", VALIDITY)
+    authority = create_authority("ca", VALIDITY)
     found = {}
     for name, (common_name, hosts) in NAMES.items():
         issued = issue_certificate(authority, common_name, hosts, VALIDITY, is_broker=True)

@@ -67,7 +67,7 @@ def _follow(stage: MemoryBroker, key: TopicPartition) -> None:
     """Let another broker lead a partition."""
     partition = stage.broker.storage.replica_manager.find(key)
     state = PartitionState(2, partition.leader_epoch + 1, (2,), 1, (2, 1))
-    stage.broker.storage.leadership.apply({key: state})
+    stage.broker.storage.leadership.apply_states({key: state})
 
 
 def test_counts_are_kafkas(stage: MemoryBroker) -> None:
@@ -125,11 +125,11 @@ def test_counts_of_a_leader_go_on_while_another_partition_is_led_here() -> None:
     first, second = TopicPartition("t", 0), TopicPartition("t", 1)
     for key in (first, second):
         meters.note_role(key, is_leader=True)
-    counts.of("t").bytes_in += 7
+    counts.counts_of("t").bytes_in += 7
     meters.note_role(first, is_leader=False)
-    assert 7 == counts.of("t").bytes_in
+    assert 7 == counts.counts_of("t").bytes_in
     meters.note_role(second, is_leader=False)
-    assert (0, 7) == (counts.of("t").bytes_in, counts.total("bytes_in"))
+    assert (0, 7) == (counts.counts_of("t").bytes_in, counts.total("bytes_in"))
 
 
 def test_nothing_is_kept_of_topics_that_came_and_went() -> None:
@@ -138,7 +138,7 @@ def test_nothing_is_kept_of_topics_that_came_and_went() -> None:
     for number in range(3):
         key = TopicPartition(f"t{number}", 0)
         meters.note_role(key, is_leader=True)
-        counts.of(key.topic).bytes_in += 7
+        counts.counts_of(key.topic).bytes_in += 7
         list(meters.tick())
         list(meters.metrics())
         meters.note_stopped(key)
@@ -179,7 +179,7 @@ def test_a_topic_that_is_made_again_at_once_begins_at_0(stage: MemoryBroker) -> 
 def test_counts_of_a_topic_that_is_nowhere_go_with_the_next_tick(stage: MemoryBroker) -> None:
     by_topic = stage.broker.storage.replica_manager.topic_counts
     # As of an append in turns whose topic is deleted meanwhile, or of one that others lead.
-    by_topic.of("gone").produces += 1
+    by_topic.counts_of("gone").produces += 1
     before = counts(stage)[f"{_TOPICS}TotalProduceRequestsPerSec"]
     stage.pass_time(TICK_MS)
     assert "gone" not in by_topic.by_topic
@@ -261,7 +261,7 @@ def test_a_leader_counts_what_it_expands_and_not_what_the_controller_shrank() ->
 def test_decisions_on_in_sync_sets_are_counted() -> None:
     isr = IsrCounts()
     for before, after in (((1,), (1, 2)), ((1, 2), (1,)), ((1, 2), (1, 2))):
-        isr.note(before, after)
+        isr.count_decision(before, after)
     assert (1, 1, 1) == (isr.expands, isr.shrinks, isr.failed_updates)
 
 

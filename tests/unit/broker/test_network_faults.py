@@ -23,7 +23,7 @@ def opened(*, is_one_process: bool) -> MemoryCluster:
 
 
 def part(cluster: MemoryCluster, *groups: list[str]) -> None:
-    cluster.links.set(HEALED.with_partition(groups))
+    cluster.links.set_faults(HEALED.with_partition(groups))
 
 
 def fetches_directly(cluster: MemoryCluster, follower: int, leader: int) -> bool:
@@ -43,7 +43,7 @@ def test_a_follower_that_is_cut_off_leaves_the_in_sync_set_and_comes_back(
     assert waiting.code() is None
     cluster.pass_time(2 * LAG_MS)
     assert (NONE, (1, 2)) == (waiting.code(), cluster.stored().isr)
-    cluster.links.set(HEALED)
+    cluster.links.set_faults(HEALED)
     cluster.pass_time(5000)
     assert {1, 2, 3} == set(cluster.stored().isr)
     assert cluster.content(1) == cluster.content(3)
@@ -71,7 +71,7 @@ def test_an_isolated_leader_and_controller_acknowledges_nothing_that_is_lost(
     assert waiting.code() is None
     cluster.pass_time(60_000)
     assert REQUEST_TIMED_OUT == waiting.code()
-    cluster.links.set(HEALED)
+    cluster.links.set_faults(HEALED)
     cluster.pass_time(5000)
     # Its controller has resigned, and its log is that of the leader: 6 and more are cut.
     assert [1] == [sum(b.controller.is_active for b in cluster.brokers.values())]
@@ -91,7 +91,7 @@ def test_without_the_store_brokers_go_on_and_register_again(*, is_one_process: b
     written = cluster.produce(1)
     cluster.pass_time(1000)
     assert NONE == written.code()
-    cluster.links.set(HEALED)
+    cluster.links.set_faults(HEALED)
     cluster.pass_time(5000)
     assert all(new.epoch > old for new, old in zip(cluster.brokers.values(), epochs, strict=True))
     assert [1] == [sum(b.controller.is_active for b in cluster.brokers.values())]
@@ -101,7 +101,7 @@ def test_without_the_store_brokers_go_on_and_register_again(*, is_one_process: b
 @modes
 def test_a_slow_follower_holds_up_what_waits_for_all(*, is_one_process: bool) -> None:
     cluster = opened(is_one_process=is_one_process)
-    cluster.links.set(HEALED.with_slow("3", SlowPlace(delay_ms=400)))
+    cluster.links.set_faults(HEALED.with_slow("3", SlowPlace(delay_ms=400)))
     cluster.pass_time(3000)
     assert {1, 2, 3} == set(cluster.stored().isr)
     waiting = cluster.produce(1)
@@ -117,12 +117,12 @@ def test_a_fault_has_brokers_of_one_process_connect_and_heal_takes_that_back() -
     connections = len(cluster.network.listeners)
     before = cluster.links.channel_count
     assert fetches_directly(cluster, 2, 1)
-    cluster.links.set(HEALED.with_slow("3", SlowPlace(delay_ms=5)))
+    cluster.links.set_faults(HEALED.with_slow("3", SlowPlace(delay_ms=5)))
     cluster.pass_time(3000)
     assert fetches_directly(cluster, 2, 1)
     assert not fetches_directly(cluster, 3, 1)
     assert cluster.links.channel_count > before
-    cluster.links.set(HEALED)
+    cluster.links.set_faults(HEALED)
     cluster.pass_time(3000)
     assert fetches_directly(cluster, 3, 1)
     assert (before, connections) == (cluster.links.channel_count, len(cluster.network.listeners))
@@ -136,7 +136,7 @@ def test_a_broker_stops_over_a_cut_link(*, is_one_process: bool) -> None:
     stopping = cluster.begin_stop(3)
     cluster.pass_time(200_000)
     assert stopping.is_kept
-    cluster.links.set(HEALED)
+    cluster.links.set_faults(HEALED)
     cluster.pass_time(5000)
     assert 2 == len(cluster.brokers)
     assert {1, 2} == set(cluster.stored().isr)
@@ -159,6 +159,6 @@ def test_a_broker_that_no_controller_reached_deletes_no_records_by_time() -> Non
     cluster.pass_time(20_000)
     assert 3 == cluster.partition(1).log.log_start_offset
     assert 0 == started.storage.logs.logs[T0].log_start_offset
-    cluster.links.set(HEALED)
+    cluster.links.set_faults(HEALED)
     cluster.pass_time(5000)
     assert 3 == cluster.partition(3).log.log_start_offset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.controller.cluster_reader import broker_node, read_brokers
+from engine.controller.cluster_reader import parse_registration, read_brokers
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock
 from engine.replication.metadata_cache import Endpoint
@@ -26,7 +26,7 @@ def registered(endpoint: str) -> BrokerRegistration:
     ("text", "host"), [("CLIENTS://here:9092", "here"), ("CLIENTS://[::1]:9092", "::1")]
 )
 def test_an_endpoint_has_a_listener_and_an_address(text: str, host: str) -> None:
-    node = broker_node(7, registered(text), PATH)
+    node = parse_registration(7, registered(text), PATH)
     assert (7, (Endpoint("CLIENTS", host, 9092, 0),), "r1") == node
 
 
@@ -47,7 +47,7 @@ def test_an_endpoint_has_a_listener_and_an_address(text: str, host: str) -> None
 )
 def test_what_is_no_endpoint_is_refused(text: str) -> None:
     with pytest.raises(InvalidZnodeValue) as caught:
-        broker_node(7, registered(text), PATH)
+        parse_registration(7, registered(text), PATH)
     assert PATH in str(caught.value)
 
 

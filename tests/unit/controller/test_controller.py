@@ -139,7 +139,7 @@ def test_a_deposed_controller_writes_nothing_and_resigns() -> None:
     old_queue = old._queue
     cluster.create_topic("t", (2,), settle=False)
     now(cluster.admin.delete("/controller"))
-    now(new._elect())
+    now(new._try_to_become_controller())
     assert (2, 2) == (new.epoch, new.controller_id)
     assert old.is_active
     assert not old_queue.is_idle
@@ -403,7 +403,7 @@ def test_an_unclean_leader_is_elected_only_where_the_topic_allows_it() -> None:
     cluster.nodes[1].settings = cluster.nodes[1].settings.with_dynamic(
         {}, {"unclean.leader.election.enable": "true"}
     )
-    cluster.controller.allow_unclean_election()
+    cluster.controller.elect_after_setting_change()
     cluster.settle()
     assert (3, (3,)) == cluster.leader_isr_epoch("t")[:2]
 

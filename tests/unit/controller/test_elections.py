@@ -11,7 +11,7 @@ from engine.controller.elections import (
     ElectionReason,
     elect,
     first_state,
-    without_replica,
+    remove_replica,
 )
 from engine.controller.states import (
     PARTITION_COMES_FROM,
@@ -103,11 +103,11 @@ def test_a_broker_that_stops_gives_up_leadership_and_isr_in_one() -> None:
 
 
 def test_the_last_isr_member_stays_when_it_goes_offline() -> None:
-    gone = without_replica(state(1, 1, 2), 1, EPOCH)
+    gone = remove_replica(state(1, 1, 2), 1, EPOCH)
     assert (NO_LEADER, (2,), 5) == (gone.leader, gone.isr, gone.leader_epoch)
-    gone = without_replica(state(1, 1, 2), 2, EPOCH)
+    gone = remove_replica(state(1, 1, 2), 2, EPOCH)
     assert (1, (1,), 5) == (gone.leader, gone.isr, gone.leader_epoch)
-    gone = without_replica(state(1, 1), 1, EPOCH)
+    gone = remove_replica(state(1, 1), 1, EPOCH)
     assert (NO_LEADER, (1,), EPOCH) == (gone.leader, gone.isr, gone.controller_epoch)
 
 

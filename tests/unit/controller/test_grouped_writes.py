@@ -75,7 +75,7 @@ def test_nothing_is_written_for_a_controller_that_was_deposed() -> None:
         now(znodes.create_missing(["/no/parent"]))
     with pytest.raises(NoNode):
         now(znodes.write([Delete("/never")]))
-    assert [] == now(znodes.tree_below("/never"))
+    assert [] == now(znodes.list_tree("/never"))
 
 
 def test_each_large_transaction_has_a_turn_of_its_own() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.controller.leader_balance import PreferredLeadership, partitions_to_give_back
+from engine.controller.leader_balance import PreferredLeadership, find_imbalanced_partitions
 from engine.model import TopicPartition
 from engine.znode.values import encode_partitions
 from tests.unit.controller.cluster import TIMEOUT_MS, Cluster, now
@@ -24,7 +24,7 @@ def leaderships(preferred: int, *leaders: int) -> dict[TopicPartition, Preferred
 def chosen(
     known: dict[TopicPartition, PreferredLeadership], percentage: int, live: tuple[int, ...] = (1,)
 ) -> list[int]:
-    found = partitions_to_give_back(known, lambda id_, _: id_ in live, percentage)
+    found = find_imbalanced_partitions(known, lambda id_, _: id_ in live, percentage)
     return [partition.partition for partition in found]
 
 

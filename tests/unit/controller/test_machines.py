@@ -25,8 +25,8 @@ def with_topic(*replicas: int) -> Cluster:
 def test_phases_that_do_not_follow_are_refused_and_stay() -> None:
     cluster = with_topic(1)
     machines = cluster.controller._machines
-    now(machines.partitions.change([T0], PartitionPhase.NEW))
-    now(machines.replicas.change([Replica(T0, 1)], ReplicaPhase.NON_EXISTENT))
+    now(machines.partitions.change_phase([T0], PartitionPhase.NEW))
+    now(machines.replicas.change_phase([Replica(T0, 1)], ReplicaPhase.NON_EXISTENT))
     assert [
         ("t-0", "new", "it is online"),
         ("t-0 on broker 1", "non-existent", "it is online"),
@@ -39,8 +39,8 @@ def test_of_what_is_not_there_nothing_is_noted() -> None:
     cluster = with_topic(1)
     machines, context = cluster.controller._machines, cluster.controller.context
     gone = TopicPartition("t", 7)
-    now(machines.replicas.change([Replica(T0, 3)], ReplicaPhase.OFFLINE))
-    now(machines.partitions.change([gone], PartitionPhase.ONLINE))
+    now(machines.replicas.change_phase([Replica(T0, 3)], ReplicaPhase.OFFLINE))
+    now(machines.partitions.change_phase([gone], PartitionPhase.ONLINE))
     assert ["it is non-existent"] * 2 == [each[2] for each in cluster.active.reporter.refusals]
     assert ({Replica(T0, 1)}, {T0}) == (set(context.replica_phases), set(context.partition_phases))
 
@@ -51,10 +51,10 @@ def test_a_state_that_a_newer_controller_wrote_is_left_alone() -> None:
     now(cluster.admin.set(STATE, encode_partition_state(newer)))
     machines = cluster.controller._machines
     outcomes = now(
-        machines.partitions.change([T0], PartitionPhase.ONLINE, ElectionReason.PREFERRED)
+        machines.partitions.change_phase([T0], PartitionPhase.ONLINE, ElectionReason.PREFERRED)
     )
     assert {T0: "a newer controller wrote its state"} == outcomes
-    now(machines.replicas.change([Replica(T0, 2)], ReplicaPhase.OFFLINE))
+    now(machines.replicas.change_phase([Replica(T0, 2)], ReplicaPhase.OFFLINE))
     assert newer == cluster.state("t")
     assert ReplicaPhase.ONLINE is cluster.controller.context.replica_phases[Replica(T0, 2)]
     assert 2 == len(cluster.active.reporter.refusals)
@@ -63,7 +63,9 @@ def test_a_state_that_a_newer_controller_wrote_is_left_alone() -> None:
 def test_a_partition_whose_state_is_gone_is_not_elected() -> None:
     cluster = with_topic(1)
     now(cluster.admin.delete(STATE))
-    outcomes = now(cluster.controller._machines.partitions.change([T0], PartitionPhase.ONLINE))
+    outcomes = now(
+        cluster.controller._machines.partitions.change_phase([T0], PartitionPhase.ONLINE)
+    )
     assert {T0: "it has no state yet"} == outcomes
 
 
@@ -84,10 +86,10 @@ def test_reassigned_leaders_and_new_replicas() -> None:
     context, machines = cluster.controller.context, cluster.controller._machines
     context.assign(T0, PartitionAssignment((2, 3, 1), (3,), (1,)))
     cluster.active.channel.take()
-    now(machines.replicas.change([Replica(T0, 3)], ReplicaPhase.NEW))
+    now(machines.replicas.change_phase([Replica(T0, 3)], ReplicaPhase.NEW))
     ((to, _, request), *_) = cluster.active.channel.take("LeaderAndIsrRequest")
     assert (3, True) == (to, request.topic_states[0].partition_states[0].is_new)
-    now(machines.partitions.change([T0], PartitionPhase.ONLINE, ElectionReason.REASSIGN))
+    now(machines.partitions.change_phase([T0], PartitionPhase.ONLINE, ElectionReason.REASSIGN))
     assert (2, (1, 2), 1) == cluster.leader_isr_epoch("t")
     told = [to for to, _, _ in cluster.active.channel.take("LeaderAndIsrRequest")]
     assert [2, 3] == told
@@ -97,7 +99,7 @@ def test_a_leader_is_no_new_replica() -> None:
     cluster = with_topic(1)
     context, machines = cluster.controller.context, cluster.controller._machines
     del context.replica_phases[Replica(T0, 1)]
-    now(machines.replicas.change([Replica(T0, 1)], ReplicaPhase.NEW))
+    now(machines.replicas.change_phase([Replica(T0, 1)], ReplicaPhase.NEW))
     assert [("t-0 on broker 1", "new", "it is to become the leader")] == (
         cluster.active.reporter.refusals
     )
@@ -108,7 +110,7 @@ def test_a_replica_that_never_had_a_leader_goes_offline_without_a_write() -> Non
     cluster.create_topic("t", (2,))
     cluster.store.take()
     machines = cluster.controller._machines
-    now(machines.replicas.change([Replica(T0, 2)], ReplicaPhase.OFFLINE))
+    now(machines.replicas.change_phase([Replica(T0, 2)], ReplicaPhase.OFFLINE))
     assert [] == cluster.store.take()
     assert ReplicaPhase.OFFLINE is cluster.controller.context.replica_phases[Replica(T0, 2)]
 

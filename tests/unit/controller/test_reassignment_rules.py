@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.controller.reassignment_rules import (
+    check_replicas,
     is_caught_up,
     is_reassigning,
     original_replicas,
-    planned,
+    plan_reassignment,
     reassigned,
-    replicas_refusal,
     target_replicas,
 )
 from engine.kafka_errors import INVALID_REPLICA_ASSIGNMENT
@@ -34,8 +34,8 @@ def test_another_request_counts_from_the_original() -> None:
 
 
 def test_cancelling_is_a_move_to_the_original() -> None:
-    assert planned(MOVING, None) == PartitionAssignment((2, 1))
-    assert planned(REST, None) is None
+    assert plan_reassignment(MOVING, None) == PartitionAssignment((2, 1))
+    assert plan_reassignment(REST, None) is None
 
 
 def test_a_new_order_alone_moves_nothing() -> None:
@@ -74,11 +74,11 @@ def test_refusals_say_what_kafka_says() -> None:
         "Replica list: ArrayBuffer(9, 8), live broker list: Set(1, 3)",
     }
     for target, message in messages.items():
-        refusal = replicas_refusal(REST, target, [1, 3])
+        refusal = check_replicas(REST, target, [1, 3])
         assert refusal is not None
         assert (INVALID_REPLICA_ASSIGNMENT, message) == refusal
 
 
 def test_only_replicas_that_are_new_must_be_alive() -> None:
-    assert replicas_refusal(REST, (2, 3), [1, 3]) is None
-    assert replicas_refusal(REST, (0, 2), [0]) is None
+    assert check_replicas(REST, (2, 3), [1, 3]) is None
+    assert check_replicas(REST, (0, 2), [0]) is None

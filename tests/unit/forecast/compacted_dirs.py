@@ -18,7 +18,7 @@ from engine.host.real import RealFiles
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.directory.log_dir import find_log_dir
 from engine.log.log_config import LogConfig
-from engine.log.topic_log_config import log_config_of
+from engine.log.topic_log_config import build_log_config
 from tests.golden_cases import case_dir
 
 FILES = RealFiles()
@@ -32,7 +32,7 @@ def golden_directory(tmp_path: Path) -> str:
 def config(**overrides: str) -> LogConfig:
     told = {"cleanup.policy": "compact", "segment.bytes": "8192", "index.interval.bytes": "512"}
     told |= {key.replace("_", "."): value for key, value in overrides.items()}
-    return log_config_of(
+    return build_log_config(
         TopicConfig.of(told, BrokerSettings({})), producer_id_expiration_ms=86_400_000
     )
 

@@ -22,7 +22,7 @@ from engine.host.real import RealFiles
 from engine.log.directory.log_dir import find_log_dir
 from engine.log.directory.log_directory import LogDirectoryLocked
 from engine.log.log_config import LogConfig
-from engine.log.topic_log_config import log_config_of
+from engine.log.topic_log_config import build_log_config
 from tests.golden_cases import GOLDEN, case, case_dir
 
 CASE = case("retention")
@@ -35,7 +35,7 @@ def config_of(topic: str) -> LogConfig:
     told = CASE["topics"].get(topic, "")
     overrides = {"retention.ms": "-1", **dict(word.split("=") for word in told.split(";") if word)}
     config = TopicConfig.of(overrides, BrokerSettings({}))
-    return log_config_of(config, producer_id_expiration_ms=86_400_000)
+    return build_log_config(config, producer_id_expiration_ms=86_400_000)
 
 
 @pytest.fixture

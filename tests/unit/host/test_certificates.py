@@ -15,8 +15,8 @@ from engine.host.certificates import (
     IssuedCertificate,
     NoCertificates,
     Validity,
+    create_authority,
     issue_certificate,
-    new_authority,
     read_authority,
 )
 
@@ -26,7 +26,7 @@ NOW = Validity(int(time.time() * 1000), 2)
 
 @pytest.fixture(scope="module")
 def authority() -> IssuedCertificate:
-    return new_authority("an authority", NOW)
+    return create_authority("an authority", NOW)
 
 
 def handshake(
@@ -72,7 +72,7 @@ def test_a_client_is_no_broker(tmp_path: Path, authority: IssuedCertificate) -> 
 
 
 def test_a_key_of_another_authority_issues_nothing(authority: IssuedCertificate) -> None:
-    other = new_authority("another", NOW)
+    other = create_authority("another", NOW)
     mixed = authority._replace(key_pem=other.key_pem)
     for one in (mixed, authority._replace(key_pem=b"")):
         with pytest.raises(BadAuthority):
@@ -127,7 +127,7 @@ def test_without_the_package_nothing_is_made_or_read(
 ) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
     for make in (
-        lambda: new_authority("an authority", NOW),
+        lambda: create_authority("an authority", NOW),
         lambda: issue_certificate(authority, "broker", [], NOW, is_broker=True),
         lambda: read_authority(authority.key_pem, authority.certificate_pem, NOW.now_ms),
     ):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from engine.host.deferred_signals import signals_blocked
+from engine.host.deferred_signals import block_signals
 
 BOTH = {signal.SIGINT, signal.SIGTERM}
 
@@ -71,7 +71,7 @@ def section(work: Callable[[], None], kind: type[BaseException]) -> list[str]:
     """Return what was done of a section in which an exception of a signal is due."""
     done = []
     with pytest.raises(kind):
-        with signals_blocked():
+        with block_signals():
             work()
             done.append("section")
         done.append("what follows")
@@ -104,7 +104,7 @@ def test_handlers_are_restored_whenever_another_thread_takes_one(
     terminate = signal.getsignal(signal.SIGTERM)
     for _ in range(200):
         with pytest.raises(kind):
-            with signals_blocked():
+            with block_signals():
                 # The kernel gives it to the other thread, which takes it now or a little later.
                 os.kill(os.getpid(), number)
             while True:
@@ -115,7 +115,7 @@ def test_handlers_are_restored_whenever_another_thread_takes_one(
 
 def test_it_waits_for_the_end_of_all_sections(other: Other) -> None:
     def inner() -> None:
-        with signals_blocked():
+        with block_signals():
             other.takes(signal.SIGINT)
 
     assert ["section"] == section(inner, KeyboardInterrupt)
@@ -123,7 +123,7 @@ def test_it_waits_for_the_end_of_all_sections(other: Other) -> None:
 
 def test_what_is_ignored_stays_so(other: Other) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with signals_blocked():
+    with block_signals():
         assert signal.SIG_IGN is signal.getsignal(signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
     assert signal.SIG_IGN is signal.getsignal(signal.SIGINT)
@@ -134,7 +134,7 @@ def test_the_default_action_is_restored() -> None:
     """As of SIGTERM in a process that uses the engine as a library, and in a task of Spark."""
     terminate = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        with signals_blocked():
+        with block_signals():
             assert signal.SIG_DFL is not signal.getsignal(signal.SIGTERM)
         assert signal.SIG_DFL is signal.getsignal(signal.SIGTERM)
     finally:
@@ -145,7 +145,7 @@ def test_a_section_in_another_thread_leaves_the_handlers() -> None:
     seen = []
 
     def work() -> None:
-        with signals_blocked():
+        with block_signals():
             seen.append(signal.getsignal(signal.SIGINT))
             seen.append(BOTH <= signal.pthread_sigmask(signal.SIG_BLOCK, ()))
 

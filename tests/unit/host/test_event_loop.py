@@ -43,7 +43,7 @@ def test_a_signal_that_comes_before_the_loop_runs_is_not_lost(loop: EventLoop) -
         noted.append("signal")
         loop.stop()
 
-    loop.on_signals(note, (SIGNAL,))
+    loop.handle_signals(note, (SIGNAL,))
     os.kill(os.getpid(), SIGNAL)
     run(loop)
     assert ["signal"] == noted
@@ -56,7 +56,7 @@ def test_a_signal_wakes_a_loop_that_waits(loop: EventLoop) -> None:
         noted.append("signal")
         loop.stop()
 
-    loop.on_signals(note, (SIGNAL,))
+    loop.handle_signals(note, (SIGNAL,))
     for _ in range(2):
         loop.call_soon(lambda: os.kill(os.getpid(), SIGNAL))
         run(loop)
@@ -65,6 +65,6 @@ def test_a_signal_wakes_a_loop_that_waits(loop: EventLoop) -> None:
 
 def test_after_its_end_signals_do_what_they_did(loop: EventLoop) -> None:
     before = signal.getsignal(SIGNAL), signal.getsignal(signal.SIGINT)
-    loop.on_signals(lambda: None, (SIGNAL, signal.SIGINT))
+    loop.handle_signals(lambda: None, (SIGNAL, signal.SIGINT))
     loop.close()
     assert before == (signal.getsignal(SIGNAL), signal.getsignal(signal.SIGINT))

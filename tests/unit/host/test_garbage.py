@@ -78,7 +78,7 @@ class Stage:
         self.timers = MemoryTimers(self.clock)
         self.collector = NotedCollector()
         self.garbage = Garbage(self.collector, self.timers, self.clock)
-        self.garbage.begin()
+        self.garbage.start()
 
     def pass_ms(self, duration_ms: int) -> None:
         self.clock.advance(duration_ms)
@@ -93,7 +93,7 @@ def test_what_was_loaded_is_frozen_without_a_check() -> None:
 def test_full_collections_come_before_there_is_much_to_look_at() -> None:
     stage = Stage()
     assert (2000, 10, FULL_COLLECTION_AFTER) == stage.collector.thresholds
-    stage.garbage.end()
+    stage.garbage.stop()
     assert ((2000, 10, 10), []) == (stage.collector.thresholds, stage.collector.callbacks)
 
 
@@ -178,7 +178,7 @@ def test_nothing_is_checked_after_the_end() -> None:
     stage.collector.run(2)
     stage.collector.frozen_count = 10 * FROZEN_OBJECTS_MAX
     stage.collector.run(2)
-    stage.garbage.end()
+    stage.garbage.stop()
     stage.collector.taken()
     stage.pass_ms(WHOLE_COLLECTION_MS)
     assert [] == stage.collector.taken()
@@ -188,7 +188,7 @@ def test_python_lets_survivors_be_frozen_as_its_collection_ends() -> None:
     clock = ManualClock()
     garbage = Garbage(gc, MemoryTimers(clock), clock)
     was_on = gc.isenabled()
-    garbage.begin()
+    garbage.start()
     try:
         kept: list[list[object]] = [[] for _ in range(1000)]
         gc.collect()
@@ -200,6 +200,6 @@ def test_python_lets_survivors_be_frozen_as_its_collection_ends() -> None:
         assert gc.collect() >= 1
     finally:
         # What was frozen before the first test stays so: see `tests/conftest.py`.
-        garbage.end()
+        garbage.stop()
         if not was_on:
             gc.disable()

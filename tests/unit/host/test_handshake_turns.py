@@ -44,7 +44,7 @@ def test_a_turn_has_as_many_handshakes_as_its_time_allows_in_order() -> None:
         return run
 
     for number in range(5):
-        handshakes.later(shake(number))
+        handshakes.queue(shake(number))
     counts = []
     while loop.due:
         loop.turn()
@@ -52,7 +52,7 @@ def test_a_turn_has_as_many_handshakes_as_its_time_allows_in_order() -> None:
     assert [2, 4, 5] == counts
     assert [0, 1, 2, 3, 4] == done
     # One that comes later is no worse off.
-    handshakes.later(shake(5))
+    handshakes.queue(shake(5))
     loop.turn()
     assert [5] == done[5:]
 
@@ -64,8 +64,8 @@ def test_a_fault_in_one_handshake_leaves_the_others() -> None:
     def fail() -> None:
         raise AssertionError("a fault")
 
-    handshakes.later(fail)
-    handshakes.later(lambda: done.append("next"))
+    handshakes.queue(fail)
+    handshakes.queue(lambda: done.append("next"))
     with pytest.raises(AssertionError, match="a fault"):
         loop.turn()
     loop.turn()

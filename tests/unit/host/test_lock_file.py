@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StorageError
-from engine.host.lock_file import LockHeld, acquire, is_held
+from engine.host.lock_file import LockHeld, is_held, lock_file
 
 #: Somebody who is not root.
 _NOBODY = 65534
@@ -83,16 +83,16 @@ def test_a_lock_is_taken_once_and_can_be_taken_again_after(tmp_path: Path) -> No
     path = tmp_path / ".lock"
     path.touch()
     with other_process_holding(path), pytest.raises(LockHeld):
-        acquire(str(path))
-    acquire(str(path))()
-    acquire(str(path))()
+        lock_file(str(path))
+    lock_file(str(path))()
+    lock_file(str(path))()
     assert path.exists()
 
 
 def test_others_see_a_lock_that_was_taken(tmp_path: Path) -> None:
     path = str(tmp_path / ".lock")
     asks = f"import sys; from engine.host.lock_file import is_held; sys.exit(3 * is_held({path!r}))"
-    release = acquire(path)
+    release = lock_file(path)
     assert subprocess.run([sys.executable, "-c", asks], check=False).returncode == 3
     release()
     assert subprocess.run([sys.executable, "-c", asks], check=False).returncode == 0
@@ -100,4 +100,4 @@ def test_others_see_a_lock_that_was_taken(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_not_there_is_an_error_of_storage(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
-        acquire(str(tmp_path / "none" / ".lock"))
+        lock_file(str(tmp_path / "none" / ".lock"))

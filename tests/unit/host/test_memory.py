@@ -14,7 +14,7 @@ def disk_with(path: str, content: bytes) -> MemoryFiles:
     files = MemoryFiles()
     files.make_dir("dir")
     files.open(path, write=True, create=True).append([content])
-    files.sync_everything()
+    files.sync_all()
     return files
 
 
@@ -208,7 +208,7 @@ def test_modification_times_come_from_the_clock() -> None:
     clock.jump_wall(-20)
     assert files.modified_ms("f") == 5010
     assert (clock.wall_ms(), clock.monotonic_ms()) == (4990, 10)
-    files.sync_everything()
+    files.sync_all()
     assert files.after_crash().modified_ms("f") == 5010
     files.set_modified_ms("f", 77)
     assert files.modified_ms("f") == 77
@@ -266,7 +266,7 @@ def test_flipped_bits_outlive_a_power_cut_and_are_not_seen_by_who_inspects() -> 
     files.flip("/f", 1, 0x01)
     after = files.after_crash()
     assert b"acc" == after.read_bytes("/f")
-    with after.works_meanwhile():
+    with after.suspend_failures():
         assert b"abc" == after.read_bytes("/f")
     after.flip_back()
     assert (b"abc", b"acc") == (after.read_bytes("/f"), files.read_bytes("/f"))

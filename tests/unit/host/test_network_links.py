@@ -99,8 +99,8 @@ class Stage:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         self.links = PlaceLinks(self.timers, self.clock, SeededEntropy())
-        self.links.set(faults)
-        self.channel = self.links.channel("1", "3")
+        self.links.set_faults(faults)
+        self.channel = self.links.open_channel("1", "3")
         self.arrived: list[tuple[str, int]] = []
 
     def send(self, *names: str, size_bytes: int = 0) -> None:
@@ -128,7 +128,7 @@ def test_over_a_cut_link_it_waits_and_arrives_in_order_once_healed() -> None:
     stage.send("a", "b")
     stage.pass_time(100)
     assert [] == stage.arrived
-    stage.links.set(HEALED)
+    stage.links.set_faults(HEALED)
     # Not before the others: order is kept.
     stage.send("c")
     stage.timers.run_until_idle()
@@ -141,8 +141,8 @@ def test_what_waited_for_time_outs_arrives_once_the_link_is_healed(*, is_cut_fir
     stage = Stage(slow("3", 1_000, 0.99))
     stage.send("a", size_bytes=100_000)
     if is_cut_first:
-        stage.links.set(PARTED)
-    stage.links.set(HEALED)
+        stage.links.set_faults(PARTED)
+    stage.links.set_faults(HEALED)
     stage.send("b")
     stage.pass_time(1_000)
     assert ["a", "b"] == [name for name, _ in stage.arrived]
@@ -162,10 +162,10 @@ def test_what_is_under_way_when_the_link_is_cut_is_sent_again() -> None:
     stage = Stage(slow("3", 50))
     stage.send("a")
     stage.pass_time(10)
-    stage.links.set(PARTED)
+    stage.links.set_faults(PARTED)
     stage.pass_time(100)
     assert [] == stage.arrived
-    stage.links.set(HEALED)
+    stage.links.set_faults(HEALED)
     stage.timers.run_until_idle()
     assert [("a", 110)] == stage.arrived
 
@@ -184,7 +184,7 @@ def test_the_larger_a_frame_the_likelier_it_is_late() -> None:
     def late(size_bytes: int) -> int:
         count = 0
         for _ in range(200):
-            stage.channel = stage.links.channel("1", "3")
+            stage.channel = stage.links.open_channel("1", "3")
             began_ms = stage.clock.monotonic_ms()
             stage.send("x", size_bytes=size_bytes)
             stage.pass_time(2000)
@@ -261,13 +261,13 @@ def test_a_packet_is_lost_if_the_draw_is_below_the_loss(draw: int, arrives_ms: i
 def test_a_listener_is_notified_of_each_change_after_the_channels_until_it_is_removed() -> None:
     stage = Stage()
     told: list[bool] = []
-    end = stage.links.on_change(lambda: told.append(stage.channel.is_cut))
-    stage.links.set(PARTED)
-    stage.links.set(PARTED.with_partition(PARTED.groups))
-    stage.links.set(HEALED)
+    end = stage.links.add_listener(lambda: told.append(stage.channel.is_cut))
+    stage.links.set_faults(PARTED)
+    stage.links.set_faults(PARTED.with_partition(PARTED.groups))
+    stage.links.set_faults(HEALED)
     assert [True, False] == told
     end()
-    stage.links.set(PARTED)
+    stage.links.set_faults(PARTED)
     assert [True, False] == told
 
 
@@ -275,7 +275,7 @@ def test_a_listener_is_notified_of_each_change_after_the_channels_until_it_is_re
 def test_a_channel_that_is_released_leaves_no_timer_and_no_place(faults: LinkFaults) -> None:
     stage = Stage(faults)
     stage.send("a")
-    stage.channel.release()
+    stage.channel.deliver_all()
     assert [("a", 0)] == stage.arrived
     assert (0, 0) == (stage.timers.waiting_count, stage.links.channel_count)
 
@@ -283,7 +283,7 @@ def test_a_channel_that_is_released_leaves_no_timer_and_no_place(faults: LinkFau
 def test_a_channel_that_is_released_brings_all_now() -> None:
     stage = Stage(PARTED)
     stage.send("a", "b")
-    stage.channel.release()
+    stage.channel.deliver_all()
     stage.send("c")
     assert [("a", 0), ("b", 0), ("c", 0)] == stage.arrived
 
@@ -298,7 +298,7 @@ class Wire:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         self.links = PlaceLinks(self.timers, self.clock, SeededEntropy())
-        self.links.set(faults)
+        self.links.set_faults(faults)
         network = MemoryNetwork(self.timers)
         self.server: list[Connection] = []
         self.served: list[bytes] = []
@@ -326,8 +326,8 @@ def test_without_a_fault_calls_go_past_the_link() -> None:
     below = wire.client._connection  # type: ignore[attr-defined]
     assert wire.client.send == below.send
     assert below.on_frame is wire.client.on_frame
-    wire.links.set(PARTED)
-    wire.links.set(HEALED)
+    wire.links.set_faults(PARTED)
+    wire.links.set_faults(HEALED)
     assert wire.client.send == below.send
     assert below.on_frame is wire.client.on_frame
 
@@ -335,11 +335,11 @@ def test_without_a_fault_calls_go_past_the_link() -> None:
 def test_calls_go_past_the_link_again_once_all_that_waited_has_arrived() -> None:
     wire = Wire()
     below = wire.client._connection  # type: ignore[attr-defined]
-    wire.links.set(PARTED)
+    wire.links.set_faults(PARTED)
     wire.client.send([b"question"])
     wire.server[0].send([b"news"])
     wire.turn()
-    wire.links.set(HEALED)
+    wire.links.set_faults(HEALED)
     assert wire.client.send != below.send
     wire.turn()
     assert wire.client.send == below.send
@@ -348,12 +348,12 @@ def test_calls_go_past_the_link_again_once_all_that_waited_has_arrived() -> None
 
 def test_a_connection_that_is_cut_says_nothing_and_goes_on_when_it_is_healed() -> None:
     wire = Wire()
-    wire.links.set(PARTED)
+    wire.links.set_faults(PARTED)
     wire.client.send([b"question"])
     wire.server[0].send([b"news"])
     wire.turn(60_000)
     assert ([], [], []) == (wire.served, wire.got, wire.ends)
-    wire.links.set(HEALED)
+    wire.links.set_faults(HEALED)
     wire.turn()
     assert ([b"question"], [b"news"], []) == (wire.served, wire.got, wire.ends)
 
@@ -388,12 +388,12 @@ def test_of_a_listener_both_directions_of_each_connection_are_linked() -> None:
     (server,) = accepted
     served: list[bytes] = []
     server.on_frame = lambda frame: served.append(bytes(frame))
-    links.set(PARTED)
+    links.set_faults(PARTED)
     client.send([b"question"])
     server.send([b"news"])
     timers.run_until_idle()
     assert ([], []) == (served, got)
-    links.set(HEALED)
+    links.set_faults(HEALED)
     timers.run_until_idle()
     assert ([b"question"], [b"news"]) == (served, got)
 
@@ -411,13 +411,13 @@ def test_a_linked_connection_takes_no_frames_while_it_is_paused() -> None:
 
 def test_an_end_is_noticed_once_the_link_lets_it_through() -> None:
     wire = Wire()
-    wire.links.set(PARTED)
+    wire.links.set_faults(PARTED)
     wire.server[0].send([b"last"])
     wire.turn()
     wire.server[0].close("it stops")
     wire.turn()
     assert ["server: it stops"] == wire.ends
-    wire.links.set(HEALED)
+    wire.links.set_faults(HEALED)
     wire.turn()
     assert [b"last"] == wire.got
     assert ["server: it stops", "client: closed by the peer"] == wire.ends
@@ -426,12 +426,12 @@ def test_an_end_is_noticed_once_the_link_lets_it_through() -> None:
 
 def test_one_end_gives_up_over_a_cut_link_and_the_other_learns_of_it_later() -> None:
     wire = Wire()
-    wire.links.set(PARTED)
+    wire.links.set_faults(PARTED)
     wire.client.send([b"question"])
     wire.client.close("no answer in time")
     wire.turn()
     assert ["client: no answer in time"] == wire.ends
-    wire.links.set(HEALED)
+    wire.links.set_faults(HEALED)
     wire.turn()
     # What was sent before has its place before the end.
     assert [b"question"] == wire.served
@@ -447,7 +447,7 @@ def test_a_connection_that_began_and_ended_over_a_cut_link_never_was() -> None:
     wire.server[0].close("nobody said anything")
     wire.turn()
     assert ["server: nobody said anything", "client: closed by the peer"] == wire.ends
-    wire.links.set(HEALED)
+    wire.links.set_faults(HEALED)
     wire.turn()
     assert ([], []) == (wire.served, wire.got)
     assert 0 == wire.links.channel_count

@@ -717,7 +717,7 @@ def test_a_fault_of_the_owner_serves_no_frame_twice(bad: int) -> None:
         connection.send([frame])
 
     with _server(answer) as echo, _connected(echo) as sock:
-        echo.loop.on_faults(faults.append)
+        echo.loop.handle_faults(faults.append)
         sock.sendall(b"".join(_frame(b"%d" % number) for number in range(100)))
         _turn_until(echo, lambda: faults)
         _turn_until(echo, lambda: not echo.network.connections)

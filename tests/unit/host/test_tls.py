@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.certificate_expiry import NoCertificate, certificate_expiry_ms
+from engine.host.certificate_expiry import NoCertificate, fetch_certificate_expiry_ms
 from engine.host.real_streams import RealStreams
 from engine.host.streams import StreamEvent, TlsSettings
 from engine.host.tls import tls_context
@@ -169,11 +169,11 @@ def test_an_expired_certificate_is_called_that(serve: Serve) -> None:
 
 def test_the_time_at_which_a_certificate_expires_is_read_of_a_handshake(serve: Serve) -> None:
     trusted = TlsSettings(ca_path=HERE)
-    expiry_ms = certificate_expiry_ms("127.0.0.1", serve(HERE, False), trusted, 30)
+    expiry_ms = fetch_certificate_expiry_ms("127.0.0.1", serve(HERE, False), trusted, 30)
     assert ssl.cert_time_to_seconds("Jan  1 00:00:00 2120 GMT") * 1000 == expiry_ms
     with pytest.raises(NoCertificate, match="expired"):
         expired = _path("expired.pem")
-        certificate_expiry_ms("127.0.0.1", serve(expired, False), TlsSettings(expired), 30)
+        fetch_certificate_expiry_ms("127.0.0.1", serve(expired, False), TlsSettings(expired), 30)
 
 
 def test_a_certificate_of_a_stranger_is_not_trusted(serve: Serve) -> None:

@@ -226,7 +226,7 @@ def test_what_is_wrong_with_a_store_is_said_without_its_secrets(
 def test_a_bound_of_a_connection_that_has_closed_is_no_fault(stage: Stage) -> None:
     """Such as the bound of a client that authenticates again, and reads no response."""
     faults: list[BaseException] = []
-    stage.loop.on_faults(faults.append)
+    stage.loop.handle_faults(faults.append)
 
     def accept(connection: Connection) -> None:
         def take(_frame: memoryview) -> None:

@@ -69,7 +69,7 @@ def damaged() -> MemoryFiles:
     put(files, "leader-epoch-checkpoint", encode_leader_epochs(epochs))
     for offset in (10, 20, 30):
         put(files, name_of(offset, SNAPSHOT), encode_producer_snapshot([]))
-    files.sync_everything()
+    files.sync_all()
     return files
 
 
@@ -348,7 +348,7 @@ def everything_wrong() -> MemoryFiles:
     put(files, name_of(0) + ".swap", batch(0) + batch(9))
     put(files, name_of(5) + ".deleted", b"x")
     put_segment(files, 30, batch(30))
-    files.sync_everything()
+    files.sync_all()
     return files
 
 

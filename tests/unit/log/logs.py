@@ -80,7 +80,7 @@ def put_segment(
     builder = IndexBuilder(base_offset, interval_bytes, skips_disorder=True)
     file = files.open(f"{path}/{name_of(base_offset)}")
     for position, found in scan_batches(file):
-        builder.see(position, found.last_offset, found.max_timestamp_ms)
+        builder.add_batch(position, found.last_offset, found.max_timestamp_ms)
     builder.finish()
     put(files, name_of(base_offset, FileKind.INDEX), builder.index.encode(), path)
     put(files, name_of(base_offset, FileKind.TIMEINDEX), builder.time_index.encode(), path)
@@ -98,7 +98,7 @@ def log_of(
     for base_offset, log in segments.items():
         put_segment(files, base_offset, log, interval_bytes=interval_bytes)
     put(files, "leader-epoch-checkpoint", encode_leader_epochs(epochs))
-    files.sync_everything()
+    files.sync_all()
     return files
 
 

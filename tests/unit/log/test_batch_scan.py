@@ -101,7 +101,7 @@ def test_a_batch_of_magic_2_without_room_for_its_header_is_corrupt_at_its_place(
 
 
 def test_a_view_is_overwritten_by_the_next_chunk_and_never_resized() -> None:
-    views = [view for _, view in scan_batches(file_of(ONE + BIG), chunk_bytes=100).frames()]
+    views = [view for _, view in scan_batches(file_of(ONE + BIG), chunk_bytes=100).iter_frames()]
     assert [len(view) for view in views] == [len(ONE), len(BIG)]
 
 
@@ -183,7 +183,7 @@ def test_any_bytes_are_scanned_or_refused(content: bytes, chunk_bytes: int) -> N
 @pytest.mark.parametrize("chunk_bytes", [1, 61, 200, 1 << 20])
 def test_a_frame_has_the_bytes_of_its_batch_alone(chunk_bytes: int) -> None:
     scan = scan_batches(file_of(ONE + TWO + BIG + ONE), chunk_bytes=chunk_bytes)
-    assert [ONE, TWO, BIG, ONE] == [bytes(view) for _, view in scan.frames()]
+    assert [ONE, TWO, BIG, ONE] == [bytes(view) for _, view in scan.iter_frames()]
 
 
 @given(st.integers(17, len(ONE)))

@@ -9,7 +9,12 @@ import pytest
 
 from engine.host.memory import MemoryFiles
 from engine.host.ports import File
-from engine.log.batch_search import after_bad_crc, after_bad_length, is_whole, resync
+from engine.log.batch_search import (
+    find_end_after_bad_crc,
+    find_end_after_bad_length,
+    is_whole,
+    resync,
+)
 from engine.records.builder import BatchBuilder, BatchSettings
 
 TIME_MS = 1_700_000_000_000
@@ -55,8 +60,8 @@ def _after(file: File, position: int) -> int | None:
     length = int.from_bytes(file.read_at(position + 8, 4), "big", signed=True)
     stated_end = position + 12 + length
     if length < 14 or stated_end > file.size_bytes():
-        return after_bad_length(file, position)
-    return after_bad_crc(file, position, stated_end)
+        return find_end_after_bad_length(file, position)
+    return find_end_after_bad_crc(file, position, stated_end)
 
 
 class _Reads:
@@ -126,7 +131,7 @@ def test_a_length_that_covers_batches_is_found_out_though_other_bytes_are_wrong_
 
 def test_behind_the_last_whole_batch_the_search_ends_the_log() -> None:
     damaged = _with_length(_batch(0), 40) + b"no batch" * 20
-    assert len(damaged) == after_bad_crc(_file(damaged), 0, 52)
+    assert len(damaged) == find_end_after_bad_crc(_file(damaged), 0, 52)
 
 
 def _garbage() -> bytes:
@@ -152,12 +157,12 @@ def test_damage_everywhere_is_read_only_so_often(content: bytes, share: int) -> 
         length = int.from_bytes(content[position + 8 : position + 12], "big", signed=True)
         stated_end = position + 12 + length
         if length < 14 or stated_end > len(content):
-            following = after_bad_length(file, position)
+            following = find_end_after_bad_length(file, position)
             position = len(content) if following is None else following
         elif is_whole(file, position, stated_end - position):
             position = stated_end
         else:
-            position = after_bad_crc(file, position, stated_end)
+            position = find_end_after_bad_crc(file, position, stated_end)
     assert file.read_bytes < share * len(content)
 
 
@@ -175,7 +180,7 @@ def test_the_search_looks_closely_at_few_places_of_filled_areas(
 
         return look
 
-    monkeypatch.setattr(batch_search, "_size_in", counted(batch_search._size_in))
+    monkeypatch.setattr(batch_search, "_size_in", counted(batch_search._size_by_header))
     monkeypatch.setattr(batch_search, "_legacy_size", counted(batch_search._legacy_size))
     area = fill * (1 << 18)
     assert len(area) == resync(_file(area + _batch(0)), 0)
@@ -194,8 +199,8 @@ def test_without_a_header_offsets_distinguish_a_batch_in_a_value_from_the_log(
     ending = tail if isinstance(tail, bytes) else _batch(106, inner)[:-20]
     damaged = [damage + batch[len(damage) :] for batch in batches]
     log = b"".join([*batches[:2], damaged[2], *batches[3:], ending])
-    assert 3 * size == after_bad_length(_file(log), 2 * size, next_offset=102)
+    assert 3 * size == find_end_after_bad_length(_file(log), 2 * size, next_offset=102)
     # What lies between two damages is the log's, too.
     log = b"".join([*batches[:2], damaged[2], batches[3], damaged[4], batches[5], ending])
-    assert 3 * size == after_bad_length(_file(log), 2 * size, next_offset=102)
-    assert 5 * size == after_bad_length(_file(log), 4 * size, next_offset=104)
+    assert 3 * size == find_end_after_bad_length(_file(log), 2 * size, next_offset=102)
+    assert 5 * size == find_end_after_bad_length(_file(log), 4 * size, next_offset=104)

@@ -14,12 +14,12 @@ from engine.host.memory import MemoryFiles
 from engine.log.directory import small_file
 from engine.log.directory.leader_epoch_checkpoint import (
     EpochStart,
-    assigned,
+    assign_epoch,
     encode_leader_epochs,
     end_offset_for,
     parse_leader_epochs,
+    truncate_from_start,
     truncated_from_end,
-    truncated_from_start,
 )
 from engine.log.directory.offset_checkpoint import encode_offsets, parse_offsets
 from engine.log.directory.text_checkpoint import parse_integer, parse_text_checkpoint
@@ -81,9 +81,9 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
 def test_a_file_too_large_for_a_checkpoint_is_not_read() -> None:
     files = MemoryFiles()
     files.open("f", write=True, create=True).truncate(101)
-    assert small_file.read_bounded(files, "f", 101) == bytes(101)
+    assert small_file.read_small_file(files, "f", 101) == bytes(101)
     with pytest.raises(CorruptFile):
-        small_file.read_bounded(files, "f", 100)
+        small_file.read_small_file(files, "f", 100)
 
 
 @given(RISING)
@@ -101,7 +101,7 @@ def test_negative_epochs_and_offsets_are_refused(content: bytes) -> None:
 def test_a_new_entry_removes_what_it_contradicts(
     entries: tuple[EpochStart, ...], epoch: int, start_offset: int
 ) -> None:
-    found = assigned(entries, EpochStart(epoch, start_offset))
+    found = assign_epoch(entries, EpochStart(epoch, start_offset))
     for earlier, later in pairwise(found):
         assert earlier.epoch < later.epoch
         assert earlier.start_offset < later.start_offset
@@ -109,8 +109,8 @@ def test_a_new_entry_removes_what_it_contradicts(
 
 
 def test_an_epoch_cannot_be_moved_up() -> None:
-    assert assigned(EPOCHS, EpochStart(5, 70)) == EPOCHS
-    assert assigned(EPOCHS, EpochStart(5, 50)) == (*EPOCHS[:2], EpochStart(5, 50))
+    assert assign_epoch(EPOCHS, EpochStart(5, 70)) == EPOCHS
+    assert assign_epoch(EPOCHS, EpochStart(5, 50)) == (*EPOCHS[:2], EpochStart(5, 50))
 
 
 def test_truncation_from_the_end_takes_epochs_that_start_there() -> None:
@@ -119,9 +119,9 @@ def test_truncation_from_the_end_takes_epochs_that_start_there() -> None:
 
 
 def test_truncation_from_the_start_moves_the_valid_epoch_up() -> None:
-    assert truncated_from_start(EPOCHS, 50) == (EpochStart(2, 50), EpochStart(5, 61))
-    assert truncated_from_start(EPOCHS, 40) == EPOCHS[1:]
-    assert truncated_from_start((EpochStart(3, 10),), 5) == (EpochStart(3, 10),)
+    assert truncate_from_start(EPOCHS, 50) == (EpochStart(2, 50), EpochStart(5, 61))
+    assert truncate_from_start(EPOCHS, 40) == EPOCHS[1:]
+    assert truncate_from_start((EpochStart(3, 10),), 5) == (EpochStart(3, 10),)
 
 
 @pytest.mark.parametrize(

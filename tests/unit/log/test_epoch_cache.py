@@ -74,7 +74,7 @@ def test_an_offset_was_written_in_the_last_epoch_that_started_by_then(
 def test_a_store_writes_every_change_and_nothing_else() -> None:
     files = MemoryFiles()
     files.make_dir("/d")
-    files.sync_everything()
+    files.sync_all()
     store = EpochStore(files, "/d", [EpochStart(0, 0)])
     assert not files.exists("/d/leader-epoch-checkpoint")
     assert not store.assign(-1, 5)
@@ -106,59 +106,59 @@ def test_an_epoch_behind_a_gap_starts_where_the_log_ended(
     gap: EpochGap | None,
 ) -> None:
     epochs = cache((0, 0), (2, 10))
-    epochs.assign_after(end_offset, *batch)
+    epochs.assign_next_batch(end_offset, *batch)
     assert entries == epochs.entries
-    assert gap == epochs.gap
+    assert gap == epochs.first_gap
 
 
 def test_the_first_epoch_starts_at_its_first_batch() -> None:
     epochs = cache()
-    epochs.assign_after(0, 3, 7)
-    assert (((3, 7),), None) == (epochs.entries, epochs.gap)
+    epochs.assign_next_batch(0, 3, 7)
+    assert (((3, 7),), None) == (epochs.entries, epochs.first_gap)
 
 
 @pytest.mark.parametrize(("told", "start"), [(22, 22), (20, 20), (25, 25), (19, 20), (26, 25)])
 def test_a_gap_is_closed_within_its_bounds(told: int, start: int) -> None:
     epochs = cache((2, 10))
-    epochs.assign_after(20, 4, 25)
-    gap = epochs.gap
+    epochs.assign_next_batch(20, 4, 25)
+    gap = epochs.first_gap
     assert gap is not None
     assert epochs.close_gap(gap, told) == (start != 20)
-    assert (((2, 10), (4, start)), None) == (epochs.entries, epochs.gap)
+    assert (((2, 10), (4, start)), None) == (epochs.entries, epochs.first_gap)
 
 
 def test_gaps_come_in_the_order_of_their_epochs() -> None:
     epochs = cache((2, 10))
-    epochs.assign_after(20, 4, 25)
+    epochs.assign_next_batch(20, 4, 25)
     epochs.assign(5, 30)
-    epochs.assign_after(40, 6, 45)
-    first = epochs.gap
+    epochs.assign_next_batch(40, 6, 45)
+    first = epochs.first_gap
     assert first == (2, 4, 20, 25)
     epochs.close_gap(first, 21)
-    assert epochs.gap == (5, 6, 40, 45)
+    assert epochs.first_gap == (5, 6, 40, 45)
 
 
 def test_after_a_cut_epochs_start_where_they_do() -> None:
     for cut, offset in (("truncate_from_end", 22), ("truncate_from_start", 12)):
         epochs = cache((2, 10))
-        epochs.assign_after(20, 4, 25)
+        epochs.assign_next_batch(20, 4, 25)
         getattr(epochs, cut)(offset)
         assert 20 == epochs.entries[-1].start_offset
-        assert epochs.gap is None
+        assert epochs.first_gap is None
     epochs = cache((2, 10))
-    epochs.assign_after(20, 4, 25)
+    epochs.assign_next_batch(20, 4, 25)
     epochs.clear()
     epochs.assign(3, 5)
     epochs.assign(4, 20)
-    assert epochs.gap is None
+    assert epochs.first_gap is None
 
 
 def test_a_gap_that_is_closed_is_written() -> None:
     files = MemoryFiles()
     files.make_dir("/data")
     epochs = EpochStore(files, "/data", (EpochStart(2, 10),))
-    epochs.assign_after(20, 4, 25)
-    gap = epochs.gap
+    epochs.assign_next_batch(20, 4, 25)
+    gap = epochs.first_gap
     assert gap is not None
     assert epochs.close_gap(gap, 22)
     assert b"0\n2\n2 10\n4 22\n" == files.read_bytes("/data/leader-epoch-checkpoint")

@@ -40,7 +40,7 @@ def disk_of(path: Path) -> MemoryFiles:
     for found in path.iterdir():
         handle = files.open(f"/d/{path.name}/{found.name}", write=True, create=True)
         handle.append([found.read_bytes()])
-    files.sync_everything()
+    files.sync_all()
     return files
 
 

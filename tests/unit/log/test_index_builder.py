@@ -14,7 +14,7 @@ def built(*batches: bytes, interval_bytes: int) -> IndexBuilder:
     files = log_of({0: b"".join(batches)})
     builder = IndexBuilder(0, interval_bytes)
     for position, found in scan_batches(files.open(f"/data/t-0/{name_of(0)}")):
-        builder.see(position, found.last_offset, found.max_timestamp_ms)
+        builder.add_batch(position, found.last_offset, found.max_timestamp_ms)
     builder.finish()
     return builder
 
@@ -80,7 +80,7 @@ def test_a_later_time_at_an_earlier_offset_is_an_error_at_the_end_too() -> None:
 def test_disorder_can_be_left_out() -> None:
     builder = IndexBuilder(0, 0, skips_disorder=True)
     for position, offset, time_ms in ((0, 5, 3), (9, 6, 3), (18, 1, 8), (27, 7, 4)):
-        builder.see(position, offset, time_ms)
+        builder.add_batch(position, offset, time_ms)
     builder.finish()
     assert [tuple(e) for e in builder.index] == [(6, 9), (7, 27)]
     assert [tuple(e) for e in builder.time_index] == [(3, 5)]

@@ -31,10 +31,10 @@ def test_the_indexes_that_were_not_used_for_longest_are_dropped_beyond_the_bound
     memory = IndexMemory(100_000)
     segments = [Indexed() for _ in range(4)]
     for segment in segments:
-        memory.note(segment, 30_000)
+        memory.count_segment(segment, 30_000)
     assert [1, 0, 0, 0] == [segment.drops for segment in segments]
-    memory.note(segments[1], 30_000)
-    memory.note(Indexed(), 30_000)
+    memory.count_segment(segments[1], 30_000)
+    memory.count_segment(Indexed(), 30_000)
     assert [1, 0, 1, 0] == [segment.drops for segment in segments]
 
 
@@ -42,38 +42,38 @@ def test_the_indexes_that_were_used_last_stay() -> None:
     memory = IndexMemory(100_000)
     segments = [Indexed() for _ in range(4)]
     for segment in segments[:3]:
-        memory.note(segment, 30_000)
-    memory.note_use(segments[0])
-    memory.note_use(Indexed())
-    memory.note(segments[3], 30_000)
+        memory.count_segment(segment, 30_000)
+    memory.mark_used(segments[0])
+    memory.mark_used(Indexed())
+    memory.count_segment(segments[3], 30_000)
     assert [0, 1, 0, 0] == [segment.drops for segment in segments]
 
 
 def test_a_look_up_is_a_use_of_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
     log, _ = log_with_bound(monkeypatch, 1 << 20)
     first = log.segments.first
-    first.translate(first.base_offset + 9)
+    first.locate_offset(first.base_offset + 9)
     assert id(first) == next(reversed(segment_module.LOADED_INDEXES._loaded))
 
 
 def test_what_is_larger_than_the_bound_alone_stays() -> None:
     memory = IndexMemory(100)
     segment = Indexed()
-    memory.note(segment, 10_000)
+    memory.count_segment(segment, 10_000)
     assert 0 == segment.drops
 
 
 def test_a_segment_that_is_gone_takes_nothing() -> None:
     memory = IndexMemory(100_000)
     segment = Indexed()
-    memory.note(segment, 30_000)
+    memory.count_segment(segment, 30_000)
     memory.forget(segment)
     assert 0 == memory.size_bytes
 
 
 def test_a_segment_that_nobody_has_takes_nothing() -> None:
     memory = IndexMemory(40_000)
-    memory.note(Indexed(), 30_000)
+    memory.count_segment(Indexed(), 30_000)
     gc.collect()
     assert 0 == memory.size_bytes
 
@@ -99,7 +99,7 @@ def test_reads_of_closed_segments_stay_the_same_when_indexes_are_dropped(
     assert [base + 2 for base in range(0, 120, 3)] == [
         place.last_offset
         for base in range(0, 120, 3)
-        if (segment := log.segments.floor(base)) and (place := segment.translate(base))
+        if (segment := log.segments.floor(base)) and (place := segment.locate_offset(base))
     ]
 
 
@@ -204,11 +204,11 @@ def test_a_look_up_without_room_searches_the_file_and_drops_no_other_index(
     first, second, third = closed[:3]
     memory._bytes_max = memory.size_bytes + 2500
     for segment in (first, second):
-        assert segment.translate(segment.base_offset + 1) is not None
+        assert segment.locate_offset(segment.base_offset + 1) is not None
     loaded = list(memory._loaded)
     assert [id(first), id(second)] == loaded[-2:]
     for offset in range(third.base_offset, third.base_offset + 9):
-        place = third.translate(offset)
+        place = third.locate_offset(offset)
         assert place is not None
         assert offset <= place.last_offset < offset + 3
     assert (loaded, None) == (list(memory._loaded), third._index)
@@ -221,8 +221,8 @@ def test_a_segment_that_is_searched_often_gets_its_index_into_memory(
     first, second = list(log.segments)[:2]
     for segment in (first, second, first):
         for number in range(INDEX_SEARCHES_MAX):
-            assert segment.translate(segment.base_offset + number % 3) is not None
+            assert segment.locate_offset(segment.base_offset + number % 3) is not None
             assert segment._index is None
         assert segment._index is None
-        assert segment.translate(segment.base_offset + INDEX_SEARCHES_MAX % 3) is not None
+        assert segment.locate_offset(segment.base_offset + INDEX_SEARCHES_MAX % 3) is not None
         assert segment._index is not None

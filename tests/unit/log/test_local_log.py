@@ -335,7 +335,7 @@ def test_a_read_that_fails_after_its_region_was_found_lends_no_segment(
 def test_the_indexes_of_a_flushed_segment_are_durable_before_there_is_another() -> None:
     files = MemoryFiles()
     log, _ = open_log(files, SMALL._replace(flush_messages=1))
-    files.sync_everything()
+    files.sync_all()
     fill(log, [1] * 20)
     assert log.recovery_point == 20
     disk = files.after_crash()
@@ -706,7 +706,7 @@ def test_idle_producers_are_forgotten() -> None:
 def test_a_restart_leaves_no_snapshot_of_what_was_before() -> None:
     log = new_log()
     fill(log, [3])
-    log.snapshots.write(3, ())
+    log.snapshots.write_snapshot(3, ())
     log.restart_at(50, NOW_MS)
     assert [] == log.snapshots.offsets
 

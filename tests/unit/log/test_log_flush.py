@@ -21,7 +21,7 @@ SNAPSHOT = "00000000000000000010.snapshot"
 def test_a_roll_makes_the_producers_snapshot_durable_with_its_segment() -> None:
     files, tasks = MemoryFiles(), HeldTasks()
     log, _ = open_log(files, SMALL, hooks_of(tasks))
-    files.sync_everything()
+    files.sync_all()
     log.append_as_leader(sent_by(1, 0, 10), 0, NOW_MS)
     log.roll(NOW_MS)
     path = f"{log.directory}/{SNAPSHOT}"
@@ -114,7 +114,7 @@ def test_a_late_flush_lifts_no_recovery_point_over_what_came_after_a_truncation(
     tasks.held.pop()()
     log.append_as_leader(sent_by(2, 0, 10), 1, NOW_MS)
     log.append_as_leader(sent_by(2, 10, 10), 1, NOW_MS)
-    files.sync_everything()
+    files.sync_all()
     log.append_as_leader(sent_by(2, 20, 5), 1, NOW_MS)
     late_flush()
     assert 10 == log.recovery_point
@@ -153,7 +153,7 @@ def test_a_snapshot_that_is_written_again_during_its_sync_is_synced_again() -> N
     log, _ = open_log(files, SMALL, hooks_of(tasks))
     log.append_as_leader(sent_by(1, 0, 10), 0, NOW_MS)
     log.roll(NOW_MS)
-    log.snapshots.write(10, ())
+    log.snapshots.write_snapshot(10, ())
     tasks.held.pop()()
     log.append_as_leader(sent_by(1, 10, 1), 0, NOW_MS)
     log.flush(NOW_MS)

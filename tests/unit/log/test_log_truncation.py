@@ -46,7 +46,7 @@ class Stage:
         fill(self.log, [5, 5, 5, 5, 5, 5])
         self.log.flush(NOW_MS)
         self.run_held()
-        self.files.sync_everything()
+        self.files.sync_all()
 
     def run_held(self) -> None:
         held, self.tasks.held = self.tasks.held, []
@@ -150,7 +150,7 @@ def test_epochs_without_records_are_removed_on_a_worker_thread() -> None:
 def test_a_log_whose_tasks_run_at_once_is_durable_at_once() -> None:
     log, _ = open_log(files := MemoryFiles(), SMALL, hooks_of())
     fill(log, [5, 5])
-    files.sync_everything()
+    files.sync_all()
     log.truncate_to(5, NOW_MS)
     assert 5 == open_log(files.after_crash())[0].log_end_offset
 

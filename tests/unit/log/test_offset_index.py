@@ -77,7 +77,7 @@ def test_truncation_leaves_the_entries_below(entries: list[tuple[int, int]], off
 def test_any_bytes_are_some_index(content: bytes) -> None:
     index = parse_offset_index(content, 5)
     index.lookup(7)
-    index.problem()
+    index.find_problem()
     assert len(index) * 8 + index.padding_bytes + index.leftover_bytes == len(content)
 
 
@@ -96,10 +96,10 @@ def test_a_file_of_zeros_has_no_entries() -> None:
 
 
 def test_kafkas_sanity_check_finds_odd_sizes_and_low_offsets() -> None:
-    assert parse_offset_index(bytes(9), 0).problem() == "1 bytes behind the last whole entry"
+    assert parse_offset_index(bytes(9), 0).find_problem() == "1 bytes behind the last whole entry"
     low = parse_offset_index(struct.pack(">ii", -3, 10), 50)
-    assert low.problem() == "last offset 47 is below the base offset 50"
-    assert index_of([(101, 5)]).problem() is None
+    assert low.find_problem() == "last offset 47 is below the base offset 50"
+    assert index_of([(101, 5)]).find_problem() is None
 
 
 def test_entries_must_rise_and_fit() -> None:

@@ -36,7 +36,7 @@ def write(
 ) -> WrittenBatch | None:
     """Check and note a batch as a leader does; returns the one that it repeats."""
     last = (sequence + count - 1) % (INT_MAX + 1)
-    known = state.check_data(
+    known = state.find_duplicate(
         producer_id, epoch, sequence, last, is_transactional=is_transactional, origin=origin
     )
     if known is None:
@@ -189,7 +189,7 @@ def test_a_snapshot_brings_back_the_last_batch_and_open_transactions() -> None:
     write(state, 3, 4, producer_id=1, count=2)
     state.append_marker(9, 5, COMMIT, offset=6, timestamp_ms=100)
     again = ProducerState()
-    again.load(state.to_entries(), now_ms=100, expiration_ms=10)
+    again.load_entries(state.to_entries(), now_ms=100, expiration_ms=10)
     assert state.to_entries() == again.to_entries()
     assert again.first_unstable_offset(99) == 0
     known = write(again, 3, 99, producer_id=1, count=2)
@@ -208,7 +208,7 @@ def test_idle_producers_expire_unless_a_transaction_is_open() -> None:
     assert state.remove_expired(now_ms=150, expiration_ms=50) == 1
     assert [2, 3] == list(state.producers)
     loaded = ProducerState()
-    loaded.load(state.to_entries(), now_ms=500, expiration_ms=50)
+    loaded.load_entries(state.to_entries(), now_ms=500, expiration_ms=50)
     assert [2] == list(loaded.producers)
 
 
@@ -216,10 +216,10 @@ def test_replicas_note_batches_without_asking() -> None:
     state = ProducerState()
     batch = BatchView(sent_by(4, 10, 2, is_transactional=True))
     batch.patch(base_offset=20)
-    assert state.see(batch) is None
+    assert state.apply_batch(batch) is None
     assert state.first_unstable_offset(99) == 20
     marker = BatchView(end_of_transaction(4))
     marker.patch(base_offset=22)
-    completed = state.see(marker)
+    completed = state.apply_batch(marker)
     assert completed is not None
     assert (20, 22, True, 23) == completed[1:]

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import EngineError
 from engine.log.log_types import UnexpectedAppendOffset
-from engine.log.replica_chunks import ReplicaChunk, replica_chunks
+from engine.log.replica_chunks import ReplicaChunk, split_replica_batches
 from engine.log.validation import CorruptMessage
 from engine.records.batch import BatchView
 from engine.records.legacy_builder import LegacySettings, build_messages
@@ -18,7 +18,7 @@ INT_MAX = (1 << 31) - 1
 
 
 def chunks(data: bytes, end: int = 0, segment_bytes: int = BIG) -> list[ReplicaChunk]:
-    return replica_chunks(memoryview(data), log_end_offset=end, segment_bytes=segment_bytes)
+    return split_replica_batches(memoryview(data), log_end_offset=end, segment_bytes=segment_bytes)
 
 
 def old(*offsets: int) -> bytes:

@@ -127,24 +127,24 @@ def test_an_offset_is_found_in_the_batch_that_holds_it_or_the_next_one() -> None
     size = add(found, 100, 3)
     second = add(found, 110, 3)
     for offset in (99, 100, 102):
-        assert found.translate(offset) == BatchPlace(0, size, 102)
+        assert found.locate_offset(offset) == BatchPlace(0, size, 102)
     for offset in (103, 110, 112):
-        assert found.translate(offset) == BatchPlace(size, second, 112)
-    assert found.translate(113) is None
+        assert found.locate_offset(offset) == BatchPlace(size, second, 112)
+    assert found.locate_offset(113) is None
 
 
 def test_a_batch_that_was_found_is_not_found_where_a_cut_took_it() -> None:
     _, found = segment()
     size = add(found, 100, 3)
-    assert found.translate(101) == found.translate(101) == BatchPlace(0, size, 102)
+    assert found.locate_offset(101) == found.locate_offset(101) == BatchPlace(0, size, 102)
     add(found, 103)
-    place = found.translate(103)
+    place = found.locate_offset(103)
     assert place is not None
     found.truncate_to(103, NOW_MS)
-    assert found.translate(103) is None
-    found.translate(100)
+    assert found.locate_offset(103) is None
+    found.locate_offset(100)
     found.truncate_to_bytes(0)
-    assert found.translate(100) is None
+    assert found.locate_offset(100) is None
 
 
 def test_what_a_misread_length_led_to_is_not_kept() -> None:
@@ -159,10 +159,10 @@ def test_what_a_misread_length_led_to_is_not_kept() -> None:
     # The last byte of the length is enough: both lengths are below 256.
     (wrong,), right = (place - 12).to_bytes(4, "big")[3:], found.file.read_at(11, 1)[0]
     files.flip(found.path(FileKind.LOG), 11, wrong ^ right)
-    misled = found.translate(101)
+    misled = found.locate_offset(101)
     assert misled is not None and misled.position == place
     files.flip_back()
-    assert BatchPlace(size, len(data), 101) == found.translate(101)
+    assert BatchPlace(size, len(data), 101) == found.locate_offset(101)
 
 
 def test_a_span_has_its_first_batch_whole_and_ends_where_it_must() -> None:
@@ -171,11 +171,14 @@ def test_a_span_has_its_first_batch_whole_and_ends_where_it_must() -> None:
     add(found, 103, 2)
     end = found.size_bytes
     assert [(0, size), (0, size), (0, size + 1), (0, end)] == [
-        found.span_from(101, limit, end) for limit in (0, size, size + 1, end + 1)
+        found.locate_batches(101, limit, end) for limit in (0, size, size + 1, end + 1)
     ]
-    assert (0, size) == found.span_from(100, end, size)
-    assert (size, end - size) == found.span_from(103, 1, end)
-    assert [None, None] == [found.span_from(100, end, size - 1), found.span_from(105, end, end)]
+    assert (0, size) == found.locate_batches(100, end, size)
+    assert (size, end - size) == found.locate_batches(103, 1, end)
+    assert [None, None] == [
+        found.locate_batches(100, end, size - 1),
+        found.locate_batches(105, end, end),
+    ]
 
 
 def test_old_messages_of_the_smallest_size_are_found() -> None:
@@ -184,13 +187,13 @@ def test_old_messages_of_the_smallest_size_are_found() -> None:
     records = [Record(n, -1, kind, None, None) for n in range(3)]
     data = build_messages(records, LegacySettings(magic=0))
     found.append((data,), len(data), 2, (-1, 2))
-    assert found.translate(2) == BatchPlace(52, 26, 2)
+    assert found.locate_offset(2) == BatchPlace(52, 26, 2)
 
 
 def test_a_walk_over_many_batches_reads_on() -> None:
     _, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
     sizes = [add(found, 100 + number) for number in range(200)]
-    assert found.translate(299) == BatchPlace(sum(sizes[:-1]), sizes[-1], 299)
+    assert found.locate_offset(299) == BatchPlace(sum(sizes[:-1]), sizes[-1], 299)
 
 
 def test_damage_on_the_way_is_reported() -> None:
@@ -198,7 +201,7 @@ def test_damage_on_the_way_is_reported() -> None:
     add(found, 100)
     files.open(found.path(FileKind.LOG), write=True).write_at(8, b"\0\0\0\1")
     with pytest.raises(CorruptRecord):
-        found.translate(105)
+        found.locate_offset(105)
 
 
 @pytest.mark.parametrize("offset", [100, 101, 109])
@@ -209,7 +212,7 @@ def test_a_batch_that_reaches_past_the_end_of_its_segment_is_damage(offset: int)
     length = (3 * size).to_bytes(4, "big")
     files.open(found.path(FileKind.LOG), write=True).write_at(8, length)
     with pytest.raises(CorruptRecord) as caught:
-        found.translate(offset)
+        found.locate_offset(offset)
     assert (found.path(FileKind.LOG), 0) == (caught.value.path, caught.value.position)
 
 

@@ -79,7 +79,7 @@ def test_truncation_leaves_the_entries_below(entries: list[tuple[int, int]], off
 def test_any_bytes_are_some_index(content: bytes) -> None:
     index = parse_time_index(content, 5)
     index.lookup(7)
-    index.problem()
+    index.find_problem()
     assert len(index) * 12 + index.padding_bytes + index.leftover_bytes == len(content)
 
 
@@ -116,12 +116,12 @@ def test_entries_must_not_fall_back() -> None:
 
 
 def test_kafkas_sanity_check_finds_odd_sizes_and_low_entries() -> None:
-    assert parse_time_index(bytes(13), 0).problem() == "1 bytes behind the last whole entry"
+    assert parse_time_index(bytes(13), 0).find_problem() == "1 bytes behind the last whole entry"
     falling = parse_time_index(struct.pack(">qiqi", 10, 1, 5, 2), 0)
-    assert falling.problem() == "last timestamp 5 is below the first, 10"
+    assert falling.find_problem() == "last timestamp 5 is below the first, 10"
     low = parse_time_index(struct.pack(">qi", 10, -1), 9)
-    assert low.problem() == "last offset 8 is below the base offset 9"
-    assert TimeIndex(0).problem() is None
+    assert low.find_problem() == "last offset 8 is below the base offset 9"
+    assert TimeIndex(0).find_problem() is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
 from engine.log.log_config import LONG_MAX, LogConfig
-from engine.log.topic_log_config import log_config_of
+from engine.log.topic_log_config import build_log_config
 from engine.records.codec import Codec
 from engine.records.record import TimestampType
 
@@ -15,7 +15,7 @@ from engine.records.record import TimestampType
 def config_of(**overrides: str) -> LogConfig:
     named = {name.replace("_", "."): value for name, value in overrides.items()}
     topic = TopicConfig.of(named, BrokerSettings({}))
-    return log_config_of(topic, producer_id_expiration_ms=86_400_000)
+    return build_log_config(topic, producer_id_expiration_ms=86_400_000)
 
 
 def test_a_topic_without_settings_has_kafkas_defaults() -> None:

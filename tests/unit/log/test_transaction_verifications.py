@@ -29,25 +29,25 @@ def mark(state: ProducerState, epoch: int = 0) -> None:
 
 def test_batches_of_one_epoch_share_a_question() -> None:
     found = TransactionVerifications()
-    first = found.begin(P, 0, 5, now_ms=1)
-    assert first is found.begin(P, 0, 3, now_ms=1)
-    assert first is found.begin(P, 0, 8, now_ms=1)
+    first = found.get_or_open(P, 0, 5, now_ms=1)
+    assert first is found.get_or_open(P, 0, 3, now_ms=1)
+    assert first is found.get_or_open(P, 0, 8, now_ms=1)
     assert 3 == first.lowest_sequence
     assert found.is_open(P, first)
 
 
 def test_a_later_epoch_asks_again_and_an_older_one_does_not() -> None:
     found = TransactionVerifications()
-    old = found.begin(P, 0, 0, now_ms=1)
-    new = found.begin(P, 1, 0, now_ms=1)
+    old = found.get_or_open(P, 0, 0, now_ms=1)
+    new = found.get_or_open(P, 1, 0, now_ms=1)
     assert (False, True) == (found.is_open(P, old), found.is_open(P, new))
-    assert new is found.begin(P, 0, 0, now_ms=1)
+    assert new is found.get_or_open(P, 0, 0, now_ms=1)
     assert 0 == new.lowest_sequence
 
 
 def test_an_end_settles_the_question() -> None:
     found = TransactionVerifications()
-    first, other = found.begin(P, 0, 0, now_ms=1), found.begin(8, 0, 0, now_ms=1)
+    first, other = found.get_or_open(P, 0, 0, now_ms=1), found.get_or_open(8, 0, 0, now_ms=1)
     found.end(P)
     assert not found.is_open(P, first)
     assert found.is_open(8, other)
@@ -65,12 +65,12 @@ def test_only_the_epoch_of_an_open_transaction_is_open() -> None:
 
 def test_what_was_confirmed_may_be_written() -> None:
     state = ProducerState()
-    state.check_verified(P, state.verifications.begin(P, 0, 0, now_ms=1), 0)
+    state.check_verified(P, state.verifications.get_or_open(P, 0, 0, now_ms=1), 0)
 
 
 def test_a_marker_in_between_takes_the_confirmation_back() -> None:
     state = ProducerState()
-    asked = state.verifications.begin(P, 0, 0, now_ms=1)
+    asked = state.verifications.get_or_open(P, 0, 0, now_ms=1)
     mark(state)
     with pytest.raises(TransactionNotVerified) as caught:
         state.check_verified(P, asked, 0)
@@ -79,7 +79,7 @@ def test_a_marker_in_between_takes_the_confirmation_back() -> None:
 
 def test_the_first_batch_settles_it_for_those_behind_it() -> None:
     state = ProducerState()
-    asked = state.verifications.begin(P, 0, 0, now_ms=1)
+    asked = state.verifications.get_or_open(P, 0, 0, now_ms=1)
     state.append_data(P, 0, WrittenBatch(0, 0, 0, 1), is_transactional=True)
     assert not state.verifications.is_open(P, asked)
     state.check_verified(P, asked, 1)
@@ -87,8 +87,8 @@ def test_the_first_batch_settles_it_for_those_behind_it() -> None:
 
 def test_a_batch_behind_one_that_was_not_written_is_out_of_order() -> None:
     state = ProducerState()
-    asked = state.verifications.begin(P, 0, 4, now_ms=1)
-    state.verifications.begin(P, 0, 2, now_ms=1)
+    asked = state.verifications.get_or_open(P, 0, 4, now_ms=1)
+    state.verifications.get_or_open(P, 0, 2, now_ms=1)
     state.check_verified(P, asked, 2)
     with pytest.raises(OutOfOrderSequence):
         state.check_verified(P, asked, 4)
@@ -96,7 +96,7 @@ def test_a_batch_behind_one_that_was_not_written_is_out_of_order() -> None:
 
 def test_a_log_that_starts_over_asks_again() -> None:
     state = ProducerState()
-    asked = state.verifications.begin(P, 0, 0, now_ms=1)
+    asked = state.verifications.get_or_open(P, 0, 0, now_ms=1)
     state.clear()
     with pytest.raises(TransactionNotVerified):
         state.check_verified(P, asked, 0)
@@ -104,7 +104,7 @@ def test_a_log_that_starts_over_asks_again() -> None:
 
 def test_a_question_under_way_outlives_the_move_of_its_log() -> None:
     state, copy = ProducerState(), ProducerState()
-    asked = state.verifications.begin(P, 0, 1, now_ms=1)
+    asked = state.verifications.get_or_open(P, 0, 1, now_ms=1)
     copy.take_over(state)
     copy.check_verified(P, asked, 1)
 
@@ -112,16 +112,16 @@ def test_a_question_under_way_outlives_the_move_of_its_log() -> None:
 def test_a_question_under_way_outlives_the_producer_that_was_idle() -> None:
     state = ProducerState()
     state.append_data(P, 0, WrittenBatch(0, 0, 0, 1), is_transactional=False)
-    asked = state.verifications.begin(P, 0, 1, now_ms=995)
+    asked = state.verifications.get_or_open(P, 0, 1, now_ms=995)
     assert 1 == state.remove_expired(now_ms=1_000, expiration_ms=10)
     state.check_verified(P, asked, 1)
 
 
 def test_questions_that_nobody_repeats_expire_though_their_producers_never_wrote() -> None:
     state = ProducerState()
-    first = state.verifications.begin(P, 0, 1, now_ms=100)
-    state.verifications.begin(8, 0, 0, now_ms=100)
-    assert first is state.verifications.begin(P, 0, 1, now_ms=105)
+    first = state.verifications.get_or_open(P, 0, 1, now_ms=100)
+    state.verifications.get_or_open(8, 0, 0, now_ms=100)
+    assert first is state.verifications.get_or_open(P, 0, 1, now_ms=105)
     assert 0 == state.remove_expired(now_ms=109, expiration_ms=10)
     assert 2 == len(state.verifications)
     state.remove_expired(now_ms=110, expiration_ms=10)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from engine.errors import CorruptFile
 from engine.log.txn_index import (
     AbortedTransaction,
-    aborted_between,
     encode_txn_index,
+    find_aborted,
     parse_txn_index,
 )
 
@@ -39,7 +39,7 @@ def test_what_was_written_is_read_without_a_cut_entry(
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     with suppress(CorruptFile):
-        parse_txn_index(content, "x").problem(0)
+        parse_txn_index(content, "x").find_problem(0)
 
 
 def test_an_unknown_version_is_refused_at_its_place() -> None:
@@ -51,13 +51,13 @@ def test_an_unknown_version_is_refused_at_its_place() -> None:
 
 def test_kafkas_sanity_check_finds_entries_of_an_earlier_segment() -> None:
     index = parse_txn_index(encode_txn_index([AbortedTransaction(5, 4, 7, 8)]), "x")
-    assert index.problem(7) is None
-    assert index.problem(8) == "last offset 7 is below the base offset 8"
+    assert index.find_problem(7) is None
+    assert index.find_problem(8) == "last offset 7 is below the base offset 8"
 
 
 def test_a_range_collects_what_overlaps_and_knows_when_it_is_complete() -> None:
     first, second = AbortedTransaction(1, 0, 10, 5), AbortedTransaction(2, 5, 20, 21)
-    assert aborted_between([first, second], 11, 15) == ([second], True)
-    assert aborted_between([first, second], 10, 30) == ([first, second], False)
-    assert aborted_between([first, second], 0, 5) == ([first], True)
-    assert aborted_between([], 0, 5) == ([], False)
+    assert find_aborted([first, second], 11, 15) == ([second], True)
+    assert find_aborted([first, second], 10, 30) == ([first, second], False)
+    assert find_aborted([first, second], 0, 5) == ([first], True)
+    assert find_aborted([], 0, 5) == ([], False)

@@ -32,7 +32,9 @@ APPEND_TIME = LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME)
 
 def accept(data: memoryview, config: LogConfig | None = None, **more: Any) -> LeaderBatch:
     rules = LeaderRules(config or LogConfig(), T0)
-    return rules.accept(CheckedBatch(data), base_offset=40, leader_epoch=7, now_ms=NOW_MS, **more)
+    return rules.prepare_batch(
+        CheckedBatch(data), base_offset=40, leader_epoch=7, now_ms=NOW_MS, **more
+    )
 
 
 def refused(data: memoryview, config: LogConfig | None = None, **more: Any) -> ApiError:

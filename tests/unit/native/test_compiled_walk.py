@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.lock_file import acquire
+from engine.host.lock_file import lock_file
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
 from engine.limits import WALK_COMPILE_DELAY_MS, WALK_COMPILE_POLL_MS, WALK_TAKE_UP_DELAY_MS
@@ -144,7 +144,7 @@ def test_a_second_compiler_ends_at_once() -> None:
     folder = Path(paths[0]).parent
     folder.mkdir(parents=True)
     locks = [f"{path}.lock" for path in paths]
-    releases = [acquire(lock) for lock in locks]
+    releases = [lock_file(lock) for lock in locks]
     done = subprocess.run([sys.executable, "-m", "engine.native.flat_compiler"], check=False)
     for release in releases:
         release()

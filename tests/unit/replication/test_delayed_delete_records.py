@@ -36,7 +36,7 @@ def codes(operation: DelayedDeleteRecords) -> dict[TopicPartition, tuple[int, in
     operation.force_complete()
     return {
         key: (0 if result.error is None else result.error.code, result.low_watermark)
-        for key, result in operation.results().items()
+        for key, result in operation.collect_results().items()
     }
 
 

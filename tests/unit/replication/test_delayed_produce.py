@@ -34,7 +34,7 @@ def codes_of(operation: DelayedProduce) -> dict[TopicPartition, int]:
     assert operation.force_complete()
     return {
         key: 0 if result.error is None else result.error.code
-        for key, result in operation.results().items()
+        for key, result in operation.collect_results().items()
     }
 
 

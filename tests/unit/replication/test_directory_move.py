@@ -8,7 +8,7 @@ from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.segment import Segment
-from engine.replication.directory_move import CopyFrom, DirectoryMove, ReplaceLog, move_step
+from engine.replication.directory_move import CopyFrom, DirectoryMove, ReplaceLog, choose_step
 from engine.replication.following.fetch_state import (
     LocalLogEnds,
     RestartAt,
@@ -35,7 +35,7 @@ from tests.unit.replication.replicas import leader_of, state
 def test_each_pair_of_ends_has_its_step(
     log: tuple[int, int], future: tuple[int, int], parted: EpochEnd | None, step: object
 ) -> None:
-    assert step == move_step(LocalLogEnds(*log, 0), LocalLogEnds(*future, 0), parted)
+    assert step == choose_step(LocalLogEnds(*log, 0), LocalLogEnds(*future, 0), parted)
 
 
 def test_a_future_log_catches_up_with_one_that_is_cut_and_written_again() -> None:
@@ -43,12 +43,12 @@ def test_a_future_log_catches_up_with_one_that_is_cut_and_written_again() -> Non
     move = DirectoryMove(partition, future)
     fill(partition.log, [1] * 10)
     while future.log_end_offset < 10:
-        assert move.step(1 << 20, 0)
+        assert move.run_step(1 << 20, 0)
     partition.truncate_to(4)
     partition.become_leader(state(epoch=3))
     fill(partition.log, [1] * 3, epoch=3)
     steps = []
-    while (copied := move.step(1 << 20, 0)) is not None:
+    while (copied := move.run_step(1 << 20, 0)) is not None:
         steps.append(copied > 0)
     assert [False, True] == steps
     assert partition.log.read(0, 1 << 20, 99).read() == future.read(0, 1 << 20, 99).read()
@@ -59,13 +59,13 @@ def test_a_log_whose_records_were_deleted_meanwhile_is_begun_again() -> None:
     partition, future = leader_of(), new_log()
     move = DirectoryMove(partition, future)
     fill(partition.log, [1] * 3)
-    move.step(1 << 20, 0)
+    move.run_step(1 << 20, 0)
     fill(partition.log, [1] * 6)
     partition.high_watermark = 9
     partition.delete_records_before(7)
-    assert 0 == move.step(1 << 20, 0)
+    assert 0 == move.run_step(1 << 20, 0)
     assert (7, 7) == (future.log_start_offset, future.log_end_offset)
-    while move.step(1 << 20, 0) is not None:
+    while move.run_step(1 << 20, 0) is not None:
         pass
     assert (7, 9) == (future.log_start_offset, future.log_end_offset)
 
@@ -82,7 +82,7 @@ def test_a_copy_keeps_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Segment, "give_back", lambda _segment: borrowed.pop())
     partition = leader_of(log_config=LogConfig())
     partition.append(sent(value=b"v" * SENDFILE_BYTES_MIN), 1)
-    assert SENDFILE_BYTES_MIN < (DirectoryMove(partition, new_log()).step(1 << 20, 0) or 0)
+    assert SENDFILE_BYTES_MIN < (DirectoryMove(partition, new_log()).run_step(1 << 20, 0) or 0)
     assert [1] == noted
     assert [] == borrowed
 
@@ -94,8 +94,8 @@ def test_a_start_that_rises_during_the_copy_is_followed() -> None:
     partition.high_watermark = 8
     partition.delete_records_before(2)
     future.restart_at(0, 0)
-    assert 0 == move.step(1 << 20, 0)
-    while move.step(1, 0) is not None:
+    assert 0 == move.run_step(1 << 20, 0)
+    while move.run_step(1, 0) is not None:
         partition.delete_records_before(min(5, future.log_end_offset))
     assert (5, 8) == (future.log_start_offset, future.log_end_offset)
 
@@ -107,9 +107,9 @@ def test_a_future_log_that_parted_below_the_fork_loses_all_that_is_its_own() -> 
     fill(future, [1] * 2, epoch=1)
     fill(future, [1] * 4, epoch=3)
     move = DirectoryMove(partition, future)
-    assert 0 == move.step(1 << 20, 0)
+    assert 0 == move.run_step(1 << 20, 0)
     assert (2, 1) == (future.log_end_offset, future.latest_epoch)
-    assert 0 < (move.step(1 << 20, 0) or 0)
+    assert 0 < (move.run_step(1 << 20, 0) or 0)
     assert batches_of(partition.log) == batches_of(future)
 
 
@@ -119,9 +119,9 @@ def test_a_longer_future_log_without_epochs_is_cut_to_the_logs_end() -> None:
     fill(future, [1] * 6)
     future.epochs.clear()
     move = DirectoryMove(partition, future)
-    assert 0 == move.step(1 << 20, 0)
+    assert 0 == move.run_step(1 << 20, 0)
     assert 4 == future.log_end_offset
-    assert move.step(1 << 20, 0) is None
+    assert move.run_step(1 << 20, 0) is None
 
 
 def test_a_future_log_that_ends_where_the_log_begins_may_have_parted_too() -> None:
@@ -130,7 +130,7 @@ def test_a_future_log_that_ends_where_the_log_begins_may_have_parted_too() -> No
     partition.high_watermark = 6
     partition.delete_records_before(5)
     fill(future, [1] * 5, epoch=7)
-    assert 0 == DirectoryMove(partition, future).step(1 << 20, 0)
+    assert 0 == DirectoryMove(partition, future).run_step(1 << 20, 0)
     assert (5, 5, None) == (future.log_start_offset, future.log_end_offset, future.latest_epoch)
 
 
@@ -141,7 +141,7 @@ def test_an_epoch_whose_first_batches_are_cleaned_away_starts_where_it_does_in_t
     log.epochs.assign(5, 6)
     log.append_as_follower(sent(base_offset=9, leader_epoch=5), 0)
     move = DirectoryMove(partition, future)
-    while move.step(1 << 20, 0) is not None:
+    while move.run_step(1 << 20, 0) is not None:
         pass
     assert log.epochs.entries == future.epochs.entries
     assert (2, 6) == future.end_offset_for_epoch(2)
@@ -152,7 +152,7 @@ def moved(partition: Partition) -> LocalLog:
     future = new_log()
     move = DirectoryMove(partition, future)
     for _ in range(20):
-        if move.step(1 << 20, 0) is None:
+        if move.run_step(1 << 20, 0) is None:
             return future
     pytest.fail("the move has no end")
 
@@ -206,9 +206,9 @@ def test_records_that_are_deleted_as_the_copy_is_whole_stay_deleted() -> None:
     fill(partition.log, [1] * 3)
     partition.high_watermark = 3
     while future.log_end_offset < 3:
-        move.step(1 << 20, 0)
+        move.run_step(1 << 20, 0)
     partition.delete_records_before(2)
-    assert move.step(1 << 20, 0) is None
+    assert move.run_step(1 << 20, 0) is None
     assert (2, 3) == (future.log_start_offset, future.log_end_offset)
 
 

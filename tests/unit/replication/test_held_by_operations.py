@@ -15,7 +15,7 @@ import pytest
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import WaitingPartition
-from engine.replication.follower_encoders import local_park
+from engine.replication.follower_encoders import create_local_park
 from engine.replication.follower_session import LocalSession
 from engine.replication.partition_types import FetchSpec
 from tests.unit.log.writing import PARTITION, sent
@@ -63,7 +63,7 @@ def follow(broker: Broker) -> Any:
     specs = [(key, FetchSpec(1, 1 << 20, 0, 0, 0)) for key in BOTH]
     session = LocalSession(None)
     session.update_positions(specs)
-    park = local_park(session.positions, lambda *_: None)
+    park = create_local_park(session.positions, lambda *_: None)
     return broker.manager.fetch(params, specs, park, session.positions)
 
 

@@ -9,8 +9,8 @@ from engine.replication.isr import (
     UNKNOWN_OFFSET,
     FollowerProgress,
     InSyncSet,
-    counted_ends,
-    is_held,
+    counted_log_ends,
+    is_watermark_held,
     may_join,
     out_of_sync_replicas,
 )
@@ -97,18 +97,18 @@ def test_no_one_joins_twice_or_into_a_pending_change() -> None:
 
 def test_a_member_that_has_no_more_than_the_watermark_holds_it() -> None:
     followers = {2: FollowerProgress(7), 3: FollowerProgress(5)}
-    assert is_held(InSyncSet((1, 2, 3)), followers, 5)
-    assert not is_held(InSyncSet((1, 2, 3)), followers, 4)
-    assert not is_held(InSyncSet((1, 2)), followers, 5)
+    assert is_watermark_held(InSyncSet((1, 2, 3)), followers, 5)
+    assert not is_watermark_held(InSyncSet((1, 2, 3)), followers, 4)
+    assert not is_watermark_held(InSyncSet((1, 2)), followers, 5)
     # One that is about to join counts already, one without progress is not there yet.
-    assert is_held(InSyncSet((1, 2), (1, 2, 3)), followers, 5)
-    assert not is_held(InSyncSet((1, 2, 4)), followers, 5)
+    assert is_watermark_held(InSyncSet((1, 2), (1, 2, 3)), followers, 5)
+    assert not is_watermark_held(InSyncSet((1, 2, 4)), followers, 5)
 
 
 def test_members_count_and_the_live_that_are_about_to_join() -> None:
     followers = {2: FollowerProgress(7), 3: FollowerProgress(9), 4: FollowerProgress(3)}
     for alive, expected in (((3, 4), [7, 9]), ((4,), [7])):
-        assert expected == counted_ends(
+        assert expected == counted_log_ends(
             InSyncSet((1, 2)), followers, 9, alive.__contains__, now_ms=10_000, lag_ms_max=100
         )
 

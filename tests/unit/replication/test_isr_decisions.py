@@ -147,12 +147,12 @@ def test_a_decision_completes_what_waited_for_the_laggard() -> None:
     broker.clock.advance(30_001)
     broker.manager.shrink_isrs()
     (proposal,) = broker.proposed
-    broker.manager.isr_decided(proposal, IsrDecision(0, (1,), 0, 1))
+    broker.manager.on_isr_decided(proposal, IsrDecision(0, (1,), 0, 1))
     assert [0] == broker.codes()
 
 
 def test_a_decision_on_a_partition_that_is_gone_is_of_no_use() -> None:
     broker = Broker((1, 2))
     broker.manager.remove(PARTITION)
-    broker.manager.isr_decided(ProposeIsr(PARTITION, (1,), 0, 0), IsrDecision(0, (1,), 0, 1))
+    broker.manager.on_isr_decided(ProposeIsr(PARTITION, (1,), 0, 0), IsrDecision(0, (1,), 0, 1))
     assert [] == broker.proposed

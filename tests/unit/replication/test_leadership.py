@@ -63,7 +63,7 @@ class Stage:
     def lead(self, *keys: TopicPartition, epoch: int = 5, topic_id: str | None = None) -> list[int]:
         states = dict.fromkeys(keys, LEAD._replace(leader_epoch=epoch))
         ids = {"t": topic_id} if topic_id else {}
-        results = self.leadership.apply(states, frozenset(keys), ids)
+        results = self.leadership.apply_states(states, frozenset(keys), ids)
         return [0 if error is None else error.code for error in results.values()]
 
 
@@ -80,7 +80,7 @@ def test_a_new_partition_gets_a_log_and_a_leader() -> None:
 def test_a_follower_serves_no_producer() -> None:
     stage = Stage()
     state = PartitionState(2, 5, (2, 1), 0, (2, 1))
-    assert stage.leadership.apply({T0: state}) == {T0: None}
+    assert stage.leadership.apply_states({T0: state}) == {T0: None}
     assert not stage.replicas.find(T0).is_leader
 
 
@@ -102,7 +102,7 @@ def test_a_newer_in_sync_set_of_an_order_that_comes_again_is_taken() -> None:
     stage = Stage()
     stage.lead(T0)
     newer = LEAD._replace(isr=(1, 2), partition_epoch=1, assigned_replicas=(1, 2))
-    (error,) = stage.leadership.apply({T0: newer}).values()
+    (error,) = stage.leadership.apply_states({T0: newer}).values()
     assert error is not None
     assert error.code == 11
     assert stage.replicas.find(T0).in_sync.isr == (1, 2)
@@ -134,7 +134,7 @@ def test_the_watermark_of_the_checkpoint_counts() -> None:
     stage.logs.checkpoint_high_watermarks(stage.replicas.high_watermarks())
     stage.logs.stop()
     again = Stage(stage.files)
-    again.leadership.apply({T0: PartitionState(2, 6, (2, 1), 1, (2, 1))})
+    again.leadership.apply_states({T0: PartitionState(2, 6, (2, 1), 1, (2, 1))})
     assert again.replicas.find(T0).high_watermark == 3
 
 
@@ -142,12 +142,12 @@ def test_a_stopped_replica_keeps_its_watermark_in_the_checkpoint_and_for_its_nex
     stage = Stage()
     stage.lead(T0)
     stage.replicas.find(T0).append(sent(3), 1)
-    stage.leadership.stop({T0: StopOrder(5, False)})
+    stage.leadership.stop_replicas({T0: StopOrder(5, False)})
     stage.logs.checkpoint_high_watermarks(stage.replicas.high_watermarks())
     assert read_offsets(stage.files, f"/a/{HIGH_WATERMARKS}") == {T0: 3}
-    stage.leadership.apply({T0: PartitionState(2, 6, (2, 1), 1, (2, 1))})
+    stage.leadership.apply_states({T0: PartitionState(2, 6, (2, 1), 1, (2, 1))})
     assert stage.replicas.find(T0).high_watermark == 3
-    stage.leadership.stop({T0: StopOrder(6, True)})
+    stage.leadership.stop_replicas({T0: StopOrder(6, True)})
     stage.logs.checkpoint_high_watermarks(stage.replicas.high_watermarks())
     assert read_offsets(stage.files, f"/a/{HIGH_WATERMARKS}") == {}
 
@@ -156,7 +156,7 @@ def test_a_stopped_replica_keeps_its_log_unless_it_is_deleted() -> None:
     stage = Stage()
     stage.lead(T0, T1)
     orders = {T0: StopOrder(5, False), T1: StopOrder(-2, True)}
-    assert stage.leadership.stop(orders) == {T0: None, T1: None}
+    assert stage.leadership.stop_replicas(orders) == {T0: None, T1: None}
     assert not stage.leadership.has(T0)
     assert list(stage.logs.logs) == [T0]
     assert [name for name in stage.files.list_dir("/b") if name.endswith("-delete")]
@@ -165,14 +165,14 @@ def test_a_stopped_replica_keeps_its_log_unless_it_is_deleted() -> None:
 def test_an_older_epoch_stops_nothing() -> None:
     stage = Stage()
     stage.lead(T0)
-    (error,) = stage.leadership.stop({T0: StopOrder(4, True)}).values()
+    (error,) = stage.leadership.stop_replicas({T0: StopOrder(4, True)}).values()
     assert error is not None
     assert error.code == 74
     assert stage.leadership.has(T0)
 
 
 def test_a_replica_that_is_not_here_may_be_stopped() -> None:
-    assert Stage().leadership.stop({T0: StopOrder(0, True)}) == {T0: None}
+    assert Stage().leadership.stop_replicas({T0: StopOrder(0, True)}) == {T0: None}
 
 
 def test_a_replica_in_a_failed_directory_is_not_said_to_be_deleted() -> None:
@@ -181,7 +181,7 @@ def test_a_replica_in_a_failed_directory_is_not_said_to_be_deleted() -> None:
     stage.lead(T0)
     stage.logs.take_offline("/a", LogDirOffline("/a", "write", "no space", 28))
     for _ in range(2):
-        (error,) = stage.leadership.stop({T0: StopOrder(-2, True)}).values()
+        (error,) = stage.leadership.stop_replicas({T0: StopOrder(-2, True)}).values()
         assert error is not None
         assert 56 == error.code
 
@@ -191,7 +191,7 @@ def test_a_replica_whose_directory_fails_as_it_is_deleted_is_not_said_to_be_dele
     stage.lead(T0)
     stage.files.fail("rename", errno.EIO, path_start="/a/t-0")
     for _ in range(2):
-        (error,) = stage.leadership.stop({T0: StopOrder(-2, True)}).values()
+        (error,) = stage.leadership.stop_replicas({T0: StopOrder(-2, True)}).values()
         assert error is not None
         assert 56 == error.code
     assert stage.replicas.is_offline(T0)
@@ -202,7 +202,7 @@ def test_a_deletion_that_cannot_be_made_durable_is_not_said_to_be_done() -> None
     stage = Stage()
     stage.lead(T0, T1)
     stage.files.fail("sync", errno.EIO, path_start="/a")
-    results = stage.leadership.stop({key: StopOrder(-2, True) for key in (T0, T1)})
+    results = stage.leadership.stop_replicas({key: StopOrder(-2, True) for key in (T0, T1)})
     assert [56, None] == [error and error.code for error in results.values()]
     assert stage.replicas.is_offline(T0)
 
@@ -223,7 +223,7 @@ def test_a_failing_directory_is_its_partitions_error_alone() -> None:
     stage.lead(T0, T1)
     stage.logs.take_offline("/a", LogDirOffline("/a", "write", "no space", 28))
     state = LEAD._replace(leader_epoch=6)
-    results = stage.leadership.apply({T0: state, T1: state})
+    results = stage.leadership.apply_states({T0: state, T1: state})
     assert [error and error.code for error in results.values()] == [56, None]
 
 
@@ -281,7 +281,7 @@ def test_the_log_of_an_earlier_topic_is_set_aside_and_the_partition_served(
 def test_the_empty_log_comes_into_the_directory_of_the_one_that_is_set_aside() -> None:
     first, former_id = Stage(), "C" * 21 + "A"
     first.lead(T0, T1, T2, topic_id=former_id)
-    first.leadership.stop({T1: StopOrder(5, True)})
+    first.leadership.stop_replicas({T1: StopOrder(5, True)})
     first.logs.stop()
     stage = Stage(first.files)
     assert stage.lead(T0, topic_id=OTHER_ID) == [0]
@@ -311,9 +311,9 @@ def test_a_replica_whose_log_is_damaged_goes_with_its_topic() -> None:
     again = Stage(stage.files)
     again.lead(T0)
     assert again.replicas.is_offline(T0)
-    (error,) = again.leadership.stop({T0: StopOrder(5, False)}).values()
+    (error,) = again.leadership.stop_replicas({T0: StopOrder(5, False)}).values()
     assert error is not None
     assert again.files.exists(f"/a/t-0/{damaged}")
-    assert {T0: None} == again.leadership.stop({T0: StopOrder(-2, True)})
+    assert {T0: None} == again.leadership.stop_replicas({T0: StopOrder(-2, True)})
     assert not again.files.exists(f"/a/t-0/{damaged}")
     assert [0] == again.lead(T0)

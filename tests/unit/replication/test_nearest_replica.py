@@ -6,7 +6,7 @@ import pytest
 
 from engine.host.memory import ManualClock
 from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache, PartitionMetadata
-from engine.replication.nearest_replica import NearestReplica, ReplicaView, nearest_replica
+from engine.replication.nearest_replica import NearestReplica, ReplicaView, choose_replica
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchClient, FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
@@ -36,7 +36,7 @@ LEADER = ReplicaView(1, "a", 100)
 def test_a_consumer_reads_where_it_is_nearest(
     rack_id: str, followers: list[ReplicaView], chosen: int
 ) -> None:
-    assert chosen == nearest_replica(rack_id, LEADER, followers).broker_id
+    assert chosen == choose_replica(rack_id, LEADER, followers).broker_id
 
 
 CLIENT = FetchClient("b", "CLIENTS")
@@ -66,10 +66,10 @@ def test_a_replica_is_read_from_that_is_reached_by_the_listener_the_client_came_
     clock = ManualClock()
     partition = followed(clock)
     nearest = NearestReplica(cache_of(b1="a"), clock)
-    assert 2 == nearest.preferred(partition, CLIENT, 0)
-    assert 3 == nearest.preferred(partition, CLIENT._replace(listener="BROKERS"), 0)
+    assert 2 == nearest.preferred_replica(partition, CLIENT, 0)
+    assert 3 == nearest.preferred_replica(partition, CLIENT._replace(listener="BROKERS"), 0)
     unheard = NearestReplica(MetadataCache(1, "cluster"), clock)
-    assert unheard.preferred(partition, CLIENT, 0) is None
+    assert unheard.preferred_replica(partition, CLIENT, 0) is None
 
 
 def test_of_two_that_have_as_much_the_one_caught_up_last_is_read_from() -> None:
@@ -82,7 +82,7 @@ def test_of_two_that_have_as_much_the_one_caught_up_last_is_read_from() -> None:
     fetched(partition, 0, 3)
     clock.advance(50)
     fetched(partition, 0, 2)
-    assert 2 == NearestReplica(cache, clock).preferred(partition, client, 0)
+    assert 2 == NearestReplica(cache, clock).preferred_replica(partition, client, 0)
 
 
 def test_a_consumer_that_knows_another_epoch_is_sent_nowhere() -> None:

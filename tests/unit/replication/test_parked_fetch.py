@@ -266,14 +266,14 @@ def test_a_follower_in_sync_is_given_one_answer_after_the_other() -> None:
     broker.produce(sent(), 1)
     broker.produce(sent(2), 1)
     assert [len(sent())] == [len(answer.records) for answer in parked.given]
-    parked.encoder.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    parked.encoder.on_appended(PARTITION, LACKING_ALL._replace(fetch_offset=1))
     assert 1 == broker.partition.high_watermark
-    parked.encoder.took(PARTITION, LACKING_ALL._replace(fetch_offset=3))
+    parked.encoder.on_appended(PARTITION, LACKING_ALL._replace(fetch_offset=3))
     assert (3, 2) == (broker.partition.high_watermark, len(parked.given))
     assert not parked.promise.is_kept
     told = parked.positions[PARTITION]
     assert (1, 0) == (told.high_watermark, told.log_start_offset)
-    parked.encoder.took(PARTITION, None)
+    parked.encoder.on_appended(PARTITION, None)
     assert parked.promise.is_kept
     assert -1 == told.high_watermark, "the follower may have passed it over"
 
@@ -283,7 +283,7 @@ def test_what_came_meanwhile_is_given_though_another_holds_the_watermark() -> No
     parked = Standing(broker, LACKING_ALL)
     broker.produce(sent(), 1)
     broker.produce(sent(), 1)
-    parked.encoder.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    parked.encoder.on_appended(PARTITION, LACKING_ALL._replace(fetch_offset=1))
     assert (2, 0) == (len(parked.given), broker.partition.high_watermark)
     assert not parked.promise.is_kept
 
@@ -294,7 +294,7 @@ def test_what_a_follower_cannot_be_given_once_it_took_ends_the_fetch() -> None:
     broker.produce(sent(), 1)
     broker.produce(sent(), 1)
     following = LACKING_ALL._replace(fetch_offset=1, last_fetched_epoch=None)
-    parked.encoder.took(PARTITION, following)
+    parked.encoder.on_appended(PARTITION, following)
     assert (1, True) == (len(parked.given), parked.promise.is_kept)
 
 
@@ -575,7 +575,7 @@ def test_a_position_in_the_same_process_that_is_refused_is_no_progress(
     spec: FetchSpec, code: int
 ) -> None:
     epochs = Epochs()
-    epochs.local.encoder.took(PARTITION, spec)
+    epochs.local.encoder.on_appended(PARTITION, spec)
     assert (4, 4) == epochs.noted()
     assert [code] == codes_of(epochs.local.promise.result())
 
@@ -583,7 +583,7 @@ def test_a_position_in_the_same_process_that_is_refused_is_no_progress(
 def test_a_position_that_the_logs_start_has_passed_is_no_progress() -> None:
     epochs = Epochs()
     epochs.partition.log.restart_at(5000, NOW_MS)
-    epochs.local.encoder.took(PARTITION, TOOK_ALL._replace(last_fetched_epoch=None))
+    epochs.local.encoder.on_appended(PARTITION, TOOK_ALL._replace(last_fetched_epoch=None))
     assert (4, 4) == epochs.noted()
     assert [1] == codes_of(epochs.local.promise.result())
 
@@ -591,7 +591,7 @@ def test_a_position_that_the_logs_start_has_passed_is_no_progress() -> None:
 def test_a_position_that_a_read_takes_is_progress() -> None:
     for spec in (TOOK_ALL, TOOK_ALL._replace(last_fetched_epoch=None)):
         epochs = Epochs()
-        epochs.local.encoder.took(PARTITION, spec)
+        epochs.local.encoder.on_appended(PARTITION, spec)
         assert (2004, 2004) == epochs.noted()
         epochs = Epochs()
         epochs.told.spec = spec

@@ -157,10 +157,10 @@ def test_a_watermark_waits_for_the_in_sync_set() -> None:
     assert (HighWatermarkMoved(PARTITION, 1000),) == fetched(partition, 1000)
     done = partition.append(sent(2), -1)
     assert (LogEndMoved(PARTITION, 1002),) == done.effects
-    assert not partition.enough_replicas_reached(1002).is_reached
+    assert not partition.check_enough_replicas(1002).is_reached
     assert () == fetched(partition, 1000)
     assert (HighWatermarkMoved(PARTITION, 1002),) == fetched(partition, 1002)
-    assert partition.enough_replicas_reached(1002).is_reached
+    assert partition.check_enough_replicas(1002).is_reached
 
 
 def test_a_copied_log_takes_no_records() -> None:
@@ -321,14 +321,14 @@ def test_offsets_by_time_end_where_the_reader_does() -> None:
     fetched(partition, 2)
     partition.append(sent(1, at_ms=NOW_MS + 100), 1)
     consumer = Isolation.HIGH_WATERMARK
-    latest = partition.offset_for_timestamp(LATEST, consumer)
+    latest = partition.find_offset(LATEST, consumer)
     assert latest is not None
     assert (2, 0) == (latest.offset, latest.leader_epoch)
-    second = partition.offset_for_timestamp(NOW_MS + 1, consumer)
+    second = partition.find_offset(NOW_MS + 1, consumer)
     assert second is not None
     assert 1 == second.offset
-    assert partition.offset_for_timestamp(NOW_MS + 100, consumer) is None
-    third = partition.offset_for_timestamp(NOW_MS + 100, Isolation.LOG_END)
+    assert partition.find_offset(NOW_MS + 100, consumer) is None
+    third = partition.find_offset(NOW_MS + 100, Isolation.LOG_END)
     assert third is not None
     assert 2 == third.offset
 
@@ -340,13 +340,13 @@ def test_a_new_leader_names_no_end_before_its_watermark_is_in_its_epoch() -> Non
     partition.become_leader(state((1, 2), epoch=1))
     for timestamp_ms in (LATEST, NOW_MS + 3):
         with pytest.raises(ApiError) as error:
-            partition.offset_for_timestamp(timestamp_ms, Isolation.HIGH_WATERMARK)
+            partition.find_offset(timestamp_ms, Isolation.HIGH_WATERMARK)
         assert 78 == code_of(error)
-    earliest = partition.offset_for_timestamp(EARLIEST, Isolation.HIGH_WATERMARK)
+    earliest = partition.find_offset(EARLIEST, Isolation.HIGH_WATERMARK)
     assert earliest is not None
     assert 0 == earliest.offset
     fetched(partition, 4)
-    latest = partition.offset_for_timestamp(LATEST, Isolation.HIGH_WATERMARK)
+    latest = partition.find_offset(LATEST, Isolation.HIGH_WATERMARK)
     assert latest is not None
     assert 4 == latest.offset
 
@@ -444,7 +444,7 @@ def test_a_smaller_set_in_flight_is_shown_with_its_offsets() -> None:
     partition.append(sent(), -1)
     fetched(partition, 1)
     committed(partition, (1,), 0, 1)
-    assert (True, 1, 2) == partition.enough_replicas_reached(1)
+    assert (True, 1, 2) == partition.check_enough_replicas(1)
 
 
 def test_a_pending_departure_still_counts_for_what_was_appended() -> None:
@@ -455,7 +455,7 @@ def test_a_pending_departure_still_counts_for_what_was_appended() -> None:
     partition.append(sent(), 1)
     clock.advance(40_000)
     assert (ProposeIsr(PARTITION, (1,), 0, 0),) == partition.maybe_shrink_isr()
-    assert (True, 2, 2) == partition.enough_replicas_reached(1)
+    assert (True, 2, 2) == partition.check_enough_replicas(1)
     with pytest.raises(ApiError) as error:
         partition.append(sent(), -1)
     assert 19 == code_of(error)

@@ -20,7 +20,7 @@ def test_a_new_leader_epoch_is_sent_once(caplog: pytest.LogCaptureFixture) -> No
     caplog.set_level(logging.INFO, "state.change.logger")
     assert [0] == stage.lead(T0)
     assert [11] == stage.lead(T0), "an order of the same epoch is told to be stale"
-    stage.leadership.apply({T0: PartitionState(2, 7, (1, 2), 4, (1, 2))})
+    stage.leadership.apply_states({T0: PartitionState(2, 7, (1, 2), 4, (1, 2))})
     assert [
         (
             "state.change.logger",
@@ -40,12 +40,14 @@ def test_in_sync_sets_are_logged_when_proposed_and_when_committed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stage = Stage()
-    stage.leadership.apply({T0: PartitionState(1, 5, (1, 2, 3), 0, (1, 2, 3))}, frozenset((T0,)))
+    stage.leadership.apply_states(
+        {T0: PartitionState(1, 5, (1, 2, 3), 0, (1, 2, 3))}, frozenset((T0,))
+    )
     caplog.set_level(logging.INFO, "kafka.cluster.Partition")
     stage.clock.advance(31_000)
     stage.replicas.shrink_isrs()
     proposal = ProposeIsr(T0, (1,), 5, 0)
-    stage.replicas.isr_decided(proposal, IsrDecision(0, (1,), 5, 1))
+    stage.replicas.on_isr_decided(proposal, IsrDecision(0, (1,), 5, 1))
     head = "[Partition t-0 broker=1]"
     assert [
         f"{head} Shrinking ISR from 1,2,3 to 1. Leader: (highWatermark: 0, endOffset: 0)."
@@ -56,7 +58,7 @@ def test_in_sync_sets_are_logged_when_proposed_and_when_committed(
 
 def test_a_set_that_grows_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage()
-    stage.leadership.apply({T0: PartitionState(1, 5, (1,), 0, (1, 2))}, frozenset((T0,)))
+    stage.leadership.apply_states({T0: PartitionState(1, 5, (1,), 0, (1, 2))}, frozenset((T0,)))
     caplog.set_level(logging.INFO, "kafka.cluster.Partition")
     stage.replicas.perform([ProposeIsr(T0, (1, 2), 5, 0)])
     assert ["[Partition t-0 broker=1] Expanding ISR from 1 to 1,2"] == [

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from engine.host.memory import MemoryFiles
 from engine.host.ports import Files
-from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
+from engine.log.cleaner.cleanable import CleanableRange, find_cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
-from engine.log.cleaner.log_facts import cleanable_log
+from engine.log.cleaner.log_facts import collect_cleanable_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
@@ -60,8 +60,8 @@ def range_of(
 ) -> CleanableRange:
     """Return what of a log may be cleaned; all of it is committed unless said otherwise."""
     watermark = min(watermark, log.log_end_offset)
-    facts = cleanable_log(log, high_watermark=watermark, checkpoint_offset=checkpoint)
-    return cleanable_range(facts, log.config, now_ms)
+    facts = collect_cleanable_log(log, high_watermark=watermark, checkpoint_offset=checkpoint)
+    return find_cleanable_range(facts, log.config, now_ms)
 
 
 def cleaning_of(

@@ -15,7 +15,7 @@ from engine.host.real import RealFiles
 from engine.host.side_process import PipedProcess
 from engine.limits import CLEANER_PROCESS_IDLE_MS
 from engine.log.cleaner import work_processes
-from engine.log.cleaner.cleaner_messages import CLEANER_MODULE, ProcessWork, failed
+from engine.log.cleaner.cleaner_messages import CLEANER_MODULE, ProcessWork, failure_message
 from engine.log.cleaner.cleaner_process import CleanerService
 from engine.log.cleaner.cleaning_facts import SegmentGroup
 from engine.log.local_log import LocalLog
@@ -86,7 +86,7 @@ def test_there_are_as_many_processes_as_cleanings_at_once() -> None:
 def test_a_small_log_is_not_worth_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = ProcessStage()
     log = stage.log(T0, b"1", b"2")
-    size = next(stage.cleaner.ranges()).cleanable_bytes
+    size = next(stage.cleaner.iter_ranges()).cleanable_bytes
     monkeypatch.setattr(work_processes, "CLEANER_PROCESS_BYTES_MIN", size + 1)
     stage.clean()
     assert ([b"2"], 0) == (values(log), len(stage.processes.started))
@@ -239,7 +239,7 @@ def test_a_truncation_meanwhile_ends_the_work() -> None:
     run = cleaning_of(log, files)
     run.work = ProcessWork(LocalProcess(files), run.facts)
     list(run.work.build_map())
-    steps = run.work.write_group(run.begin_group(run.groups()[0]))
+    steps = run.work.write_group(run.begin_group(run.group_segments()[0]))
     assert next(steps) > 0
     assert [name for name in names(files) if name.endswith(".cleaned")]
     steps.close()
@@ -273,7 +273,7 @@ def test_work_goes_on_after_it_was_stopped() -> None:
     ],
 )
 def test_errors_come_as_they_were_raised(error: EngineError) -> None:
-    told = pickle.loads(pickle.dumps(failed(error))).error()
+    told = pickle.loads(pickle.dumps(failure_message(error))).error()
     assert type(error) is type(told)
     assert (str(error), vars(error)) == (str(told), vars(told))
 

@@ -15,7 +15,7 @@ from engine.log.cleaner.batch_filter import KeptBatch, opened_bytes_max
 from engine.log.cleaner.cleaning import CleaningAborted
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.offset_map import SLOT_BYTES
-from engine.log.cleaner.segment_cleaner import CleanedSegmentTooLarge, append_kept
+from engine.log.cleaner.segment_cleaner import CleanedSegmentTooLarge, append_kept_batches
 from engine.log.local_log import LocalLog
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition
@@ -273,7 +273,7 @@ def test_a_truncation_meanwhile_ends_the_cleaning_and_hides_nothing() -> None:
     put(log, (b"b", b"3"))
     closed(log)
     with pytest.raises(CleaningAborted):
-        for bases in run.groups():
+        for bases in run.group_segments():
             list(run.work.write_group(run.begin_group(bases)))
     assert [(0, b"a", b"1"), (1, b"b", b"3")] == pairs_of(log)
 
@@ -286,10 +286,10 @@ def test_a_cleaning_that_ends_during_a_group_leaves_no_file() -> None:
     closed(log)
     run = cleaning_of(log, files)
     list(run.work.build_map())
-    list(run.work.write_group(run.begin_group(run.groups()[0])))
+    list(run.work.write_group(run.begin_group(run.group_segments()[0])))
     run.stop()
     with pytest.raises(CleaningAborted):
-        run.replace()
+        run.replace_group()
     assert [] == [name for name in names(files) if name.endswith((".cleaned", ".swap"))]
     assert 2 == len(batches_of(log))
 
@@ -398,10 +398,10 @@ def test_a_segment_whose_positions_leave_32_bits_is_not_written() -> None:
     raw = batches_of(log)[0][1]
     kept = [KeptBatch(raw, 1, 0, NOW_MS)]
     segment.size_bytes = (1 << 31) - 1 - len(raw)
-    append_kept(segment, kept)
+    append_kept_batches(segment, kept)
     segment.size_bytes = (1 << 31) - len(raw)
     with pytest.raises(CleanedSegmentTooLarge):
-        append_kept(segment, kept)
+        append_kept_batches(segment, kept)
 
 
 @pytest.mark.parametrize("max_message_bytes", [1_048_588, 95_000_000, (1 << 31) - 1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.log.cleaner.cleanable import CleanableLog, CleanableSegment, cleanable_range
+from engine.log.cleaner.cleanable import CleanableLog, CleanableSegment, find_cleanable_range
 from engine.log.cleaner.compaction_wait import CompactionWait, compaction_wait
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
@@ -27,7 +27,7 @@ def waits(
         lambda base: NOW_MS - 1000 + base,
         lambda base: NOW_MS - 1000 + base,
     )
-    return compaction_wait(log, cleanable_range(log, config, NOW_MS), config, NOW_MS)
+    return compaction_wait(log, find_cleanable_range(log, config, NOW_MS), config, NOW_MS)
 
 
 def test_a_log_that_is_due_or_clean_waits_for_nothing() -> None:

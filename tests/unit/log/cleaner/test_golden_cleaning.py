@@ -11,11 +11,11 @@ import pytest
 
 from engine.host.real import RealFiles
 from engine.log.batch_scan import BatchScan, scan_batches
-from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
+from engine.log.cleaner.cleanable import CleanableRange, find_cleanable_range
 from engine.log.cleaner.cleaner_messages import ProcessWork
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
-from engine.log.cleaner.log_facts import cleanable_log
+from engine.log.cleaner.log_facts import collect_cleanable_log
 from engine.log.directory.leader_epoch_checkpoint import FILE_NAME as EPOCHS
 from engine.log.directory.offset_checkpoint import CLEANER_POINTS, read_offsets
 from engine.log.local_log import LocalLog
@@ -136,8 +136,10 @@ def opened(folder: Path, key: TopicPartition, config: LogConfig, now_ms: int) ->
 
 def may_be_cleaned(log: LocalLog, checkpoint: int | None, now_ms: int) -> CleanableRange | None:
     """Return what a broker would clean of a log, None if it is clean enough."""
-    facts = cleanable_log(log, high_watermark=log.log_end_offset, checkpoint_offset=checkpoint)
-    cleanable = cleanable_range(facts, log.config, now_ms)
+    facts = collect_cleanable_log(
+        log, high_watermark=log.log_end_offset, checkpoint_offset=checkpoint
+    )
+    cleanable = find_cleanable_range(facts, log.config, now_ms)
     return cleanable if cleanable.may_be_cleaned(log.config) else None
 
 

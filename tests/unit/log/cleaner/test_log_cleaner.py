@@ -109,7 +109,7 @@ def test_the_dirtiest_log_comes_first() -> None:
     put(half, (b"k", b"2"))
     half.roll(NOW_MS)
     stage.log(U0, b"3")
-    ranges = {found.topic_partition: found.dirty_ratio for found in stage.cleaner.ranges()}
+    ranges = {found.topic_partition: found.dirty_ratio for found in stage.cleaner.iter_ranges()}
     assert ranges[U0] == 1.0
     assert ranges[T0] == 0.5
     with_lines = _Began()
@@ -247,7 +247,7 @@ def test_a_recreated_or_moved_partition_is_cleaned_again() -> None:
                 put(fresh, (b"k", value))
                 fresh.roll(NOW_MS)
             stage.logs.promote_future(T0)
-            stage.logs.note_cleaned(fresh, 0)
+            stage.logs.write_first_dirty_offset(fresh, 0)
         stage.clean()
         assert ({}, [b"4"]) == (stage.cleaner.uncleanable, values(fresh))
         stage.logs.delete([T0])
@@ -326,7 +326,7 @@ def test_a_truncation_lowers_the_checkpoint_to_the_active_segment() -> None:
 def test_a_checkpoint_beyond_the_log_counts_as_none() -> None:
     stage = Stage()
     log = stage.log(T0, b"1", b"2")
-    stage.logs.note_cleaned(log, 50)
+    stage.logs.write_first_dirty_offset(log, 50)
     stage.clean()
     assert [b"2"] == values(log)
     assert {T0: 2} == stage.points()
@@ -338,7 +338,7 @@ def test_a_start_goes_on_from_the_checkpoint() -> None:
     stage.clean()
     stage.logs.stop()
     again = Stage(stage.host)
-    (found,) = again.cleaner.ranges()
+    (found,) = again.cleaner.iter_ranges()
     assert (2, 0) == (found.first_dirty_offset, found.cleanable_bytes)
 
 
@@ -433,7 +433,7 @@ def test_compact_and_delete_loses_old_segments_by_the_cleaner() -> None:
     both = CONFIG._replace(is_deleting=True, retention_ms=1000, min_cleanable_dirty_ratio=1.0)
     stage.host.configs["t"] = both
     log = stage.log(T0, b"1", b"2")
-    take_all(stage.logs.clean_up())
+    take_all(stage.logs.apply_retention())
     assert 0 == log.log_start_offset
     stage.host.clock.advance(5000)
     put(log, (b"k", b"3"), at_ms=NOW_MS + 5000)
@@ -509,7 +509,7 @@ def test_what_was_requested_is_cleaned_however_dirty_and_first() -> None:
     stage.host.configs["t"] = CONFIG
     stage.logs.reconfigure("t")
     with_lines = _Began()
-    stage.cleaner.clean_soon([U0])
+    stage.cleaner.request_cleaning([U0])
     assert {U0: 2} == stage.cleaner.wanted
     stage.clean()
     assert [str(U0), str(T0)] == with_lines.partitions()
@@ -525,7 +525,7 @@ def test_what_was_requested_takes_all_the_passes_that_it_needs() -> None:
         put(log, (b"%d" % (number % 4), b"%d" % number))
         log.roll(NOW_MS)
     with_lines = _Began()
-    stage.cleaner.clean_soon([T0])
+    stage.cleaner.request_cleaning([T0])
     stage.clean()
     assert [b"4", b"5", b"6", b"7"] == values(log)
     assert len(with_lines.partitions()) > 1
@@ -540,7 +540,7 @@ def test_what_is_not_compacted_or_uncleanable_or_gone_is_not_taken() -> None:
     stage.logs.logs[T0].segments.first.file.write_at(65, b"\xff")
     stage.clean()
     assert [T0] == list(stage.cleaner.uncleanable)
-    stage.cleaner.clean_soon([T0, T1, U0])
+    stage.cleaner.request_cleaning([T0, T1, U0])
     assert {} == stage.cleaner.wanted
 
 
@@ -553,7 +553,7 @@ def test_what_was_requested_is_cleaned_though_another_cannot_be() -> None:
     # The checksum.
     file.write_at(17, bytes(4))
     file.close()
-    stage.cleaner.clean_soon([T0, U0])
+    stage.cleaner.request_cleaning([T0, U0])
     stage.clean()
     assert [T0] == list(stage.cleaner.uncleanable)
     assert [b"4"] == values(other)
@@ -563,7 +563,7 @@ def test_what_was_requested_is_cleaned_though_another_cannot_be() -> None:
 def test_a_cleaner_that_is_not_enabled_does_what_it_is_asked_and_no_more() -> None:
     stage = Stage(is_enabled=False)
     first, second = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
-    stage.cleaner.clean_soon([T0])
+    stage.cleaner.request_cleaning([T0])
     stage.clean()
     assert ([b"2"], [b"3", b"4"]) == (values(first), values(second))
 
@@ -574,7 +574,7 @@ def test_a_cleaning_under_way_is_reported_with_its_counts() -> None:
     late = LateTasks(stage)
     stage.cleaner.check()
     stage.host.clock.advance(70)
-    now = stage.cleaner.cleanings_now()[T0]
+    now = stage.cleaner.running_cleanings()[T0]
     assert (0, 2, 70) == (
         now.cleanable.first_dirty_offset,
         now.cleanable.first_uncleanable_offset,
@@ -582,7 +582,7 @@ def test_a_cleaning_under_way_is_reported_with_its_counts() -> None:
     )
     late.run()
     assert now.counts.read_records == 2
-    assert {} == stage.cleaner.cleanings_now()
+    assert {} == stage.cleaner.running_cleanings()
 
 
 def test_a_log_that_is_to_keep_its_records_is_not_cleaned_to_the_end(
@@ -657,7 +657,7 @@ def test_one_look_is_taken_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = _HeldSteps(stage, monkeypatch)
     stage.cleaner.check()
     steps.take(1)
-    stage.cleaner.clean_soon([T0])
+    stage.cleaner.request_cleaning([T0])
     stage.run_due()
     assert 1 == len(steps.held)
     steps.take()

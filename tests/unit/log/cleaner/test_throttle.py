@@ -9,25 +9,25 @@ from engine.log.cleaner.throttle import CleanerThrottle
 def test_bytes_above_the_bound_are_paused_for() -> None:
     clock = ManualClock()
     throttle = CleanerThrottle(clock, 1000.0)
-    assert 0 == throttle.pause_ms(500)
+    assert 0 == throttle.count_bytes(500)
     clock.advance(300)
-    assert 700 == throttle.pause_ms(500)
+    assert 700 == throttle.count_bytes(500)
 
 
 def test_bytes_below_the_bound_are_not() -> None:
     clock = ManualClock()
     throttle = CleanerThrottle(clock, 1000.0)
     clock.advance(2000)
-    assert 0 == throttle.pause_ms(1999)
+    assert 0 == throttle.count_bytes(1999)
     clock.advance(299)
-    assert 0 == throttle.pause_ms(100_000)
+    assert 0 == throttle.count_bytes(100_000)
 
 
 def test_a_new_bound_counts_at_once() -> None:
     clock = ManualClock()
     throttle = CleanerThrottle(clock, 1e300)
     clock.advance(300)
-    assert 0 == throttle.pause_ms(1 << 40)
+    assert 0 == throttle.count_bytes(1 << 40)
     throttle.bytes_per_second = 100.0
     clock.advance(300)
-    assert 700 == throttle.pause_ms(100)
+    assert 700 == throttle.count_bytes(100)

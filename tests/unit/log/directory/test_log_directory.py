@@ -25,7 +25,7 @@ def test_a_directory_that_was_made_outlives_a_power_cut(path: str) -> None:
 def test_parents_that_are_there_are_not_synced() -> None:
     files = MemoryFiles()
     files.make_dir("/var/lib")
-    files.sync_everything()
+    files.sync_all()
     files.fail("sync", 5, path_end="/var")
     LogDirectory(files, "/var/lib/kafka", lambda _path: lambda: None).open(1, "c", now_ms=7)
     assert files.after_crash().exists("/var/lib/kafka")
@@ -39,5 +39,5 @@ def test_a_directory_that_fails_in_the_middle_keeps_no_log_open(tmp_path: Path) 
     directory = LogDirectory(files, str(tmp_path), lambda _path: lambda: None)
     files.failing = ("open", f"{14:020d}.log")
     with pytest.raises(LogDirOffline):
-        directory.load(lambda _topic: CONFIG, hooks_of(), now_ms=7)
+        directory.load_logs(lambda _topic: CONFIG, hooks_of(), now_ms=7)
     assert [] == open_below(tmp_path)

@@ -89,7 +89,7 @@ def test_a_clean_stop_is_noted_and_the_next_start_reads_nothing_again() -> None:
     assert host.files.exists("/a/.kafka_cleanshutdown")
     assert not host.files.exists("/a/.lock")
     assert not host.locked
-    host.files.sync_everything()
+    host.files.sync_all()
     again = host.manager()
     found = again.start()
     # A power cut right after the start must not find it again.
@@ -123,7 +123,7 @@ def test_a_log_that_is_compacted_no_more_keeps_its_end_over_what_was_cleaned() -
     log.roll(NOW_MS)
     # All of the last closed segment is outdated.
     empty_file_of(host.files, log.segments.bases[-2])
-    manager.note_cleaned(log, 5)
+    manager.write_first_dirty_offset(log, 5)
     host.configs["t"] = SMALL
     again = host.killed().manager()
     again.start()
@@ -456,7 +456,7 @@ def test_retention_runs_over_all_logs_below_their_high_watermarks() -> None:
     host.high_watermarks[T1] = 25
     host.clock.advance(5000)
     before = [set(log.segments.bases) for log in manager.logs.values()]
-    take_all(manager.clean_up())
+    take_all(manager.apply_retention())
     after = [set(log.segments.bases) for log in manager.logs.values()]
     assert [3, 1] == [len(old - new) for old, new in zip(before, after, strict=True)]
     assert (50, 20) == (manager.logs[T0].log_start_offset, manager.logs[T1].log_start_offset)
@@ -566,7 +566,7 @@ def test_a_log_takes_nothing_over_from_one_whose_folder_is_gone() -> None:
         fill(log, [20, 10])
         log.flush(NOW_MS)
         log.maybe_increment_log_start_offset(12, 30, LogStartReason.DELETE_RECORDS)
-        manager.note_cleaned(log, 7)
+        manager.write_first_dirty_offset(log, 7)
     manager.checkpoint_high_watermarks({T0: 25, T1: 25})
     manager.stop()
     remove_folder(host.files, f"{A}/{T0}")
@@ -627,7 +627,7 @@ def test_a_log_that_cannot_be_rolled_keeps_retention_from_no_other() -> None:
     active = manager.logs[T0].active_segment
     active.time_index.maybe_append(NOW_MS + 10**9, active.largest.offset)
     host.clock.advance(10**12)
-    take_all(manager.clean_up())
+    take_all(manager.apply_retention())
     assert 18 == manager.logs[T1].log_start_offset
     assert [] == host.offline
 
@@ -640,7 +640,7 @@ def test_a_log_that_could_not_be_opened_keeps_its_lines_in_all_checkpoints() -> 
         fill(log, [20, 10])
         log.flush(NOW_MS)
         log.maybe_increment_log_start_offset(12, 30, LogStartReason.DELETE_RECORDS)
-        manager.note_cleaned(log, 7)
+        manager.write_first_dirty_offset(log, 7)
     manager.checkpoint_high_watermarks({T0: 25, T1: 25})
     path = manager.logs[T0].segments.first.path(FileKind.LOG)
     manager.stop()
@@ -653,7 +653,7 @@ def test_a_log_that_could_not_be_opened_keeps_its_lines_in_all_checkpoints() -> 
     again.checkpoint_recovery_points()
     again.checkpoint_log_starts()
     again.checkpoint_high_watermarks({T1: 26})
-    again.note_cleaned(again.logs[T1], 8)
+    again.write_first_dirty_offset(again.logs[T1], 8)
     again.stop()
     stored = {name: read_offsets(host.files, f"{A}/{name}") for name in FILE_NAMES}
     assert {
@@ -920,4 +920,4 @@ def test_a_sync_of_names_that_has_failed_is_not_tried_again() -> None:
     host.files.fail("sync", errno.EIO, path_start=A)
     for _ in range(2):
         with pytest.raises(LogDirOffline):
-            home.sync_new_names()
+            home.sync_new_folders()

@@ -41,12 +41,12 @@ def placement() -> LogPlacement:
 def test_a_new_log_goes_to_the_directory_with_the_fewest_logs(
     placement: LogPlacement, directories: list[LogDirectory]
 ) -> None:
-    assert placement.directory_for(KEY, directories, None).path == "/d2"
+    assert placement.choose_directory(KEY, directories, None).path == "/d2"
 
 
 def test_a_preference_counts_once(placement: LogPlacement, directories: list[LogDirectory]) -> None:
     placement.prefer(KEY, "/d3")
-    found = [placement.directory_for(KEY, directories, None).path for _ in range(2)]
+    found = [placement.choose_directory(KEY, directories, None).path for _ in range(2)]
     assert found == ["/d3", "/d2"]
 
 
@@ -54,19 +54,19 @@ def test_the_directory_of_the_call_comes_before_a_preference(
     placement: LogPlacement, directories: list[LogDirectory]
 ) -> None:
     placement.prefer(KEY, "/d3")
-    assert placement.directory_for(KEY, directories, "/d1").path == "/d1"
+    assert placement.choose_directory(KEY, directories, "/d1").path == "/d1"
 
 
 def test_a_directory_that_is_offline_gets_no_log(
     placement: LogPlacement, directories: list[LogDirectory]
 ) -> None:
     with pytest.raises(KafkaStorageError, match="/d1 is offline"):
-        placement.directory_for(KEY, directories[1:], "/d1")
+        placement.choose_directory(KEY, directories[1:], "/d1")
     with pytest.raises(KafkaStorageError, match="every log directory is offline"):
-        placement.directory_for(KEY, [], None)
+        placement.choose_directory(KEY, [], None)
 
 
 def test_folders_are_named_by_partition_and_kind(placement: LogPlacement) -> None:
-    assert placement.folder_name(KEY, DirectoryKind.LIVE) == "orders-3"
+    assert placement.create_folder_name(KEY, DirectoryKind.LIVE) == "orders-3"
     unique_id = "ab" * 16
-    assert placement.folder_name(KEY, DirectoryKind.FUTURE) == f"orders-3.{unique_id}-future"
+    assert placement.create_folder_name(KEY, DirectoryKind.FUTURE) == f"orders-3.{unique_id}-future"

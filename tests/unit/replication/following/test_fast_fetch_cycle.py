@@ -32,7 +32,7 @@ class Rounds:
             self.produce(key)
         self.cluster.pass_time(600)
         self.produce()
-        message, answer = FetchSessionHandler._message, Fetch.answer
+        message, answer = FetchSessionHandler._build_message, Fetch.answer
 
         def asking(session: FetchSessionHandler, *arguments: Any) -> Any:
             self.requested_count += 1

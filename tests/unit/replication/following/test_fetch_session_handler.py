@@ -42,7 +42,7 @@ def forgotten(request: Any) -> dict[bytes, list[int]]:
 
 
 def test_the_first_request_has_all_and_who_asks() -> None:
-    request = message_of(session().call({A: SPEC, B: SPEC}, set(), IDS))
+    request = message_of(session().build_call({A: SPEC, B: SPEC}, set(), IDS))
     assert (0, 0) == (request.session_id, request.session_epoch)
     assert (2, 77) == (request.replica_state.replica_id, request.replica_state.replica_epoch)
     assert (9, 3, 10 << 20) == (request.max_wait_ms, request.min_bytes, request.max_bytes)
@@ -59,14 +59,14 @@ def test_the_first_request_has_all_and_who_asks() -> None:
 
 def test_later_requests_have_what_changed_and_what_to_forget() -> None:
     one = session()
-    message_of(one.call({A: SPEC, B: SPEC}, set(), IDS))
-    one.answers(response(9))
-    request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, {A}, IDS))
+    message_of(one.build_call({A: SPEC, B: SPEC}, set(), IDS))
+    one.process_response(response(9))
+    request = message_of(one.build_call({A: SPEC._replace(fetch_offset=6)}, {A}, IDS))
     assert (9, 1) == (request.session_id, request.session_epoch)
     assert {IDS[A]: [0]} == requested(request)
     assert {IDS[B]: [1]} == forgotten(request)
-    one.answers(response(9))
-    request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, set(), IDS))
+    one.process_response(response(9))
+    request = message_of(one.build_call({A: SPEC._replace(fetch_offset=6)}, set(), IDS))
     assert (9, 2, {}, {}) == (
         request.session_id,
         request.session_epoch,
@@ -78,8 +78,8 @@ def test_later_requests_have_what_changed_and_what_to_forget() -> None:
 def test_a_round_without_partitions_forgets_those_that_are_held() -> None:
     one = session()
     assert not one.holds_partitions
-    message_of(one.call({A: SPEC}, set(), IDS))
-    one.answers(response(9))
+    message_of(one.build_call({A: SPEC}, set(), IDS))
+    one.process_response(response(9))
     assert one.holds_partitions
     request = message_of(one.call({}, set(), IDS))
     assert (9, 1, {}) == (request.session_id, request.session_epoch, requested(request))
@@ -89,9 +89,9 @@ def test_a_round_without_partitions_forgets_those_that_are_held() -> None:
 
 def test_what_went_by_name_is_forgotten_by_name() -> None:
     one = session()
-    message_of(one.call({A: SPEC}, set(), {}), 12)
-    one.answers(response(9))
-    call = one.call({}, set(), IDS)
+    message_of(one.build_call({A: SPEC}, set(), {}), 12)
+    one.process_response(response(9))
+    call = one.build_call({}, set(), IDS)
     assert call.highest == 12
     request = message_of(call, 12)
     assert 9 == request.session_id
@@ -103,26 +103,26 @@ def test_what_went_by_name_is_forgotten_by_name() -> None:
 def test_partitions_of_two_topics_of_a_name_go_by_the_id_of_each() -> None:
     one, other = session(), TopicPartition("a", 1)
     ids = {**IDS, other: b"z" * 16}
-    request = message_of(one.call({A: SPEC, other: SPEC}, set(), ids))
+    request = message_of(one.build_call({A: SPEC, other: SPEC}, set(), ids))
     assert {IDS[A]: [0], b"z" * 16: [1]} == requested(request)
 
 
 def test_a_recreated_topic_is_forgotten_and_requested() -> None:
     one = session()
-    message_of(one.call({A: SPEC}, set(), IDS))
-    one.answers(response(9))
-    request = message_of(one.call({A: SPEC}, set(), {A: b"z" * 16}))
+    message_of(one.build_call({A: SPEC}, set(), IDS))
+    one.process_response(response(9))
+    request = message_of(one.build_call({A: SPEC}, set(), {A: b"z" * 16}))
     assert {b"z" * 16: [0]} == requested(request)
     assert {IDS[A]: [0]} == forgotten(request)
 
 
 def test_a_lost_session_begins_again() -> None:
     one = session()
-    message_of(one.call({A: SPEC}, set(), IDS))
-    one.answers(response(9))
-    message_of(one.call({A: SPEC}, set(), IDS))
+    message_of(one.build_call({A: SPEC}, set(), IDS))
+    one.process_response(response(9))
+    message_of(one.build_call({A: SPEC}, set(), IDS))
     assert not one.is_first
-    assert [] == one.answers(response(error_code=FETCH_SESSION_ID_NOT_FOUND))
+    assert [] == one.process_response(response(error_code=FETCH_SESSION_ID_NOT_FOUND))
     assert one.is_first
     assert {IDS[A]: [0]} == requested(message_of(one.call({A: SPEC}, set(), IDS)))
 
@@ -130,20 +130,20 @@ def test_a_lost_session_begins_again() -> None:
 def test_without_a_session_every_request_is_a_first_one() -> None:
     one = session()
     for _ in range(2):
-        request = message_of(one.call({A: SPEC}, set(), IDS))
+        request = message_of(one.build_call({A: SPEC}, set(), IDS))
         assert (0, 0, {IDS[A]: [0]}) == (
             request.session_id,
             request.session_epoch,
             requested(request),
         )
-        one.answers(response(0))
+        one.process_response(response(0))
 
 
 def test_a_topic_without_an_id_goes_by_name_and_so_do_all() -> None:
     one = session()
-    message_of(one.call({A: SPEC}, set(), IDS))
-    one.answers(response(9))
-    call = one.call({A: SPEC, B: SPEC}, set(), {A: IDS[A]})
+    message_of(one.build_call({A: SPEC}, set(), IDS))
+    one.process_response(response(9))
+    call = one.build_call({A: SPEC, B: SPEC}, set(), {A: IDS[A]})
     assert 12 == call.highest
     request = message_of(call, 12)
     assert ["a", "b"] == [topic.topic for topic in request.topics]
@@ -151,7 +151,7 @@ def test_a_topic_without_an_id_goes_by_name_and_so_do_all() -> None:
 
 
 def test_a_leader_that_cannot_find_the_divergence_is_not_asked() -> None:
-    assert 12 == session().call({A: SPEC}, set(), {}).lowest
+    assert 12 == session().build_call({A: SPEC}, set(), {}).lowest
 
 
 def test_answers_are_found_by_id_and_by_name() -> None:
@@ -167,7 +167,7 @@ def test_answers_are_found_by_id_and_by_name() -> None:
         kind.FetchableTopicResponse(topic="b", partitions=[parted]),
     ]
     one = session()
-    message_of(one.call({A: SPEC, B: SPEC}, set(), IDS))
-    answers = dict(one.answers(response(1, responses=topics)))
+    message_of(one.build_call({A: SPEC, B: SPEC}, set(), IDS))
+    answers = dict(one.process_response(response(1, responses=topics)))
     assert PartitionResponse(0, 8, 2, b"records") == answers[A]
     assert EpochEnd(1, 4) == answers[B].diverging_epoch

@@ -61,24 +61,24 @@ class Pair:
         both = state((1, 2), replicas=(1, 2), epoch=self.epoch)
         self.led.become_leader(both)
         self.own.become_follower(both)
-        self.followed.add(PARTITION, self.epoch)
+        self.followed.follow(PARTITION, self.epoch)
         return self
 
     def round(self, count: int = 1) -> Pair:
         """Ask the leader, and take what it says."""
         for _ in range(count):
-            requested = self.followed.requested()
-            self.followed.taken(answers_of(self.leader, 2, requested))
+            requested = self.followed.start_cycle()
+            self.followed.apply_responses(answers_of(self.leader, 2, requested))
             ends = self.followed.requested_ends()
-            self.followed.ends_taken(ends, ends_of(self.leader, ends))
+            self.followed.apply_leader_ends(ends, ends_of(self.leader, ends))
             epochs = self.followed.requested_epoch_ends()
-            self.followed.epochs_taken(epochs, epochs_of(self.leader, epochs))
+            self.followed.apply_epoch_ends(epochs, epochs_of(self.leader, epochs))
         return self
 
     def answer(self, error_code: int, key: TopicPartition = PARTITION) -> Pair:
         """Take an error in place of an answer."""
-        self.followed.requested()
-        self.followed.taken([(key, PartitionResponse(error_code))])
+        self.followed.start_cycle()
+        self.followed.apply_responses([(key, PartitionResponse(error_code))])
         return self
 
     def assert_same(self) -> None:
@@ -107,7 +107,7 @@ def test_two_rounds_bring_the_records_and_then_the_watermark() -> None:
 def test_the_request_has_the_epochs_and_both_ends() -> None:
     pair = Pair(epoch=5)
     fill(pair.own.log, [3], epoch=4)
-    spec = pair.begin().followed.requested()[PARTITION]
+    spec = pair.begin().followed.start_cycle()[PARTITION]
     assert (3, 5, 4, 0) == (
         spec.fetch_offset,
         spec.current_leader_epoch,
@@ -135,8 +135,8 @@ def test_the_watermark_of_a_leader_that_sends_back_to_the_fork_is_not_taken() ->
     pair = Pair(epoch=9)
     fill(pair.led.log, [2], epoch=1)
     fill(pair.own.log, [3], epoch=1)
-    requested = pair.begin().followed.requested()
-    assert not pair.followed.taken(answers_of(pair.leader, 2, requested))
+    requested = pair.begin().followed.start_cycle()
+    assert not pair.followed.apply_responses(answers_of(pair.leader, 2, requested))
     assert 2 == pair.own.log.log_end_offset
 
 
@@ -174,14 +174,14 @@ def test_a_disk_that_fails_as_a_log_is_truncated_is_reported_and_the_partition_n
     followed = FollowedPartitions(FollowerLogs(replicas), pair.clock, quota_of(pair.clock))
     own.become_follower(state((1, 2), epoch=5))
     files.fail("truncate", errno.EIO)
-    followed.add(PARTITION, 5)
+    followed.follow(PARTITION, 5)
     assert ({}, 1) == (followed.states, len(told))
     assert caplog.messages[-1].startswith(f"{PARTITION} is fetched no more in this epoch: ")
 
 
 def test_what_was_asked_is_not_all_that_is_followed_once_a_partition_goes() -> None:
     pair = Pair().begin()
-    pair.followed.requested()
+    pair.followed.start_cycle()
     pair.followed.remove(OTHER)
     assert pair.followed.is_as_requested
     pair.followed.remove(PARTITION)
@@ -223,12 +223,12 @@ def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(
     pair = Pair()
     fill(pair.own.log, [1, 1])
     pair.begin().answer(OFFSET_OUT_OF_RANGE)
-    assert {} == pair.followed.requested()
+    assert {} == pair.followed.start_cycle()
     requested = pair.followed.requested_ends()
     assert {PARTITION: 5} == requested
-    pair.followed.ends_taken(requested, {PARTITION: ends})
+    pair.followed.apply_leader_ends(requested, {PARTITION: ends})
     assert end == pair.own.log.log_end_offset
-    assert end == pair.followed.requested()[PARTITION].fetch_offset
+    assert end == pair.followed.start_cycle()[PARTITION].fetch_offset
     leader_range = f"its leader's range {ends.start_offset} to {ends.end_offset}"
     assert f"{PARTITION} ends at 2, out of {leader_range}" == caplog.messages[0]
 
@@ -237,51 +237,55 @@ def test_ends_that_come_late_are_passed_over() -> None:
     pair = Pair()
     fill(pair.own.log, [1, 1])
     requested = pair.begin().answer(OFFSET_OUT_OF_RANGE).followed.requested_ends()
-    pair.followed.ends_taken(requested, {PARTITION: LeaderEnds(0, 0, 2)})
+    pair.followed.apply_leader_ends(requested, {PARTITION: LeaderEnds(0, 0, 2)})
     shorter = {PARTITION: LeaderEnds(0, 0, 1)}
-    pair.followed.ends_taken(requested, shorter)
+    pair.followed.apply_leader_ends(requested, shorter)
     pair.own.become_follower(state((1, 2), epoch=6))
-    pair.followed.add(PARTITION, 6)
-    pair.answer(OFFSET_OUT_OF_RANGE).followed.ends_taken(requested, shorter)
+    pair.followed.follow(PARTITION, 6)
+    pair.answer(OFFSET_OUT_OF_RANGE).followed.apply_leader_ends(requested, shorter)
     assert 2 == pair.own.log.log_end_offset
     assert FetchPhase.TRUNCATING is pair.followed.states[PARTITION].phase
     pair.followed.remove(PARTITION)
-    pair.followed.ends_taken({PARTITION: 6}, shorter)
+    pair.followed.apply_leader_ends({PARTITION: 6}, shorter)
     assert ({}, 2) == (pair.followed.states, pair.own.log.log_end_offset)
 
 
 def test_ends_for_a_replica_that_is_here_no_more_drop_the_partition() -> None:
     pair = Pair().begin().answer(OFFSET_OUT_OF_RANGE)
     pair.replicas.remove(PARTITION)
-    pair.followed.ends_taken(pair.followed.requested_ends(), {PARTITION: LeaderEnds(0, 0, 1)})
+    pair.followed.apply_leader_ends(
+        pair.followed.requested_ends(), {PARTITION: LeaderEnds(0, 0, 1)}
+    )
     assert {} == pair.followed.states
 
 
 def test_partitions_whose_leader_gave_no_answer_rest() -> None:
     pair = Pair().begin()
     pair.followed.unreached([OTHER, PARTITION])
-    assert {} == pair.followed.requested()
+    assert {} == pair.followed.start_cycle()
     pair.clock.advance(BACKOFF_MS)
-    assert [PARTITION] == list(pair.followed.requested())
+    assert [PARTITION] == list(pair.followed.start_cycle())
 
 
 def test_an_answer_that_was_not_requested_is_passed_over() -> None:
     pair = Pair().begin()
-    assert not pair.followed.taken([(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))])
+    assert not pair.followed.apply_responses(
+        [(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))]
+    )
     assert 0 == pair.own.log.log_end_offset
-    assert pair.followed.taken([(OTHER, PartitionResponse(0))]), "nobody follows it"
+    assert pair.followed.apply_responses([(OTHER, PartitionResponse(0))]), "nobody follows it"
 
 
 def test_an_error_for_the_ends_rests_and_asks_again() -> None:
     pair = Pair().begin().answer(OFFSET_OUT_OF_RANGE)
-    pair.followed.ends_taken(pair.followed.requested_ends(), {})
+    pair.followed.apply_leader_ends(pair.followed.requested_ends(), {})
     assert {} == pair.followed.requested_ends()
     pair.clock.advance(BACKOFF_MS)
     requested = pair.followed.requested_ends()
-    pair.followed.ends_taken(requested, {PARTITION: LeaderEnds(NOT_LEADER_OR_FOLLOWER)})
+    pair.followed.apply_leader_ends(requested, {PARTITION: LeaderEnds(NOT_LEADER_OR_FOLLOWER)})
     assert FetchPhase.TRUNCATING is pair.followed.states[PARTITION].phase
     pair.clock.advance(BACKOFF_MS)
-    pair.followed.ends_taken(
+    pair.followed.apply_leader_ends(
         pair.followed.requested_ends(), {PARTITION: LeaderEnds(FENCED_LEADER_EPOCH)}
     )
     assert {} == pair.followed.states
@@ -296,14 +300,14 @@ def test_a_partition_with_an_error_rests_and_holds_up_no_other(
     other = Partition(2, log_of(OTHER), pair.clock, is_alive=lambda _id: True)
     other.become_follower(state((1, 2), epoch=5))
     pair.replicas.add(other)
-    pair.followed.add(OTHER, 5)
+    pair.followed.follow(OTHER, 5)
     pair.answer(code)
     reason = kafka_error(code).name
     assert [f"{PARTITION} is not fetched for a while: {reason}"] == caplog.messages
-    assert [OTHER] == list(pair.followed.requested())
+    assert [OTHER] == list(pair.followed.start_cycle())
     assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.followed.next_due_ms()
     pair.clock.advance(BACKOFF_MS)
-    assert {PARTITION, OTHER} == set(pair.followed.requested())
+    assert {PARTITION, OTHER} == set(pair.followed.start_cycle())
 
 
 def test_a_fenced_partition_is_dropped_until_the_next_order(
@@ -314,46 +318,46 @@ def test_a_fenced_partition_is_dropped_until_the_next_order(
     assert {} == pair.followed.states
     assert [f"{PARTITION} is fetched no more in epoch 5: there is a newer one"] == caplog.messages
     pair.own.become_follower(state((1, 2), epoch=6))
-    pair.followed.add(PARTITION, 6)
-    assert 6 == pair.followed.requested()[PARTITION].current_leader_epoch
+    pair.followed.follow(PARTITION, 6)
+    assert 6 == pair.followed.start_cycle()[PARTITION].current_leader_epoch
 
 
 def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair = Pair().begin()
-    pair.followed.requested()
+    pair.followed.start_cycle()
     late = [(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))]
     pair.own.become_follower(state((1, 2), epoch=6))
-    pair.followed.add(PARTITION, 6)
-    assert not pair.followed.taken(late)
+    pair.followed.follow(PARTITION, 6)
+    assert not pair.followed.apply_responses(late)
     assert 0 == pair.own.log.log_end_offset
     refusal = [(PARTITION, PartitionResponse(FENCED_LEADER_EPOCH))]
-    assert pair.followed.taken(refusal), "a late error tells nothing that has to be known"
-    pair.followed.requested()
-    assert pair.followed.taken(late)
+    assert pair.followed.apply_responses(refusal), "a late error tells nothing that has to be known"
+    pair.followed.start_cycle()
+    assert pair.followed.apply_responses(late)
     assert 3 == pair.own.log.log_end_offset
-    pair.followed.taken(late)
+    pair.followed.apply_responses(late)
     assert 3 == pair.followed.states[PARTITION].fetch_offset
-    pair.followed.requested()
-    pair.followed.taken([(OTHER, PartitionResponse(0))])
+    pair.followed.start_cycle()
+    pair.followed.apply_responses([(OTHER, PartitionResponse(0))])
 
 
 def test_records_that_a_leader_sends_during_a_fetch_cycle_are_appended() -> None:
     pair = Pair().begin()
-    spec = pair.followed.requested()[PARTITION]
+    spec = pair.followed.start_cycle()[PARTITION]
     given = PartitionResponse(0, 1, 0, bytes(sent(3)))
     behind, next_epoch = spec._replace(fetch_offset=1), spec._replace(current_leader_epoch=6)
-    assert not pair.followed.take_given(PARTITION, given, behind)
-    assert not pair.followed.take_given(PARTITION, given, next_epoch)
-    assert pair.followed.take_given(PARTITION, given, spec)
+    assert not pair.followed.append_given(PARTITION, given, behind)
+    assert not pair.followed.append_given(PARTITION, given, next_epoch)
+    assert pair.followed.append_given(PARTITION, given, spec)
     assert (3, 1) == (pair.own.log.log_end_offset, pair.own.high_watermark)
-    assert not pair.followed.take_given(PARTITION, given), "it is not asked for yet"
-    assert not pair.followed.take_given(OTHER, given)
+    assert not pair.followed.append_given(PARTITION, given), "it is not asked for yet"
+    assert not pair.followed.append_given(OTHER, given)
     following = pair.followed.request_on(PARTITION)
     assert 3 == following.fetch_offset
     assert pair.followed.awaits(PARTITION)
-    assert not pair.followed.take_given(PARTITION, given, spec)
+    assert not pair.followed.append_given(PARTITION, given, spec)
     assert not pair.followed.awaits(OTHER)
-    assert {PARTITION: following} == pair.followed.requested()
+    assert {PARTITION: following} == pair.followed.start_cycle()
     assert 3 == pair.own.log.log_end_offset
 
 
@@ -363,13 +367,13 @@ def test_a_request_names_those_that_have_moved_since_the_one_before() -> None:
     for moved, start in (({PARTITION}, 0), ({PARTITION}, 0), (set(), 0), ({PARTITION}, 1)):
         reason = LogStartReason.LEADER_START
         pair.own.log.maybe_increment_log_start_offset(start, 2, reason)
-        requested = pair.followed.requested()
+        requested = pair.followed.start_cycle()
         assert moved == pair.followed.moved
         assert start == requested[PARTITION].log_start_offset
-        pair.followed.taken(answers_of(pair.leader, 2, requested))
+        pair.followed.apply_responses(answers_of(pair.leader, 2, requested))
     pair.followed.unreached([PARTITION])
     pair.clock.advance(BACKOFF_MS)
-    assert [PARTITION] == list(pair.followed.requested())
+    assert [PARTITION] == list(pair.followed.start_cycle())
     assert set() == pair.followed.moved
 
 
@@ -380,12 +384,12 @@ def test_what_lags_is_left_out_while_a_throttle_holds_it_back() -> None:
     pair.begin()
     assert pair.followed.next_due_ms() is None
     given = PartitionResponse(0, 9, 0, bytes(sent(3)))
-    pair.followed.requested()
-    assert pair.followed.taken([(PARTITION, given)])
-    assert {} == pair.followed.requested()
+    pair.followed.start_cycle()
+    assert pair.followed.apply_responses([(PARTITION, given)])
+    assert {} == pair.followed.start_cycle()
     assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.followed.next_due_ms()
     pair.clock.advance(11_000)
-    assert [PARTITION] == list(pair.followed.requested())
+    assert [PARTITION] == list(pair.followed.start_cycle())
     assert pair.followed.next_due_ms() is None
 
 
@@ -393,11 +397,11 @@ def test_a_delay_that_is_over_makes_nothing_due_while_a_throttle_holds_it_back()
     pair = Pair()
     quota = quota_of(pair.clock, [PARTITION], 1)
     pair.followed = FollowedPartitions(FollowerLogs(pair.replicas), pair.clock, quota)
-    pair.begin().followed.requested()
-    assert pair.followed.taken([(PARTITION, PartitionResponse(0, 9, 0, bytes(sent(3))))])
+    pair.begin().followed.start_cycle()
+    assert pair.followed.apply_responses([(PARTITION, PartitionResponse(0, 9, 0, bytes(sent(3))))])
     pair.followed.unreached([PARTITION])
     pair.clock.advance(BACKOFF_MS)
-    assert {} == pair.followed.requested()
+    assert {} == pair.followed.start_cycle()
     assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.followed.next_due_ms()
 
 
@@ -410,32 +414,32 @@ def test_during_a_fetch_cycle_a_throttle_applies_to_lagging_followers_alone(
     pair = Pair()
     quota = quota_of(pair.clock, [PARTITION], bound_per_s)
     pair.followed = FollowedPartitions(FollowerLogs(pair.replicas), pair.clock, quota)
-    assert [PARTITION] == list(pair.begin().followed.requested())
+    assert [PARTITION] == list(pair.begin().followed.start_cycle())
     given = PartitionResponse(0, watermark, 0, bytes(sent(3)))
-    assert goes_on is pair.followed.take_given(PARTITION, given)
+    assert goes_on is pair.followed.append_given(PARTITION, given)
     assert 3 == pair.own.log.log_end_offset
 
 
 def test_a_replica_that_leads_now_is_changed_no_more() -> None:
     pair = Pair().begin()
-    assert pair.followed.requested()
+    assert pair.followed.start_cycle()
     pair.own.become_leader(state((2,), replicas=(1, 2), leader=2, epoch=6))
-    pair.followed.taken([(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))])
+    pair.followed.apply_responses([(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
-    assert {} == pair.followed.requested()
+    assert {} == pair.followed.start_cycle()
     assert {} == pair.followed.states
 
 
 def test_a_replica_that_is_here_no_more_is_changed_no_more() -> None:
     pair = Pair().begin()
-    requested = pair.followed.requested()
+    requested = pair.followed.start_cycle()
     assert requested
     pair.replicas.remove(PARTITION)
     assert {} == pair.followed.topic_ids([PARTITION])
-    pair.followed.taken([(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))])
+    pair.followed.apply_responses([(PARTITION, PartitionResponse(0, 7, 0, bytes(sent(3))))])
     assert 0 == pair.own.log.log_end_offset
     assert {} == pair.followed.states
-    pair.followed.add(PARTITION, 5)
+    pair.followed.follow(PARTITION, 5)
     assert {} == pair.followed.states
 
 
@@ -452,11 +456,11 @@ def test_records_with_a_wrong_checksum_are_requested_again(
     pair = Pair().begin()
     bad = bytearray(sent(1))
     bad[-1] ^= 1
-    pair.followed.requested()
-    pair.followed.taken([(PARTITION, PartitionResponse(0, 0, 0, bytes(bad)))])
-    assert (0, {}) == (pair.own.log.log_end_offset, pair.followed.requested())
+    pair.followed.start_cycle()
+    pair.followed.apply_responses([(PARTITION, PartitionResponse(0, 0, 0, bytes(bad)))])
+    assert (0, {}) == (pair.own.log.log_end_offset, pair.followed.start_cycle())
     pair.clock.advance(BACKOFF_MS)
-    assert 0 == pair.followed.requested()[PARTITION].fetch_offset
+    assert 0 == pair.followed.start_cycle()[PARTITION].fetch_offset
     assert caplog.messages[0].startswith(f"what was fetched of {PARTITION} is refused: ")
 
 
@@ -471,13 +475,15 @@ def test_a_follower_backs_off_from_a_batch_of_an_epoch_after_its_leaders(first_e
         pair.own.log.append_as_follower(first, 0)
         pair.begin()
     else:
-        pair.begin().followed.requested()
-        pair.followed.taken([(PARTITION, PartitionResponse(0, 3, 0, bytes(first) + bytes(later)))])
-    assert 2 == pair.followed.requested()[PARTITION].fetch_offset
-    pair.followed.taken([(PARTITION, PartitionResponse(0, 3, 0, bytes(later)))])
-    assert (2, {}) == (pair.own.log.log_end_offset, pair.followed.requested())
+        pair.begin().followed.start_cycle()
+        pair.followed.apply_responses(
+            [(PARTITION, PartitionResponse(0, 3, 0, bytes(first) + bytes(later)))]
+        )
+    assert 2 == pair.followed.start_cycle()[PARTITION].fetch_offset
+    pair.followed.apply_responses([(PARTITION, PartitionResponse(0, 3, 0, bytes(later)))])
+    assert (2, {}) == (pair.own.log.log_end_offset, pair.followed.start_cycle())
     pair.clock.advance(BACKOFF_MS)
-    assert 2 == pair.followed.requested()[PARTITION].fetch_offset
+    assert 2 == pair.followed.start_cycle()[PARTITION].fetch_offset
 
 
 def test_records_that_cannot_follow_drop_the_partition(caplog: pytest.LogCaptureFixture) -> None:
@@ -485,8 +491,8 @@ def test_records_that_cannot_follow_drop_the_partition(caplog: pytest.LogCapture
     fill(pair.own.log, [3])
     pair.begin()
     answer = PartitionResponse(0, 0, 0, bytes(sent(1)))
-    pair.followed.requested()
-    pair.followed.taken([(PARTITION, answer)])
+    pair.followed.start_cycle()
+    pair.followed.apply_responses([(PARTITION, answer)])
     assert {} == pair.followed.states
     assert caplog.messages[0].startswith(f"{PARTITION} is fetched no more in this epoch: ")
     assert 3 == pair.own.log.log_end_offset
@@ -497,11 +503,11 @@ def test_a_full_answer_puts_a_partition_behind_the_others() -> None:
     other = Partition(2, log_of(OTHER), pair.clock, is_alive=lambda _id: True)
     other.become_follower(state((1, 2), epoch=5))
     pair.replicas.add(other)
-    pair.followed.add(OTHER, 5)
+    pair.followed.follow(OTHER, 5)
     pair.led.append(sent(2), 1)
-    requested = {PARTITION: pair.followed.requested()[PARTITION]}
-    pair.followed.taken(answers_of(pair.leader, 2, requested))
-    assert [OTHER, PARTITION] == list(pair.followed.requested())
+    requested = {PARTITION: pair.followed.start_cycle()[PARTITION]}
+    pair.followed.apply_responses(answers_of(pair.leader, 2, requested))
+    assert [OTHER, PARTITION] == list(pair.followed.start_cycle())
 
 
 def test_limits_are_those_of_the_settings() -> None:
@@ -510,7 +516,7 @@ def test_limits_are_those_of_the_settings() -> None:
     pair.followed = FollowedPartitions(
         FollowerLogs(pair.replicas), pair.clock, quota_of(pair.clock), config
     )
-    assert 77 == pair.begin().followed.requested()[PARTITION].max_bytes
+    assert 77 == pair.begin().followed.start_cycle()[PARTITION].max_bytes
 
 
 # Epochs whose first batches are cleaned away
@@ -530,8 +536,8 @@ def cleaned(epoch: int = 6) -> Pair:
 
 
 def fetched_once(pair: Pair) -> Pair:
-    requested = pair.followed.requested()
-    assert pair.followed.taken(answers_of(pair.leader, 2, requested))
+    requested = pair.followed.start_cycle()
+    assert pair.followed.apply_responses(answers_of(pair.leader, 2, requested))
     return pair
 
 
@@ -539,14 +545,14 @@ def test_an_epoch_behind_a_gap_starts_where_its_leader_says() -> None:
     pair = fetched_once(cleaned())
     assert FetchPhase.FETCHING_EPOCH is pair.followed.states[PARTITION].phase
     assert not pair.followed.is_as_requested
-    assert {} == pair.followed.requested(), "the leader does not hear of the records yet"
+    assert {} == pair.followed.start_cycle(), "the leader does not hear of the records yet"
     assert {} == pair.followed.requested_ends()
     requested = pair.followed.requested_epoch_ends()
     assert {PARTITION: EpochRequest(6, GAP)} == requested
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "from where the log ended, until then"
-    pair.followed.epochs_taken(requested, epochs_of(pair.leader, requested))
+    pair.followed.apply_epoch_ends(requested, epochs_of(pair.leader, requested))
     assert ((2, 0), (5, EPOCH_END)) == pair.own.log.epochs.entries
-    assert 10 == pair.followed.requested()[PARTITION].fetch_offset
+    assert 10 == pair.followed.start_cycle()[PARTITION].fetch_offset
     pair.round(2).assert_same()
 
 
@@ -566,32 +572,32 @@ def test_each_epoch_behind_a_gap_is_requested() -> None:
     before = []
     while requested := pair.followed.requested_epoch_ends():
         before.append(requested[PARTITION].gap.epoch_before)
-        pair.followed.epochs_taken(requested, epochs_of(pair.leader, requested))
+        pair.followed.apply_epoch_ends(requested, epochs_of(pair.leader, requested))
     assert [2, 5] == before
     assert log.epochs.entries == pair.own.log.epochs.entries
-    assert 15 == pair.followed.requested()[PARTITION].fetch_offset
+    assert 15 == pair.followed.start_cycle()[PARTITION].fetch_offset
 
 
 def test_of_a_leader_that_does_not_know_the_epoch_before_nothing_is_taken() -> None:
     pair = fetched_once(cleaned())
     requested = pair.followed.requested_epoch_ends()
-    pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(0, 1, 8)})
+    pair.followed.apply_epoch_ends(requested, {PARTITION: EpochAnswer(0, 1, 8)})
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries
     assert {} == pair.followed.requested_epoch_ends()
-    assert 10 == pair.followed.requested()[PARTITION].fetch_offset
+    assert 10 == pair.followed.start_cycle()[PARTITION].fetch_offset
 
 
 def test_an_error_for_an_epoch_rests_and_asks_again() -> None:
     pair = fetched_once(cleaned())
-    pair.followed.epochs_taken(pair.followed.requested_epoch_ends(), {})
+    pair.followed.apply_epoch_ends(pair.followed.requested_epoch_ends(), {})
     assert {} == pair.followed.requested_epoch_ends()
     pair.clock.advance(BACKOFF_MS)
     requested = pair.followed.requested_epoch_ends()
-    pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(NOT_LEADER_OR_FOLLOWER)})
+    pair.followed.apply_epoch_ends(requested, {PARTITION: EpochAnswer(NOT_LEADER_OR_FOLLOWER)})
     assert FetchPhase.FETCHING_EPOCH is pair.followed.states[PARTITION].phase
     pair.clock.advance(BACKOFF_MS)
     requested = pair.followed.requested_epoch_ends()
-    pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(FENCED_LEADER_EPOCH)})
+    pair.followed.apply_epoch_ends(requested, {PARTITION: EpochAnswer(FENCED_LEADER_EPOCH)})
     assert {} == pair.followed.states
 
 
@@ -602,8 +608,8 @@ def test_an_epoch_without_a_response_is_requested_in_the_next_leader_epoch() -> 
         order = state((1, 2), replicas=(1, 2), epoch=7, partition_epoch=1)
         become = partition.become_leader if partition.is_leader else partition.become_follower
         become(order)
-    pair.followed.add(PARTITION, 7)
-    pair.followed.epochs_taken(late, {PARTITION: EpochAnswer(0, 2, 7)})
+    pair.followed.follow(PARTITION, 7)
+    pair.followed.apply_epoch_ends(late, {PARTITION: EpochAnswer(0, 2, 7)})
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "an answer that came late"
     assert {PARTITION: EpochRequest(7, GAP)} == pair.followed.requested_epoch_ends()
     pair.round()
@@ -614,11 +620,11 @@ def test_answers_for_what_is_followed_no_more_are_passed_over() -> None:
     pair = fetched_once(cleaned())
     requested = pair.followed.requested_epoch_ends()
     answers = epochs_of(pair.leader, requested)
-    pair.followed.epochs_taken(requested, answers)
-    pair.followed.epochs_taken(requested, {PARTITION: EpochAnswer(0, 2, 7)})
+    pair.followed.apply_epoch_ends(requested, answers)
+    pair.followed.apply_epoch_ends(requested, {PARTITION: EpochAnswer(0, 2, 7)})
     assert (5, EPOCH_END) == pair.own.log.epochs.entries[-1], "the second is passed over"
     pair.followed.remove(PARTITION)
-    pair.followed.epochs_taken(requested, answers)
+    pair.followed.apply_epoch_ends(requested, answers)
     assert {} == pair.followed.states
 
 
@@ -626,16 +632,16 @@ def test_a_log_that_was_cut_meanwhile_has_nothing_to_ask_for() -> None:
     pair = fetched_once(cleaned())
     requested = pair.followed.requested_epoch_ends()
     pair.own.truncate_to(10)
-    pair.followed.epochs_taken(requested, epochs_of(pair.leader, requested))
+    pair.followed.apply_epoch_ends(requested, epochs_of(pair.leader, requested))
     assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries
     assert {} == pair.followed.requested_epoch_ends()
-    assert 10 == pair.followed.requested()[PARTITION].fetch_offset
+    assert 10 == pair.followed.start_cycle()[PARTITION].fetch_offset
 
 
 def test_records_that_a_leader_sends_during_a_fetch_cycle_may_lead_to_a_question() -> None:
     pair = cleaned()
-    requested = pair.followed.requested()
+    requested = pair.followed.start_cycle()
     ((_, answer),) = answers_of(pair.leader, 2, requested)
-    assert not pair.followed.take_given(PARTITION, answer)
+    assert not pair.followed.append_given(PARTITION, answer)
     assert not pair.followed.is_as_requested
     assert [PARTITION] == list(pair.followed.requested_epoch_ends())

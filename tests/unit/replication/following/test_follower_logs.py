@@ -50,13 +50,15 @@ def test_a_cut_of_committed_records_is_warned_of(
 ) -> None:
     follower = Follower()
     caplog.set_level(logging.INFO, "kafka.server.ReplicaFetcherThread")
-    assert LocalLogEnds(0, offset, 0) == follower.logs.perform(PARTITION, EPOCH, TruncateTo(offset))
+    assert LocalLogEnds(0, offset, 0) == follower.logs.perform_step(
+        PARTITION, EPOCH, TruncateTo(offset)
+    )
     assert told == [(line.levelno, line.getMessage()) for line in caplog.records]
 
 
 def test_a_log_that_starts_again_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     follower = Follower()
-    assert LocalLogEnds(9, 9, None) == follower.logs.perform(PARTITION, EPOCH, RestartAt(9))
+    assert LocalLogEnds(9, 9, None) == follower.logs.perform_step(PARTITION, EPOCH, RestartAt(9))
     lines = [line for line in caplog.records if line.levelno == logging.WARNING]
     assert [f"{PARTITION} starts again at its leader's start 9"] == [
         line.getMessage() for line in lines
@@ -70,7 +72,7 @@ def test_the_leaders_watermark_wakes_who_reads_from_the_follower() -> None:
     fetch = follower.replicas.fetch(params, [(PARTITION, FetchSpec(4, 1 << 20))])
     when_there(fetch, answers.append)
     assert [] == answers
-    follower.logs.perform(PARTITION, EPOCH, AppendFetched(b"", 5, 0))
+    follower.logs.perform_step(PARTITION, EPOCH, AppendFetched(b"", 5, 0))
     ((_, result),) = answers[0]
     assert (len(sent()), 5) == (result.size_bytes, result.high_watermark)
 
@@ -82,8 +84,8 @@ def test_a_log_is_read_and_changed_as_a_follower_of_its_epoch_alone() -> None:
     def found(epoch: int) -> list[LocalLogEnds | None]:
         return [
             logs.local_replica_log(PARTITION, epoch),
-            logs.begin(PARTITION, epoch),
-            logs.perform(PARTITION, epoch, FetchFromEnd()),
+            logs.begin_following(PARTITION, epoch),
+            logs.perform_step(PARTITION, epoch, FetchFromEnd()),
         ]
 
     assert [own] * 3 == found(EPOCH)
@@ -96,4 +98,4 @@ def test_a_log_is_read_and_changed_as_a_follower_of_its_epoch_alone() -> None:
 
 def test_a_step_that_is_none_stops_the_fetcher() -> None:
     with pytest.raises(AssertionError):
-        Follower().logs.perform(PARTITION, EPOCH, "not a step")  # type: ignore[arg-type]
+        Follower().logs.perform_step(PARTITION, EPOCH, "not a step")  # type: ignore[arg-type]

@@ -48,7 +48,7 @@ class Asking:
         self.metadata, self.channel = MetadataCache(1, "cluster"), FakeChannel()
         self.tell(PartitionMetadata(LEADER, 1, (1, LEADER), 0, (1, LEADER)), {"t": KNOWN})
         self.followed = FollowedPartitions(FollowerLogs(broker.manager), broker.clock, broker.quota)
-        self.followed.add(PARTITION, 1)
+        self.followed.follow(PARTITION, 1)
         timers = MemoryTimers(broker.clock)
         ports = FetcherPorts(
             1, lambda: 0, self.metadata, lambda *_: self.channel, timers, broker.clock
@@ -61,8 +61,8 @@ class Asking:
 
     def fetch(self) -> Call:
         """Ask for all that is followed; the request is not written yet."""
-        assert self.leader.reach()
-        self.leader.fetch(self.followed.requested(), lambda *_: None)
+        assert self.leader.ensure_connected()
+        self.leader.fetch(self.followed.start_cycle(), lambda *_: None)
         return self.channel.calls[-1]
 
 

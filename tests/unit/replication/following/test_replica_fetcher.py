@@ -89,8 +89,8 @@ def test_what_rests_is_forgotten_by_its_leader_until_it_is_due() -> None:
 
 def test_what_is_out_of_range_is_requested_and_goes_on() -> None:
     cluster, fetcher = followed()
-    fetcher.followed.requested()
-    fetcher.followed.taken([(T0, PartitionResponse(OFFSET_OUT_OF_RANGE))])
+    fetcher.followed.start_cycle()
+    fetcher.followed.apply_responses([(T0, PartitionResponse(OFFSET_OUT_OF_RANGE))])
     assert {T0: 0} == fetcher.followed.requested_ends()
     cluster.pass_time(1000)
     assert {} == fetcher.followed.requested_ends()
@@ -132,8 +132,8 @@ def test_a_watermark_that_was_passed_over_comes_again(is_one_process: bool) -> N
     cluster, fetcher = followed(is_one_process=is_one_process)
     assert 0 == cluster.produce(1, 3, acks=1).code()
     # The response that tells the watermark comes to a log that is about its range by then.
-    fetcher.followed.requested()
-    fetcher.followed.taken([(T0, PartitionResponse(OFFSET_OUT_OF_RANGE))])
+    fetcher.followed.start_cycle()
+    fetcher.followed.apply_responses([(T0, PartitionResponse(OFFSET_OUT_OF_RANGE))])
     cluster.pass_time(5000)
     assert 3 == cluster.partition(2).high_watermark
 
@@ -148,7 +148,9 @@ def make_again(cluster: MemoryCluster, topic_id: bytes) -> None:
         known = {T0: cache.partition(T0)}
         cache.update(cache.controller_id, list(cache.brokers.values()), known, {"t": topic_id})
     state = PartitionState(1, epoch, (1, 2), 0, (1, 2))
-    results = storage.leadership.apply({T0: state}, frozenset([T0]), {"t": uuid_text(topic_id)})
+    results = storage.leadership.apply_states(
+        {T0: state}, frozenset([T0]), {"t": uuid_text(topic_id)}
+    )
     assert {T0: None} == results
 
 
@@ -210,7 +212,7 @@ def clean_away(cluster: MemoryCluster) -> tuple[LocalLog, LocalLog]:
     # As four elections later.
     for broker_id in (1, 2):
         cluster.partition(broker_id).leader_epoch = 4
-    cluster.brokers[2].storage.fetchers.fetchers[1, 0].followed.add(T0, 4)
+    cluster.brokers[2].storage.fetchers.fetchers[1, 0].followed.follow(T0, 4)
     led = cluster.partition(1).log
     led.epochs.assign(4, 5)
     led.append_as_follower(sent(base_offset=9, leader_epoch=4), 0)
