@@ -182,7 +182,7 @@ class SimulatedZnodeClient:
 
     async def _reconnected(self) -> None:
         """Set the watches again, send the requests that waited, and report RECONNECTED."""
-        setting = drive(self._watches.reconnected())
+        setting = drive(self._watches.set_all_again())
         unsent, self._unsent = self._unsent, []
         for send in unsent:
             send()
@@ -230,7 +230,7 @@ class SimulatedZnodeClient:
         self._cancel = self._timers.call_at(self._now_ms + _RECONNECT_MS, self._attach)
         for promise in pending.values():
             promise.fail(ZnodeConnectionLost("the connection was lost"))
-        self._watches.connection_lost()
+        self._watches.on_connection_loss()
         self.on_session(SessionEvent.SUSPENDED)
 
     def _expired(self) -> None:

@@ -96,7 +96,7 @@ def test_reads_before_the_watches_of_a_new_connection_miss_it(
         unsent, self._unsent = self._unsent, []
         for send in unsent:
             send()
-        await self._watches.reconnected()
+        await self._watches.set_all_again()
 
     monkeypatch.setattr(KeptWatches, "_wait_until_readable", at_once)
     monkeypatch.setattr(SimulatedZnodeClient, "_reconnected", late)
