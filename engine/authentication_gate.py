@@ -144,9 +144,12 @@ class AuthenticationGate:
     def _on_authenticated_frame(self, frame: memoryview) -> None:
         """Serve a frame, begin a re-authentication, or close a connection that has expired."""
         authenticator = self._authenticator
-        if frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY) and authenticator.begins_again():
+        if (
+            frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY)
+            and authenticator.begin_reauthentication()
+        ):
             self._begin()
-            self._follow(authenticator.again(frame))
+            self._follow(authenticator.reauthenticate(frame))
         elif authenticator.is_expired:
             self._client.end_unauthenticated("its authentication has expired")
         else:

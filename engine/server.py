@@ -477,7 +477,7 @@ class ClientConnection:
         """Return the function that records a request's size; count a deprecated version."""
         session = self._session
         names = session.client_software_name, session.client_software_version
-        return self._metrics.begin_size(number, *names)
+        return self._metrics.size_recorder(number, *names)
 
     def _hold(self, turns: Promise[None]) -> None:
         """Read no more requests until `turns`, the last turn of a request, is over."""

@@ -21,7 +21,7 @@ class MutationQuota(Protocol):
     def is_exceeded(self) -> bool:
         """Return True if any partitions were rejected."""
 
-    def admits(self, partition_count: int) -> bool:
+    def take_tokens(self, partition_count: int) -> bool:
         """Count partitions; return False if they exceed the quota and must not be changed."""
 
     def throttle_ms(self) -> int:
@@ -36,7 +36,7 @@ class NoMutationQuota:
         """Return False."""
         return False
 
-    def admits(self, _partition_count: int) -> bool:
+    def take_tokens(self, _partition_count: int) -> bool:
         """Return True."""
         return True
 

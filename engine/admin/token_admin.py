@@ -152,7 +152,7 @@ class TokenAdmin:
             raise api_error(DELEGATION_TOKEN_EXPIRED)
         return await self._expire_at(token, now_ms + period_ms)
 
-    def described(
+    def describe_tokens(
         self,
         principal: str,
         owners: Collection[str] | None,

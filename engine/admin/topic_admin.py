@@ -92,7 +92,7 @@ class TopicAdmin:
         results: TopicResults = {}
         stored = []
         for topic in topics:
-            if not quota.admits(len(self._metadata_cache.topics.get(topic, ()))):
+            if not quota.take_tokens(len(self._metadata_cache.topics.get(topic, ()))):
                 results[topic] = EXCEEDED
             elif not (is_name(topic) and await self._client.exists(topic_path(topic))):
                 results[topic] = TopicResult(UNKNOWN_TOPIC_OR_PARTITION)

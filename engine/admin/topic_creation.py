@@ -105,7 +105,7 @@ class TopicCreation:
             for name in [
                 name
                 for name, plan in planned.items()
-                if not quota.admits(plan.result.partition_count)
+                if not quota.take_tokens(plan.result.partition_count)
             ]:
                 results[name] = EXCEEDED
                 del planned[name]

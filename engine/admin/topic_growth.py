@@ -102,7 +102,9 @@ class TopicGrowth:
         quota: MutationQuota,
     ) -> None:
         """Reject topics that exceed the quota; called once, not for repeated writes."""
-        for name in [name for name, write in writes.items() if not quota.admits(write.added_count)]:
+        for name in [
+            name for name, write in writes.items() if not quota.take_tokens(write.added_count)
+        ]:
             results[name] = EXCEEDED
             del writes[name]
 

@@ -100,7 +100,11 @@ class Acls:
     def create(
         self, request: messages.CreateAclsRequest, _exchange: Exchange
     ) -> messages.CreateAclsResponse | Promise[messages.CreateAclsResponse]:
-        """Promise the result of each creation."""
+        """Check the requested ACLs and create the valid ones; promise a result for each of them.
+
+        An unknown enum number raises CloseConnection. Without an authorizer each result is
+        SECURITY_DISABLED; one ACL with ANY or MATCH fails all.
+        """
         for creation in request.creations:
             _check(
                 creation.resource_type,
@@ -111,15 +115,19 @@ class Acls:
         bindings = [_binding_of(creation) for creation in request.creations]
         if self._admin is None:
             refusal = ApiError(SECURITY_DISABLED, _NO_AUTHORIZER)
-            return _created([refusal] * len(bindings))
+            return _create_acls_response([refusal] * len(bindings))
         if any(_is_no_binding(binding) for binding in bindings):
-            return _created([ApiError(UNKNOWN_SERVER_ERROR, "")] * len(bindings))
+            return _create_acls_response([ApiError(UNKNOWN_SERVER_ERROR, "")] * len(bindings))
         return promised(_create(self._admin, bindings))
 
     def delete(
         self, request: messages.DeleteAclsRequest, _exchange: Exchange
     ) -> messages.DeleteAclsResponse | Promise[messages.DeleteAclsResponse]:
-        """Promise the ACLs that each filter deletes."""
+        """Delete the ACLs that match the filters; promise those that each filter has deleted.
+
+        An unknown enum number raises CloseConnection. Without an authorizer each result is
+        SECURITY_DISABLED.
+        """
         for acl_filter in request.filters:
             _check_filter(acl_filter)
         response = messages.DeleteAclsResponse
@@ -132,15 +140,15 @@ class Acls:
             ]
             return response(filter_results=refused)
         filters = [_filter_of(acl_filter) for acl_filter in request.filters]
-        return promised(self._admin.delete(filters)).then(_deleted)
+        return promised(self._admin.delete(filters)).then(_delete_acls_response)
 
 
 async def _create(admin: AclAdmin, bindings: list[AclBinding]) -> messages.CreateAclsResponse:
     """Create the well-formed bindings; return a result for each binding in request order."""
-    errors = {binding: _refusal(binding) for binding in bindings}
+    errors = {binding: _error_of_invalid_acl(binding) for binding in bindings}
     valid = [binding for binding in bindings if errors[binding] is None]
     errors.update(zip(valid, await admin.create(valid), strict=True))
-    return _created(errors[binding] for binding in bindings)
+    return _create_acls_response(errors[binding] for binding in bindings)
 
 
 def _is_no_binding(binding: AclBinding) -> bool:
@@ -154,7 +162,7 @@ def _is_no_binding(binding: AclBinding) -> bool:
     )
 
 
-def _refusal(binding: AclBinding) -> EngineError | None:
+def _error_of_invalid_acl(binding: AclBinding) -> EngineError | None:
     """Return the error of an invalid ACL, None if it is valid by itself."""
     kind, name, _ = binding.pattern
     if kind is AclResource.CLUSTER and name != CLUSTER_NAME:
@@ -166,7 +174,7 @@ def _refusal(binding: AclBinding) -> EngineError | None:
     return None
 
 
-def _created(errors: Iterable[EngineError | None]) -> messages.CreateAclsResponse:
+def _create_acls_response(errors: Iterable[EngineError | None]) -> messages.CreateAclsResponse:
     """Return one result per binding: error code and message, or success for None."""
     result = messages.CreateAclsResponse.AclCreationResult
     results = []
@@ -186,20 +194,20 @@ def _code_and_message(error: EngineError) -> tuple[int, str | None]:
     return UNKNOWN_SERVER_ERROR, None
 
 
-def _deleted(results: list[list[DeletedAcl]]) -> messages.DeleteAclsResponse:
+def _delete_acls_response(results: list[list[DeletedAcl]]) -> messages.DeleteAclsResponse:
     """Return one successful result per filter, with the ACLs that the filter deleted."""
     response = messages.DeleteAclsResponse
     return response(
         filter_results=[
             response.DeleteAclsFilterResult(
-                error_message=None, matching_acls=[_matching(deleted) for deleted in result]
+                error_message=None, matching_acls=[_deleted_acl_row(deleted) for deleted in result]
             )
             for result in results
         ]
     )
 
 
-def _matching(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteAclsMatchingAcl:
+def _deleted_acl_row(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteAclsMatchingAcl:
     """Return the response's row for a deleted binding, with the error if it was not deleted."""
     pattern, entry = deleted.binding
     code, message = (0, None) if deleted.error is None else _code_and_message(deleted.error)

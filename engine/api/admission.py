@@ -252,7 +252,11 @@ class Session:
         )
 
     def _remember(self, version: int, bit: int, name: str) -> None:
-        """Cache an operation that ACLs of a version have granted, unless its name is long."""
+        """Cache an operation that ACLs of a version have granted, unless its name is long.
+
+        `bit` is the resource type and operation as in `is_granted`. New ACLs or a full cache clear
+        all grants.
+        """
         if len(name) > TOPIC_NAME_CHARS_MAX:
             return
         if self._grants_version != version or len(self._grants) >= GRANTS_KEPT_MAX:
@@ -268,7 +272,7 @@ class Session:
         """Return whether this client may perform an operation on the cluster."""
         return self.may(operation, AclResource.CLUSTER, CLUSTER_NAME, audit)
 
-    def not_creatable(self, topics: Iterable[str]) -> list[str]:
+    def topics_not_creatable(self, topics: Iterable[str]) -> list[str]:
         """Return the topics that this client may not create, by ACLs on the cluster or topic."""
         if self.may_on_cluster(AclOperation.CREATE, UNLOGGED_DENIAL):
             return []
@@ -320,25 +324,25 @@ class Quotas(Protocol):
     def bounds(self, session: Session) -> bool:
         """Return whether any quota may ever throttle a client."""
 
-    def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
+    def count_request(self, session: Session, api_key: int, client_id: str | None) -> int:
         """Return the throttle time of the connection after a request in ms, 0 for none."""
 
     def work_ns(self) -> int:
         """Return nanoseconds since an arbitrary start, for measuring the time of handlers."""
 
-    def worked(self, session: Session, client_id: str | None, work_ns: int) -> None:
+    def count_work(self, session: Session, client_id: str | None, work_ns: int) -> None:
         """Count the time that a handler worked for a client."""
 
     def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
         """Return how many bytes one fetch may return, None without a quota."""
 
-    def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
+    def count_fetch(self, session: Session, client_id: str | None, size_bytes: int) -> int:
         """Count a fetch's bytes and return 0; above the quota return the throttle time in ms.
 
         In that case the bytes are not counted: the response has no records.
         """
 
-    def mutations(
+    def mutation_quota(
         self, session: Session, client_id: str | None, *, is_strict: bool
     ) -> MutationQuota:
         """Return the quota that counts the partitions which a request creates or deletes.
@@ -386,7 +390,7 @@ class NoQuotas:
         """Return False."""
         return False
 
-    def delay_ms(self, _session: Session, _api_key: int, _client_id: str | None) -> int:
+    def count_request(self, _session: Session, _api_key: int, _client_id: str | None) -> int:
         """Return 0."""
         return 0
 
@@ -394,18 +398,18 @@ class NoQuotas:
         """Return 0: no handler's time is measured."""
         return 0
 
-    def worked(self, _session: Session, _client_id: str | None, _work_ns: int) -> None:
+    def count_work(self, _session: Session, _client_id: str | None, _work_ns: int) -> None:
         """Count nothing."""
 
     def fetch_bytes_max(self, _session: Session, _client_id: str | None) -> int | None:
         """Return None."""
         return None
 
-    def fetched(self, _session: Session, _client_id: str | None, _size_bytes: int) -> int:
+    def count_fetch(self, _session: Session, _client_id: str | None, _size_bytes: int) -> int:
         """Return 0."""
         return 0
 
-    def mutations(
+    def mutation_quota(
         self, _session: Session, _client_id: str | None, *, is_strict: bool
     ) -> MutationQuota:
         """Return the quota that refuses nothing."""
@@ -516,7 +520,7 @@ class Admission:
         else:
             error_code = 0
         is_counted = error_code or not is_free
-        delay_ms = 0 if not is_counted else self.quotas.delay_ms(session, api_key, client_id)
+        delay_ms = 0 if not is_counted else self.quotas.count_request(session, api_key, client_id)
         return Verdict(error_code, delay_ms)
 
     def _is_for_brokers(self, session: Session) -> bool:

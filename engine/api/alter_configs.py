@@ -14,7 +14,7 @@ from engine.admin.config_alteration import ConfigAlteration, Edit
 from engine.admin.config_errors import InvalidRequest
 from engine.admin.config_operations import check_configs
 from engine.api.admission import AclOperation
-from engine.api.altered_configs import alter_each, alter_resource, altered_rows
+from engine.api.altered_configs import alter_configs_rows, alter_each, alter_resource
 from engine.api.config_resources import ResourceResult, ResourceType, require_allowed
 from engine.api.exchange import Exchange
 from engine.config.key import ConfigKey
@@ -31,7 +31,7 @@ class AlterConfigs:
     def handle(
         self, request: messages.AlterConfigsRequest, exchange: Exchange
     ) -> Promise[messages.AlterConfigsResponse]:
-        """Promise the result of each resource."""
+        """Replace all settings of each named resource; promise a result for each."""
 
         async def alter(resource: messages.AlterConfigsRequest.AlterConfigsResource) -> None:
             """Replace the settings of one resource; a null value leaves its key at the default."""
@@ -61,4 +61,4 @@ def _response(
 ) -> messages.AlterConfigsResponse:
     """Return the AlterConfigs response with one row per resource."""
     response = messages.AlterConfigsResponse
-    return response(responses=altered_rows(response.AlterConfigsResourceResponse, results))
+    return response(responses=alter_configs_rows(response.AlterConfigsResourceResponse, results))

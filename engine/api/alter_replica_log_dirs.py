@@ -41,9 +41,9 @@ class AlterReplicaLogDirs:
 
         For a partition that is named twice the last directory is used.
         """
-        return in_order(promised(self._begun(request)))
+        return in_order(promised(self._begin_moves(request)))
 
-    async def _begun(
+    async def _begin_moves(
         self, request: messages.AlterReplicaLogDirsRequest
     ) -> messages.AlterReplicaLogDirsResponse:
         """Start each requested move, in several turns of the loop; return a code per partition."""
@@ -58,11 +58,11 @@ class AlterReplicaLogDirs:
         for topic_partition, path in wanted.items():
             if share.is_over():
                 await share.next()
-            codes[topic_partition] = self._code_of(topic_partition, path)
+            codes[topic_partition] = self._begin_move(topic_partition, path)
         return _response(codes)
 
-    def _code_of(self, topic_partition: TopicPartition, path: str) -> int:
-        """Start one move; return NONE, or the error code for this partition."""
+    def _begin_move(self, topic_partition: TopicPartition, path: str) -> int:
+        """Begin the move of one partition to the log directory `path`; return its error code."""
         try:
             self._move_to(topic_partition, path)
         except (ApiError, StorageError) as failure:

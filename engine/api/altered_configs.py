@@ -19,7 +19,7 @@ from engine.api.config_resources import (
     ResourceResult,
     ResourceType,
     require_own_id,
-    result_of,
+    result_of_error,
 )
 from engine.api.promised import promised
 from engine.errors import EngineError
@@ -54,7 +54,7 @@ async def alter_resource(
         raise InvalidRequest(f"Unknown resource type {kind}")
 
 
-def altered_rows(
+def alter_configs_rows(
     make_row: Callable[..., T], results: Iterable[tuple[R, ResourceResult]]
 ) -> list[T]:
     """Return the response row of each resource, with its result."""
@@ -78,7 +78,7 @@ def alter_each(
     """
     counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
 
-    async def result_of_altering(resource: R) -> ResourceResult:
+    async def alter_one(resource: R) -> ResourceResult:
         """Change one resource; return its error, INVALID_REQUEST if it is named twice."""
         kind, name = resource.resource_type, resource.resource_name
         try:
@@ -88,10 +88,10 @@ def alter_each(
         except NotAuthorized as error:
             return ResourceResult(error.code)
         except EngineError as error:
-            return result_of(error, kind, name)
+            return result_of_error(error, kind, name)
         return ResourceResult()
 
     async def work() -> list[tuple[R, ResourceResult]]:
-        return [(resource, await result_of_altering(resource)) for resource in resources]
+        return [(resource, await alter_one(resource)) for resource in resources]
 
     return promised(work())

@@ -43,10 +43,10 @@ class ApiVersions:
             exchange.session.client_software_name = name
             exchange.session.client_software_version = version
         return messages.ApiVersionsResponse(
-            api_keys=self._served(), finalized_features_epoch=_FINALIZED_FEATURES_EPOCH
+            api_keys=self._advertised_versions(), finalized_features_epoch=_FINALIZED_FEATURES_EPOCH
         )
 
-    def _served(self) -> list[messages.ApiVersionsResponse.ApiVersion]:
+    def _advertised_versions(self) -> list[messages.ApiVersionsResponse.ApiVersion]:
         """Return the version range of each advertised API: some are served unadvertised."""
         version = messages.ApiVersionsResponse.ApiVersion
         return [

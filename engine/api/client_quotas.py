@@ -61,7 +61,9 @@ class ClientQuotas:
                 return messages.DescribeClientQuotasResponse(
                     error_code=code, error_message=message, entries=None
                 )
-            return messages.DescribeClientQuotasResponse(entries=[_described(row) for row in found])
+            return messages.DescribeClientQuotasResponse(
+                entries=[_description_row(row) for row in found]
+            )
 
         return promised(work())
 
@@ -81,7 +83,7 @@ class ClientQuotas:
                     await self._admin.alter(entity, changes, validate_only=request.validate_only)
                 except EngineError as error:
                     result = _code_and_message(error)
-                results[tuple(sorted(entity.items(), key=str))] = _altered(entity, *result)
+                results[tuple(sorted(entity.items(), key=str))] = _alteration_row(entity, *result)
             return messages.AlterClientQuotasResponse(entries=list(results.values()))
 
         return promised(work())
@@ -103,7 +105,7 @@ def _code_and_message(error: EngineError) -> tuple[int, str | None]:
     return UNKNOWN_SERVER_ERROR, None
 
 
-def _described(row: EntityQuotas) -> messages.DescribeClientQuotasResponse.EntryData:
+def _description_row(row: EntityQuotas) -> messages.DescribeClientQuotasResponse.EntryData:
     """Return the response entry of one entity with all its quotas."""
     response = messages.DescribeClientQuotasResponse
     return response.EntryData(
@@ -115,10 +117,10 @@ def _described(row: EntityQuotas) -> messages.DescribeClientQuotasResponse.Entry
     )
 
 
-def _altered(
+def _alteration_row(
     entity: Entity, code: int, message: str | None
 ) -> messages.AlterClientQuotasResponse.EntryData:
-    """Return the response's row of one entity; code 0 is success."""
+    """Return the AlterClientQuotas response's row of one entity; code 0 is success."""
     response = messages.AlterClientQuotasResponse
     return response.EntryData(
         error_code=code,

@@ -39,7 +39,8 @@ def admit_offsets(
 ) -> AdmittedOffsets:
     """Sort a commit's partitions into offsets for the coordinator and refused partitions.
 
-    `committed_of` returns the offset of one row.
+    A partition is refused if the client may not read its topic, or the metadata cache lacks it.
+    `committed_of` converts a row of the request into the offset to store.
     """
     admitted = AdmittedOffsets({}, {}, set())
     for topic in topics:

@@ -40,7 +40,7 @@ class CommittedTopic(Protocol[R]):
 T = TypeVar("T", bound=CommittedRow)
 
 
-def answered_rows(
+def commit_result_rows(
     topics: Sequence[CommittedTopic[T]],
     refused: Mapping[TopicPartition, int],
     written: Mapping[TopicPartition, int],

@@ -41,7 +41,11 @@ def alter_loggers(
     *,
     validate_only: bool,
 ) -> None:
-    """Apply all changes or none; raises InvalidConfiguration, InvalidRequest."""
+    """Apply all changes of logger levels, or none if one of them is invalid.
+
+    Raises InvalidConfiguration, InvalidRequest or UnexpectedChange. `validate_only` checks them and
+    changes nothing.
+    """
     changes = list(configs)
     levels = loggers.levels()
     for change in changes:

@@ -77,7 +77,7 @@ class ResourceResult(NamedTuple):
     message: str | None = None
 
 
-def result_of(error: EngineError, resource_type: int, name: str) -> ResourceResult:
+def result_of_error(error: EngineError, resource_type: int, name: str) -> ResourceResult:
     """Return the code and message for a resource that was refused with an error.
 
     Values that are invalid for a topic are INVALID_CONFIG, for a broker INVALID_REQUEST. An error
@@ -129,12 +129,12 @@ def _value_message(error: ConfigError) -> str:
         value = format_value(key, number)
         rule = _range_rule(key.valid, number)
     elif key is not None and rule.startswith("must be of ["):
-        value = _culprit(key, str(value))
+        value = _disallowed_element(key, str(value))
         rule = f"String must be one of: {key.valid.strip('[]')}"
     return f"Invalid value {value} for configuration {error.key}: {rule}"
 
 
-def _culprit(key: ConfigKey, text: str) -> str:
+def _disallowed_element(key: ConfigKey, text: str) -> str:
     """Return the first element of a list that is not allowed; for another type the whole text."""
     if key.type is not ConfigType.LIST:
         return text.strip()

@@ -70,7 +70,7 @@ class CreatePartitions:
 
         if any(name in _WITHOUT_PATH and name not in refused for name in names):
             # Kafka fails to create a znode path for such a name, and then fails the whole request.
-            return _failed(request)
+            return _unknown_error_response(request)
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
         async def work() -> messages.CreatePartitionsResponse:
@@ -105,7 +105,9 @@ class CreatePartitions:
         )
 
 
-def _failed(request: messages.CreatePartitionsRequest) -> messages.CreatePartitionsResponse:
+def _unknown_error_response(
+    request: messages.CreatePartitionsRequest,
+) -> messages.CreatePartitionsResponse:
     """Return UNKNOWN_SERVER_ERROR for each topic, as Kafka does for a request that crashes it."""
     return messages.CreatePartitionsResponse(
         results=[

@@ -57,7 +57,9 @@ class CreateTopics:
         if not self._controller.is_active:
             return self._response(names, dict.fromkeys(names, TopicResult(NOT_CONTROLLER)))
         session = exchange.session
-        refused = dict.fromkeys(session.not_creatable(names), _DENIED) | _refused(names)
+        refused = dict.fromkeys(session.topics_not_creatable(names), _DENIED) | _refused_names(
+            names
+        )
         hidden = frozenset(
             name
             for name in names
@@ -80,23 +82,23 @@ class CreateTopics:
             results |= refused
             if len(names) <= ROWS_PER_SHARE:
                 return with_throttle(self._response(names, results, hidden), quota, exchange)
-            encoded = await self._encoded(names, results, hidden, exchange.api_version)
+            encoded = await self._encode_in_turns(names, results, hidden, exchange.api_version)
             return with_throttle(encoded, quota, exchange)
 
         response = promised(work())
         # A small response is encoded in one turn.
         return response if len(names) <= ROWS_PER_SHARE else in_order(response)
 
-    async def _encoded(
+    async def _encode_in_turns(
         self,
         names: list[str],
         results: dict[str, TopicResult],
         hidden: frozenset[str],
         version: int,
     ) -> EncodedRows:
-        """Encode the response to many topics in several turns of the loop.
+        """Encode the response to many topics in several turns of the event loop.
 
-        Each row has all its settings.
+        Other requests are served between two turns. Rows of `hidden` topics have no settings.
         """
         share = self._turns.begin()
         parts = []
@@ -119,14 +121,14 @@ class CreateTopics:
         """Return a row for each name; rows of `hidden` topics have no settings."""
         return messages.CreateTopicsResponse(
             topics=[
-                self._hidden(name, results[name])
+                self._row_without_settings(name, results[name])
                 if name in hidden
-                else self._result(name, results[name])
+                else self._result_row(name, results[name])
                 for name in names
             ]
         )
 
-    def _hidden(
+    def _row_without_settings(
         self, name: str, result: TopicResult
     ) -> messages.CreateTopicsResponse.CreatableTopicResult:
         """Return the row of a created topic for a client that may not describe configs."""
@@ -139,7 +141,7 @@ class CreateTopics:
             configs=[],
         )
 
-    def _result(
+    def _result_row(
         self, name: str, result: TopicResult
     ) -> messages.CreateTopicsResponse.CreatableTopicResult:
         """Return the response's row for one topic, with its settings if the topic was created."""
@@ -166,7 +168,7 @@ class CreateTopics:
         )
 
 
-def _refused(names: list[str]) -> dict[str, TopicResult]:
+def _refused_names(names: list[str]) -> dict[str, TopicResult]:
     """Return errors for names that occur more than once and for `__cluster_metadata`."""
     refused = {name: _DUPLICATE for name, count in Counter(names).items() if count > 1}
     if CLUSTER_METADATA_TOPIC in names:

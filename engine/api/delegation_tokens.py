@@ -62,13 +62,18 @@ class DelegationTokens:
     def create(
         self, request: messages.CreateDelegationTokenRequest, exchange: Exchange
     ) -> messages.CreateDelegationTokenResponse | Promise[messages.CreateDelegationTokenResponse]:
-        """Promise a new token, of the client or of another owner."""
+        """Create a token for the client, or for another owner that the request names; promise it.
+
+        Refused requests, for instance without CREATE_TOKENS on the other owner, get an error code.
+        """
         requester, version = exchange.session.principal, exchange.api_version
         owner, kind = requester, request.owner_principal_type
         if request.owner_principal_name:
             if kind is None:
                 # Kafka cannot create a principal without a type: the request fails.
-                return _not_created(requester, requester, UNKNOWN_SERVER_ERROR, version)
+                return _create_response_without_token(
+                    requester, requester, UNKNOWN_SERVER_ERROR, version
+                )
             owner = principal_text(kind, request.owner_principal_name)
         renewers = [
             principal_text(one.principal_type, one.principal_name) for one in request.renewers
@@ -77,15 +82,15 @@ class DelegationTokens:
         admin = self._admin
         if refusal or admin is None:
             code = refusal or DELEGATION_TOKEN_AUTH_DISABLED
-            return _not_created(owner, requester, code, version)
+            return _create_response_without_token(owner, requester, code, version)
 
         async def work() -> messages.CreateDelegationTokenResponse:
             """Create the token; an EngineError becomes the response's error code."""
             try:
                 token = await admin.create(owner, requester, renewers, request.max_lifetime_ms)
             except EngineError as error:
-                return _not_created(owner, requester, _code_of(error), version)
-            return _created(token, admin.cache.hmac_of(token.token_id), version)
+                return _create_response_without_token(owner, requester, _code_of(error), version)
+            return _create_response(token, admin.cache.hmac_of(token.token_id), version)
 
         return promised(work())
 
@@ -94,7 +99,7 @@ class DelegationTokens:
     ) -> messages.RenewDelegationTokenResponse | Promise[messages.RenewDelegationTokenResponse]:
         """Renew a token; promise its new expiry time."""
         session, hmac = exchange.session, bytes(request.hmac)
-        return self._changed(
+        return self._change_token(
             messages.RenewDelegationTokenResponse,
             session,
             lambda admin: admin.renew(session.principal, hmac, request.renew_period_ms),
@@ -105,21 +110,21 @@ class DelegationTokens:
     ) -> messages.ExpireDelegationTokenResponse | Promise[messages.ExpireDelegationTokenResponse]:
         """Set or bring forward a token's expiry, or remove the token; promise the expiry time."""
         session, hmac = exchange.session, bytes(request.hmac)
-        return self._changed(
+        return self._change_token(
             messages.ExpireDelegationTokenResponse,
             session,
             lambda admin: admin.expire(session.principal, hmac, request.expiry_time_period_ms),
         )
 
-    def _changed(
+    def _change_token(
         self,
         response: type[R],
         session: Session,
         change: Callable[[TokenAdmin], Coroutine[Any, Any, int]],
     ) -> R | Promise[R]:
-        """Run `change`, which returns a token's expiry time.
+        """Run `change` (renew or expire), which returns a token's new expiry time.
 
-        Promise the response, or return a refusal.
+        Promises the response; returns it at once if the client may not request tokens.
         """
         refusal, admin = self._refusal(session), self._admin
         if refusal or admin is None:
@@ -158,10 +163,10 @@ class DelegationTokens:
                 AclOperation.DESCRIBE_TOKENS, AclResource.USER, token.owner
             )
 
-        described = admin.described(session.principal, owners, may_describe)
+        described = admin.describe_tokens(session.principal, owners, may_describe)
         return response(
             tokens=[
-                _described(token, admin.cache.hmac_of(token.token_id), exchange.api_version)
+                _token_row(token, admin.cache.hmac_of(token.token_id), exchange.api_version)
                 for token in described
             ]
         )
@@ -199,7 +204,7 @@ def _code_of(error: EngineError) -> int:
     return error.code if isinstance(error, ApiError) else UNKNOWN_SERVER_ERROR
 
 
-def _not_created(
+def _create_response_without_token(
     owner: str, requester: str, code: int, version: int
 ) -> messages.CreateDelegationTokenResponse:
     """Return a CreateDelegationToken response with an error code and no token."""
@@ -219,11 +224,11 @@ def _not_created(
     return response
 
 
-def _created(
+def _create_response(
     token: DelegationToken, hmac: bytes, version: int
 ) -> messages.CreateDelegationTokenResponse:
     """Return the successful CreateDelegationToken response, with the token's times and HMAC."""
-    response = _not_created(token.owner, token.requester, NONE, version)
+    response = _create_response_without_token(token.owner, token.requester, NONE, version)
     response.issue_timestamp_ms = token.issued_ms
     response.expiry_timestamp_ms = token.expires_ms
     response.max_timestamp_ms = token.max_ms
@@ -232,7 +237,7 @@ def _created(
     return response
 
 
-def _described(
+def _token_row(
     token: DelegationToken, hmac: bytes, version: int
 ) -> messages.DescribeDelegationTokenResponse.DescribedDelegationToken:
     """Return the response's row of one token; versions since 3 also name the requester."""

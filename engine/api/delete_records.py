@@ -41,7 +41,11 @@ class DeleteRecords:
     def handle(
         self, request: messages.DeleteRecordsRequest, exchange: Exchange
     ) -> messages.DeleteRecordsResponse | Promise[messages.DeleteRecordsResponse]:
-        """Raise the log start offsets; promise the response if live replicas have to follow."""
+        """Raise the log start offsets of the named partitions.
+
+        Promises the response if live replicas have to raise theirs too. Unknown partitions and
+        those that the client may not delete from get error codes.
+        """
         offsets: dict[TopicPartition, int] = {}
         denied: _Results = {}
         unknown: _Results = {}
@@ -59,7 +63,7 @@ class DeleteRecords:
             # Only in this case Kafka has them in an immutable map, which decides the order.
             refused = [*partitions_in_hash_order(denied), *partitions_in_hash_order(unknown)]
             by_topic = by_topic_in_hash_order(refused, partitions_in_immutable_order)
-            return _listed(denied | unknown, by_topic)
+            return _response_by_topic(denied | unknown, by_topic)
         deleted = self._replica_manager.delete_records(offsets, request.timeout_ms)
         if isinstance(deleted, Promise):
             return deleted.then(lambda results: self._response(results | denied | unknown))
@@ -67,10 +71,10 @@ class DeleteRecords:
 
     def _response(self, results: _Results) -> messages.DeleteRecordsResponse:
         """Return the response if at least one partition was not refused, in that case's order."""
-        return _listed(results, by_topic_in_hash_order(results))
+        return _response_by_topic(results, by_topic_in_hash_order(results))
 
 
-def _listed(
+def _response_by_topic(
     results: _Results, by_topic: Mapping[str, Iterable[TopicPartition]]
 ) -> messages.DeleteRecordsResponse:
     """Return the response: the low watermark or error code of each partition, by topic."""

@@ -67,7 +67,7 @@ class DeleteTopics:
             return messages.DeleteTopicsResponse(
                 responses=[self._result(name, topic_id, code) for name, topic_id in requested]
             )
-        rows = [self._find(name, topic_id, exchange.session) for name, topic_id in requested]
+        rows = [self._check_topic(name, topic_id, exchange.session) for name, topic_id in requested]
         going = list(
             dict.fromkeys(
                 row.name for row in rows if row.error_code == NONE and row.name is not None
@@ -100,10 +100,10 @@ class DeleteTopics:
             return INVALID_REQUEST
         return NONE
 
-    def _find(
+    def _check_topic(
         self, name: str | None, topic_id: bytes, session: Session
     ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
-        """Return the row of one topic, by name or id: an error code, or NONE to delete it."""
+        """Return the row of a topic, requested by name or id; error code NONE: to be deleted."""
         if topic_id != NO_UUID:
             name = self._controller.topic_name(topic_id)
             if name is None:

@@ -34,8 +34,11 @@ _WITH_MESSAGE = frozenset(("DescribeAcls",))
 _CLUSTER_DENIED = "Cluster authorization failed."
 
 
-def denied(name: str, request: object, version: int, code: int) -> Struct:
-    """Return an API's response with one error in every place where Kafka puts it."""
+def denied_response(name: str, request: object, version: int, code: int) -> Struct:
+    """Return the response to a client without the rights for an API, as Kafka's getErrorResponse.
+
+    The code is in every place where that API has one: in the response, in each row, or in both.
+    """
     fill = _FILLED.get(name)
     if fill is not None:
         return fill(request, version, code)
@@ -51,7 +54,7 @@ def _message(name: str) -> str:
     return f"Request {name} is not authorized."
 
 
-def _leader_and_isr(request: messages.LeaderAndIsrRequest, version: int, code: int) -> Struct:
+def _deny_leader_and_isr(request: messages.LeaderAndIsrRequest, version: int, code: int) -> Struct:
     """Return LeaderAndIsr's response with the code for the request and for each partition."""
     response = messages.LeaderAndIsrResponse
     error = response.LeaderAndIsrPartitionError
@@ -79,7 +82,7 @@ def _leader_and_isr(request: messages.LeaderAndIsrRequest, version: int, code: i
     return response(error_code=code, topics=topics)
 
 
-def _stop_replica(request: messages.StopReplicaRequest, version: int, code: int) -> Struct:
+def _deny_stop_replica(request: messages.StopReplicaRequest, version: int, code: int) -> Struct:
     """Return StopReplica's response with the code for the request and for each partition."""
     if version < _FIRST_GROUPED_STOP_REPLICA:
         keys = [(p.topic_name, p.partition_index) for p in request.ungrouped_partitions]
@@ -99,7 +102,7 @@ def _stop_replica(request: messages.StopReplicaRequest, version: int, code: int)
     return response(error_code=code, partition_errors=errors)
 
 
-def _elect_leaders(request: messages.ElectLeadersRequest, version: int, code: int) -> Struct:
+def _deny_elect_leaders(request: messages.ElectLeadersRequest, version: int, code: int) -> Struct:
     """Return ElectLeaders' response: the code per partition, and for the request since v1."""
     response = messages.ElectLeadersResponse
     results = [
@@ -116,7 +119,7 @@ def _elect_leaders(request: messages.ElectLeadersRequest, version: int, code: in
     return response(error_code=whole, replica_election_results=results)
 
 
-def _alter_reassignments(
+def _deny_alter_reassignments(
     request: messages.AlterPartitionReassignmentsRequest, _version: int, code: int
 ) -> Struct:
     """Return AlterPartitionReassignments' response: code and message on every level."""
@@ -140,7 +143,7 @@ def _alter_reassignments(
     return response(error_code=code, error_message=message, responses=topics)
 
 
-def _create_acls(request: messages.CreateAclsRequest, _version: int, code: int) -> Struct:
+def _deny_create_acls(request: messages.CreateAclsRequest, _version: int, code: int) -> Struct:
     """Return CreateAcls's denial: the error for each requested creation."""
     response, message = messages.CreateAclsResponse, _message("CreateAcls")
     result = response.AclCreationResult
@@ -149,7 +152,7 @@ def _create_acls(request: messages.CreateAclsRequest, _version: int, code: int) 
     )
 
 
-def _delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) -> Struct:
+def _deny_delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) -> Struct:
     """Return DeleteAcls's denial: the error for each requested filter."""
     response, message = messages.DeleteAclsResponse, _message("DeleteAcls")
     result = response.DeleteAclsFilterResult
@@ -158,7 +161,9 @@ def _delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) 
     )
 
 
-def _alter_quotas(request: messages.AlterClientQuotasRequest, _version: int, code: int) -> Struct:
+def _deny_alter_quotas(
+    request: messages.AlterClientQuotasRequest, _version: int, code: int
+) -> Struct:
     """Return AlterClientQuotas' response with the code and message for each entity."""
     response = messages.AlterClientQuotasResponse
     return response(
@@ -183,7 +188,7 @@ def _describe_quotas(
     return messages.DescribeClientQuotasResponse(error_code=code, error_message=None, entries=None)
 
 
-def _alter_credentials(
+def _deny_alter_credentials(
     request: messages.AlterUserScramCredentialsRequest, _version: int, code: int
 ) -> Struct:
     """Return AlterUserScramCredentials's denial: the error once per distinct user."""
@@ -195,7 +200,7 @@ def _alter_credentials(
     )
 
 
-def _describe_credentials(
+def _deny_describe_credentials(
     request: messages.DescribeUserScramCredentialsRequest, _version: int, code: int
 ) -> Struct:
     """Return the denial with the error at the top and per requested user, without user names."""
@@ -208,7 +213,7 @@ def _describe_credentials(
     )
 
 
-def _list_reassignments(
+def _deny_list_reassignments(
     request: messages.ListPartitionReassignmentsRequest, _version: int, code: int
 ) -> Struct:
     """Return ListPartitionReassignments' response: the code, and each requested partition empty."""
@@ -232,7 +237,7 @@ def _update_features(_request: messages.UpdateFeaturesRequest, _version: int, co
     return messages.UpdateFeaturesResponse(error_code=code, error_message=_CLUSTER_DENIED)
 
 
-def _alter_log_dirs(
+def _deny_alter_log_dirs(
     request: messages.AlterReplicaLogDirsRequest, _version: int, code: int
 ) -> Struct:
     """Return AlterReplicaLogDirs' response with the code for each partition."""
@@ -250,7 +255,7 @@ def _alter_log_dirs(
     )
 
 
-def _write_txn_markers(
+def _deny_write_txn_markers(
     request: messages.WriteTxnMarkersRequest, _version: int, code: int
 ) -> Struct:
     """Return WriteTxnMarkers' response with the code for each partition of each marker."""
@@ -278,18 +283,18 @@ def _write_txn_markers(
 
 #: Functions of an API's request, version and error code, for APIs with errors in rows.
 _FILLED: dict[str, Callable[[Message, int, int], Struct]] = {
-    "LeaderAndIsr": _leader_and_isr,
-    "StopReplica": _stop_replica,
-    "ElectLeaders": _elect_leaders,
-    "AlterReplicaLogDirs": _alter_log_dirs,
-    "AlterPartitionReassignments": _alter_reassignments,
-    "CreateAcls": _create_acls,
-    "DeleteAcls": _delete_acls,
-    "WriteTxnMarkers": _write_txn_markers,
-    "AlterClientQuotas": _alter_quotas,
+    "LeaderAndIsr": _deny_leader_and_isr,
+    "StopReplica": _deny_stop_replica,
+    "ElectLeaders": _deny_elect_leaders,
+    "AlterReplicaLogDirs": _deny_alter_log_dirs,
+    "AlterPartitionReassignments": _deny_alter_reassignments,
+    "CreateAcls": _deny_create_acls,
+    "DeleteAcls": _deny_delete_acls,
+    "WriteTxnMarkers": _deny_write_txn_markers,
+    "AlterClientQuotas": _deny_alter_quotas,
     "DescribeClientQuotas": _describe_quotas,
-    "AlterUserScramCredentials": _alter_credentials,
-    "DescribeUserScramCredentials": _describe_credentials,
-    "ListPartitionReassignments": _list_reassignments,
+    "AlterUserScramCredentials": _deny_alter_credentials,
+    "DescribeUserScramCredentials": _deny_describe_credentials,
+    "ListPartitionReassignments": _deny_list_reassignments,
     "UpdateFeatures": _update_features,
 }

@@ -46,7 +46,7 @@ class DescribeCluster:
                 error_code=UNSUPPORTED_ENDPOINT_TYPE,
                 error_message=f"Unsupported endpoint type {request.endpoint_type}",
             )
-        brokers = self._brokers(exchange.session.listener)
+        brokers = self._broker_rows(exchange.session.listener)
         controller_id = self._metadata_cache.controller_id
         is_shown = any(broker.broker_id == controller_id for broker in brokers)
         response = messages.DescribeClusterResponse(
@@ -65,7 +65,7 @@ class DescribeCluster:
             )
         return response
 
-    def _brokers(
+    def _broker_rows(
         self, listener: str
     ) -> list[messages.DescribeClusterResponse.DescribeClusterBroker]:
         """Return the live brokers that have an endpoint of the listener."""

@@ -32,7 +32,7 @@ from engine.api.config_resources import (
     ResourceType,
     require_allowed,
     require_own_id,
-    result_of,
+    result_of_error,
 )
 from engine.api.exchange import Exchange
 from engine.api.promised import promised
@@ -75,19 +75,19 @@ class DescribeConfigs:
     def handle(
         self, request: messages.DescribeConfigsRequest, exchange: Exchange
     ) -> messages.DescribeConfigsResponse | Promise[messages.DescribeConfigsResponse]:
-        """Promise the settings of each resource.
+        """Promise the settings of each resource; one unknown resource type refuses all resources.
 
-        Those of topics are read from the metadata store.
+        Settings of topics are read from the metadata store.
         """
         resources = request.resources
         if any(resource.resource_type not in RESOURCE_TYPES for resource in resources):
             refused = ResourceResult(INVALID_REQUEST, INVALID_REQUEST_DETAIL)
             return messages.DescribeConfigsResponse(
-                results=[self._refusal(resource, refused) for resource in resources]
+                results=[self._refusal_row(resource, refused) for resource in resources]
             )
-        return promised(self._work(request, exchange.session))
+        return promised(self._describe_resources(request, exchange.session))
 
-    async def _work(
+    async def _describe_resources(
         self, request: messages.DescribeConfigsRequest, session: Session
     ) -> messages.DescribeConfigsResponse:
         """Return the settings of each resource; resources refused by authorization come last."""
@@ -96,23 +96,23 @@ class DescribeConfigs:
             try:
                 require_allowed(session, resource, AclOperation.DESCRIBE_CONFIGS)
             except NotAuthorized as error:
-                refused = result_of(error, resource.resource_type, resource.resource_name)
-                denied.append(self._refusal(resource, refused))
+                refused = result_of_error(error, resource.resource_type, resource.resource_name)
+                denied.append(self._refusal_row(resource, refused))
                 continue
             try:
-                rows = await self._rows(request, resource)
-                results.append(self._result(resource, rows))
+                rows = await self._setting_rows(request, resource)
+                results.append(self._resource_row(resource, rows))
             except ConfigError:
                 # A stored value that cannot be read is the broker's fault, not that of the request.
-                results.append(self._refusal(resource, ResourceResult(UNKNOWN_SERVER_ERROR)))
+                results.append(self._refusal_row(resource, ResourceResult(UNKNOWN_SERVER_ERROR)))
             except EngineError as error:
-                result = result_of(error, resource.resource_type, resource.resource_name)
+                result = result_of_error(error, resource.resource_type, resource.resource_name)
                 if isinstance(error, UnknownTopic):
                     result = result._replace(message="")
-                results.append(self._refusal(resource, result))
+                results.append(self._refusal_row(resource, result))
         return messages.DescribeConfigsResponse(results=[*results, *denied])
 
-    def _refusal(
+    def _refusal_row(
         self,
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
         result: ResourceResult,
@@ -125,7 +125,7 @@ class DescribeConfigs:
             resource_name=resource.resource_name,
         )
 
-    def _result(
+    def _resource_row(
         self,
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
         rows: Iterable[messages.DescribeConfigsResponse.DescribeConfigsResourceResult],
@@ -143,7 +143,7 @@ class DescribeConfigs:
             configs=[by_name[name] for name in in_hash_order(by_name)],
         )
 
-    async def _rows(
+    async def _setting_rows(
         self,
         request: messages.DescribeConfigsRequest,
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
@@ -153,20 +153,22 @@ class DescribeConfigs:
         if kind == ResourceType.BROKER_LOGGER:
             return self._logger_rows(name)
         if kind == ResourceType.TOPIC:
-            described = await self._topic(name)
+            described = await self._describe_topic(name)
         elif kind == ResourceType.BROKER:
-            described = self._broker(name)
+            described = self._describe_broker(name)
         elif name:
             raise InvalidRequest("Config type client-metrics is only supported on KRaft clusters")
         else:
             raise InvalidRequest("Client metrics subscription name must not be empty")
         texts = _documentation(kind) if request.include_documentation else {}
         return [
-            self._row(config, texts.get(config.name), with_synonyms=request.include_synonyms)
+            self._setting_row(
+                config, texts.get(config.name), with_synonyms=request.include_synonyms
+            )
             for config in described
         ]
 
-    async def _topic(self, topic: str) -> list[DescribedConfig]:
+    async def _describe_topic(self, topic: str) -> list[DescribedConfig]:
         """Return a topic's settings; raise an EngineError for a bad name or UnknownTopic."""
         check_name(topic)
         if topic not in self._metadata_cache.topics:
@@ -174,7 +176,7 @@ class DescribeConfigs:
         overrides = await self._admin.read(f"{TOPIC_CONFIGS}/{topic}")
         return describe_topic(self._settings(), overrides)
 
-    def _broker(self, name: str) -> list[DescribedConfig]:
+    def _describe_broker(self, name: str) -> list[DescribedConfig]:
         """Return this broker's settings; for an empty name the cluster-wide dynamic defaults."""
         if not name:
             return describe_broker_defaults(self._settings())
@@ -197,7 +199,7 @@ class DescribeConfigs:
             for logger, level in sorted(self._loggers.levels().items())
         ]
 
-    def _row(
+    def _setting_row(
         self, config: DescribedConfig, documentation: str | None, *, with_synonyms: bool
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResourceResult:
         """Return the response's row of one setting."""

@@ -55,9 +55,9 @@ class DescribeLogDirs:
 
         Null requests all partitions.
         """
-        return in_order(promised(self._described(request)))
+        return in_order(promised(self._describe_directories(request)))
 
-    async def _described(
+    async def _describe_directories(
         self, request: messages.DescribeLogDirsRequest
     ) -> messages.DescribeLogDirsResponse:
         """Return each log directory with the requested partitions in it.
@@ -75,7 +75,7 @@ class DescribeLogDirs:
         here = await self._partitions_by_directory(requested, share)
         return messages.DescribeLogDirsResponse(
             results=[
-                self._directory(directory, here.get(directory.path, {}))
+                self._directory_row(directory, here.get(directory.path, {}))
                 for directory in self._logs.directories
             ]
         )
@@ -96,10 +96,10 @@ class DescribeLogDirs:
                     await share.next()
                 if known.get(key) is log:
                     topics = rows.setdefault(self._logs.directory_of(log), {})
-                    topics.setdefault(key.topic, []).append(self._partition(log, is_future))
+                    topics.setdefault(key.topic, []).append(self._partition_row(log, is_future))
         return rows
 
-    def _directory(
+    def _directory_row(
         self, directory: LogDirectory, topics: Mapping[str, list[_Partition]]
     ) -> messages.DescribeLogDirsResponse.DescribeLogDirsResult:
         """Return one directory with partitions and space; KAFKA_STORAGE_ERROR if it is offline."""
@@ -118,17 +118,17 @@ class DescribeLogDirs:
         ]
         return result
 
-    def _partition(self, log: LocalLog, is_future: bool) -> _Partition:
+    def _partition_row(self, log: LocalLog, is_future: bool) -> _Partition:
         """Return the row of one log: size in bytes, offset lag, whether it is a future replica."""
         return messages.DescribeLogDirsResponse.DescribeLogDirsPartition(
             partition_index=log.topic_partition.partition,
             partition_size=log.size_bytes,
-            offset_lag=self._lag(log, is_future),
+            offset_lag=self._offset_lag(log, is_future),
             is_future_key=is_future,
         )
 
-    def _lag(self, log: LocalLog, is_future: bool) -> int:
-        """Return by how many offsets a log lags; −1 if unknown.
+    def _offset_lag(self, log: LocalLog, is_future: bool) -> int:
+        """Return by how many offsets a log lags; -1 if this broker has no such partition.
 
         A future log is compared with the current log, any other with the high watermark.
         """

@@ -67,10 +67,10 @@ class DescribeProducers:
         except ApiError as error:
             partition.error_code = error.code
             return partition
-        partition.active_producers = self._producers_of(log)
+        partition.active_producers = self._producer_rows(log)
         return partition
 
-    def _producers_of(
+    def _producer_rows(
         self, log: LocalLog
     ) -> list[messages.DescribeProducersResponse.ProducerState]:
         """Return the rows of a log's producers, in the order of Java's hash map as in Kafka."""

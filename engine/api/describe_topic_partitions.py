@@ -96,13 +96,13 @@ class DescribeTopicPartitions:
                     topic_name=name, partition_index=0
                 )
                 break
-            topic = self._topic(name, session)
+            topic = self._topic_row(name, session)
             response.topics.append(topic)
             partitions = self._metadata_cache.topics.get(name, {})
             start = cursor.partition_index if cursor and cursor.topic_name == name else 0
             indexes = sorted(index for index in partitions if index >= start)
             topic.partitions = [
-                self._partition(index, partitions[index], session.listener)
+                self._partition_row(index, partitions[index], session.listener)
                 for index in indexes[:left]
             ]
             if len(indexes) > left:
@@ -113,7 +113,7 @@ class DescribeTopicPartitions:
             left -= len(indexes)
         return response
 
-    def _topic(
+    def _topic_row(
         self, name: str, session: Session
     ) -> messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic:
         """Return the row of one topic, without partitions; an unknown name has an error code."""
@@ -134,7 +134,7 @@ class DescribeTopicPartitions:
             ),
         )
 
-    def _partition(
+    def _partition_row(
         self, index: int, metadata: PartitionMetadata, listener: str
     ) -> messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition:
         """Return the row of one partition; leader -1 if the listener does not reach the leader."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from engine.api.admission import Admission, Rule, Session
-from engine.api.denied import denied
+from engine.api.denied import denied_response
 from engine.api.exchange import EncodedResponse, Exchange, Handled, Handler
 from engine.api.request_metrics import RequestMetrics
 from engine.host.promise import Promise
@@ -141,7 +141,8 @@ class DispatchTable:
 def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, int]:
     """Serve a request by a row's handler if admission allows it.
 
-    Returns the response, and the connection's throttle time in ms; raises as handlers do.
+    Returns the response, and the connection's throttle time in ms; raises as handlers do. A denied
+    request gets its API's error response. The handler's time counts for the request quota.
     """
     session = exchange.session
     if session.may_take_fast_path:
@@ -165,11 +166,13 @@ def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, in
     if verdict.error_code:
         # A denied client is not a broker: its time counts for every API.
         is_free = False
-        handled: Handled = denied(row.name, request, exchange.api_version, verdict.error_code)
+        handled: Handled = denied_response(
+            row.name, request, exchange.api_version, verdict.error_code
+        )
     else:
         handled = row.handler(request, exchange)
     if not is_free:
-        quotas.worked(session, exchange.client_id, quotas.work_ns() - began_ns)
+        quotas.count_work(session, exchange.client_id, quotas.work_ns() - began_ns)
     return handled, verdict.delay_ms
 
 

@@ -56,9 +56,13 @@ class ElectLeaders:
     def handle(
         self, request: messages.ElectLeadersRequest, _exchange: Exchange
     ) -> messages.ElectLeadersResponse | Promise[messages.ElectLeadersResponse]:
-        """Promise the response; an unknown election type is answered at once."""
+        """Elect preferred or unclean leaders, and promise the result of each partition.
+
+        The response waits until this broker's metadata has the leaders, or until the request's
+        timeout. An unknown election type gets UNKNOWN_SERVER_ERROR at once.
+        """
         if request.election_type not in (_PREFERRED, _UNCLEAN):
-            return self._unknown_kind(request)
+            return self._unknown_type_response(request)
         deadline_ms = self._clock.monotonic_ms() + request.timeout_ms
         is_all = request.topic_partitions is None
 
@@ -72,7 +76,7 @@ class ElectLeaders:
             }
             left_ms = max(0, deadline_ms - self._clock.monotonic_ms())
             late = await self._waiting.for_new_leaders(leaders, left_ms)
-            return self._response(self._in_time(results, late), is_all)
+            return self._response(self._time_out_late_elections(results, late), is_all)
 
         return promised(work())
 
@@ -90,7 +94,7 @@ class ElectLeaders:
             for index in topic.partitions
         ]
 
-    def _in_time(
+    def _time_out_late_elections(
         self, results: dict[TopicPartition, PartitionElection], late: Iterable[str]
     ) -> dict[TopicPartition, PartitionElection]:
         """Return results with REQUEST_TIMED_OUT where a new leader is not in the metadata yet.
@@ -131,7 +135,9 @@ class ElectLeaders:
             replica_election_results=self._topics(by_topic.items())
         )
 
-    def _unknown_kind(self, request: messages.ElectLeadersRequest) -> messages.ElectLeadersResponse:
+    def _unknown_type_response(
+        self, request: messages.ElectLeadersRequest
+    ) -> messages.ElectLeadersResponse:
         """Return UNKNOWN_SERVER_ERROR for a request with an unknown election type."""
         row = messages.ElectLeadersResponse.PartitionResult
         requested = [

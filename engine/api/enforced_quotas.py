@@ -90,8 +90,12 @@ class EnforcedQuotas:
         """Return whether any quota may ever throttle a client."""
         return not (self._limits.is_empty or session.is_own_broker)
 
-    def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
-        """Return the throttle time of a connection after a request in ms, 0 for none."""
+    def count_request(self, session: Session, api_key: int, client_id: str | None) -> int:
+        """Count a request for its quotas; return the connection's throttle time in ms, 0 for none.
+
+        Bytes are counted only for Produce. The time of earlier requests is compared with the
+        request quota.
+        """
         if not self.bounds(session):
             return 0
         delay_ms = 0
@@ -101,15 +105,15 @@ class EnforcedQuotas:
         limit = self._limit(QuotaKind.REQUEST, session, client_id)
         if limit is not None:
             key = _Key(QuotaKind.REQUEST, limit.counted)
-            over_ms = self._rate(key).delay_ms(limit.per_s, self._clock.monotonic_ms())
+            over_ms = self._use_rate(key).delay_ms(limit.per_s, self._clock.monotonic_ms())
             delay_ms = max(delay_ms, over_ms)
         return delay_ms
 
-    def worked(self, session: Session, client_id: str | None, work_ns: int) -> None:
+    def count_work(self, session: Session, client_id: str | None, work_ns: int) -> None:
         """Count the time that a handler worked for a client."""
         limit = self._limit(QuotaKind.REQUEST, session, client_id)
         if limit is not None:
-            rate = self._rate(_Key(QuotaKind.REQUEST, limit.counted))
+            rate = self._use_rate(_Key(QuotaKind.REQUEST, limit.counted))
             rate.record(self._clock.monotonic_ms(), work_ns * _PER_CENT_OF_NS)
 
     def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
@@ -124,7 +128,7 @@ class EnforcedQuotas:
         # Java's cast of a double to an int: values beyond the bounds become the bounds.
         return int(max(_INT_MIN, min(_INT_MAX, bytes_max)))
 
-    def fetched(self, session: Session, client_id: str | None, size_bytes: int) -> int:
+    def count_fetch(self, session: Session, client_id: str | None, size_bytes: int) -> int:
         """Count a fetch's bytes and return 0; above the quota return the throttle time in ms.
 
         In that case the bytes are not counted: the response has no records.
@@ -134,7 +138,7 @@ class EnforcedQuotas:
             self._count(QuotaKind.FETCH, session, client_id, -size_bytes)
         return delay_ms
 
-    def mutations(
+    def mutation_quota(
         self, session: Session, client_id: str | None, *, is_strict: bool
     ) -> MutationQuota:
         """Return the quota that counts the partitions of a request."""
@@ -167,11 +171,11 @@ class EnforcedQuotas:
         if limit is None:
             return 0
         now_ms = self._clock.monotonic_ms()
-        rate = self._rate(_Key(kind, limit.counted))
+        rate = self._use_rate(_Key(kind, limit.counted))
         rate.record(now_ms, size)
         return _java_int(rate.over_ms(limit.per_s, now_ms))
 
-    def _rate(self, key: _Key) -> SampledRate:
+    def _use_rate(self, key: _Key) -> SampledRate:
         """Return the sampled rate of a quota entity, created at first use; mark it as used now."""
         rate = self._rates.get(key)
         if rate is None:
@@ -220,7 +224,7 @@ class _Mutations:
         """Return whether partitions were refused."""
         return self._is_strict and self._throttle_ms > 0
 
-    def admits(self, partition_count: int) -> bool:
+    def take_tokens(self, partition_count: int) -> bool:
         """Take tokens for partitions; return whether they may be created or deleted now."""
         now_ms = self._clock.monotonic_ms()
         if self._is_strict:
@@ -247,7 +251,10 @@ def _rounded(value: float) -> float:
 
 
 def _java_int(value: float) -> int:
-    """Return a number as Java casts it to an int, by way of a long: a too large one wraps."""
+    """Return a number as Java casts a double to a long and that to an int: a large one wraps.
+
+    NaN is 0.
+    """
     if math.isnan(value):
         return 0
     longest = (1 << 63) - 1

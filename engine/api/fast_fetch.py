@@ -120,9 +120,9 @@ class FastFetch:
             session = self._sessions.find_ongoing(session_id, epoch, uses_ids=uses_ids)
             if session is None:
                 return None
-            only = _only_of(session, topics)
+            only = _only_partition_of_session(session, topics)
         elif epoch == FINAL_EPOCH and not session_id:
-            only = self._only_in(topics)
+            only = self._only_requested(topics)
         else:
             return None
         if only is None:
@@ -159,15 +159,17 @@ class FastFetch:
                     None,
                 ),
             )
-            return self._wait(partition, spec, params, session, exchange)
+            return self._park(partition, spec, params, session, exchange)
         if session is not None:
-            self._sessions.go_on(session, exchange.received_ms)
+            self._sessions.advance(session, exchange.received_ms)
             partition.spec = spec
         read.counts.fast_reads += ONE + size
         has_aborted = reader is _COMMITTED
-        return _encoded(partition, session, read, version, has_aborted=has_aborted)
+        return _encode(partition, session, read, version, has_aborted=has_aborted)
 
-    def _only_in(self, topics: list[RequestedTopic]) -> tuple[SessionPartition, FetchSpec] | None:
+    def _only_requested(
+        self, topics: list[RequestedTopic]
+    ) -> tuple[SessionPartition, FetchSpec] | None:
         """Return the only partition that a request names, None if it names none or several."""
         if len(topics) != 1:
             return None
@@ -195,7 +197,7 @@ class FastFetch:
             # `Fetch.answer` gets the error again, and responds with it.
             return None
 
-    def _wait(
+    def _park(
         self,
         partition: SessionPartition,
         spec: FetchSpec,
@@ -218,20 +220,23 @@ class FastFetch:
         received_ms = exchange.received_ms
         epoch = 0
         if session is not None:
-            epoch = self._sessions.go_on(session, received_ms)
+            epoch = self._sessions.advance(session, received_ms)
             partition.spec = spec
         active = log.active_segment
         start = new_tuple(OffsetMetadata, (offset, active.base_offset, active.size_bytes))
         waiting = new_tuple(WaitingPartition, (topic_partition, spec, start))
         requested = new_tuple(Requested, (partition, spec, params, session, epoch, exchange))
         return self._replica_manager.wait_fast(
-            received_ms + params.max_wait_ms, params, waiting, lambda: self._after(requested)
+            received_ms + params.max_wait_ms,
+            params,
+            waiting,
+            lambda: self._respond_after_wait(requested),
         )
 
-    def _after(self, requested: Requested) -> FastResponse:
-        """Return the response to a fetch that has waited.
+    def _respond_after_wait(self, requested: Requested) -> FastResponse:
+        """Return the response to a fetch that has waited, called when the wait ends.
 
-        `answer_after_wait` makes it if a quota was set meanwhile, or the session has advanced.
+        The general path makes it if a quota was set meanwhile, or the session has advanced.
         """
         partition, spec, params, session, epoch, exchange = requested
         if exchange.session.is_undelayed and (session is None or session.epoch == epoch):
@@ -242,7 +247,7 @@ class FastFetch:
                 size = len(records) if isinstance(records, bytes) else records.size_bytes
                 read.counts.bytes_out += size
                 has_aborted = isolation is _COMMITTED
-                return _encoded(
+                return _encode(
                     partition, session, read, exchange.api_version, has_aborted=has_aborted
                 )
         if session is None:
@@ -250,7 +255,7 @@ class FastFetch:
         return self._answer_after_wait(requested, self._sessions.context_of(session, epoch))
 
 
-def _only_of(
+def _only_partition_of_session(
     session: FetchSession, topics: list[RequestedTopic]
 ) -> tuple[SessionPartition, FetchSpec] | None:
     """Return the only partition of a session, with the read that the request wants.
@@ -280,7 +285,7 @@ def _release(records: bytes | FetchSlice) -> None:
         records.release()
 
 
-def _encoded(
+def _encode(
     partition: SessionPartition,
     session: FetchSession | None,
     read: FastRead,

@@ -87,9 +87,10 @@ class FastFollowerFetch:
         exchange: Exchange,
         answer_all: AnswerAll,
     ) -> ParkedSession | None:
-        """Return a parked session for a follower's request; its `park` is called if it has to wait.
+        """Return a parked session for a follower's request, None if the request may not be parked.
 
-        None if the request may not be parked, for instance without a fetch session.
+        The caller's read calls its `park` if there are no records yet. A request without a fetch
+        session is never parked.
         """
         session, version = context.session, exchange.api_version
         if (
@@ -147,8 +148,8 @@ class FastFollowerFetch:
         fetch = parked.fetch
         if fetch is None or not parked.encoder.accepts_request(fetch, partition.topic_partition):
             return None
-        sessions.go_on(session, self._clock.monotonic_ms())
-        return parked.go_on(fetch, partition, request)
+        sessions.advance(session, self._clock.monotonic_ms())
+        return parked.continue_with(fetch, partition, request)
 
 
 class ParkedSession:
@@ -224,7 +225,7 @@ class ParkedSession:
         promise.watch(lambda: self._on_fetch_end(promise))
         return fetch
 
-    def go_on(
+    def continue_with(
         self, fetch: ParkedFetch, partition: SessionPartition, request: ReplicaFetch
     ) -> Promise[FollowerResponse]:
         """Continue the parked fetch with the session's next request; promise its response."""
@@ -297,7 +298,7 @@ class ParkedSession:
         response, self._response = self._response, None
         assert response is not None
         response.source = None
-        response.keep(_joined(head, sent))
+        response.keep(_join(head, sent))
         return True
 
     def _on_fetch_end(self, read: Promise[FetchResults]) -> None:
@@ -312,9 +313,9 @@ class ParkedSession:
                 release_results(read.result())
             return
         response.source = None
-        response.keep_with(lambda: self._whole(read.result()))
+        response.keep_with(lambda: self._encode_all(read.result()))
 
-    def _whole(self, results: FetchResults) -> EncodedResponse:
+    def _encode_all(self, results: FetchResults) -> EncodedResponse:
         """Encode all results; fast-path requests get the response header prepended."""
         partitions = self.named_by(results)
         body = self._answer_all(self.session, self.epoch, partitions, results)
@@ -336,7 +337,7 @@ class ParkedSession:
             del self._parked[self.session.id]
 
 
-def _joined(
+def _join(
     head: bytes, records: bytes | tuple[SendPart, int, Callable[[], None] | None]
 ) -> FollowerResponse:
     """Return head and records as one response; a file region stays a separate part."""

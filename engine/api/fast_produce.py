@@ -65,13 +65,13 @@ class FastProduce:
             is_internal_allowed=head.is_admin,
         )
         if not isinstance(appended, ProduceResult):
-            return None if appended is None else self._later(appended, request, session)
+            return None if appended is None else self._respond_later(appended, request, session)
         error, base_offset, append_time_ms, log_start = appended
         if error is None:
             return head.answer(correlation_id, base_offset, append_time_ms, log_start)
-        return self._refused(session, version, correlation_id, head, appended)
+        return self._encode_refusal(session, version, correlation_id, head, appended)
 
-    def _later(
+    def _respond_later(
         self, appended: Promise[ProduceResults], request: FastRequest, session: Session
     ) -> Promise[FastResponse]:
         """Promise the response to a request that waits for followers."""
@@ -83,11 +83,11 @@ class FastProduce:
             error, base_offset, append_time_ms, log_start = result
             if error is None:
                 return head.answer(correlation_id, base_offset, append_time_ms, log_start)
-            return self._refused(session, version, correlation_id, head, result)
+            return self._encode_refusal(session, version, correlation_id, head, result)
 
         return appended.then(response)
 
-    def _refused(
+    def _encode_refusal(
         self,
         session: Session,
         version: int,
@@ -104,6 +104,6 @@ class FastProduce:
             head.client_id,
             self._clock.monotonic_ms(),
         )
-        encoded = self._produce.encoded_all({head.topic_partition: result}, exchange)
+        encoded = self._produce.encode_all({head.topic_partition: result}, exchange)
         header = response_header_bytes(PRODUCE_KEY, version, correlation_id)
         return encoded._replace(parts=[header, *encoded.parts])

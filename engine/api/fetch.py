@@ -37,7 +37,7 @@ from engine.api.fast_follower_fetch import FastFollowerFetch, ParkedSession
 from engine.api.fetch_quota import (
     fetch_errors,
     quota_bytes_max,
-    throttle_of,
+    throttle_fetch,
     throttled_response,
 )
 from engine.api.fetch_records import FetchedRecords
@@ -142,23 +142,27 @@ class Fetch:
         return self.answer(request, exchange) if response is None else response
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
-        """Return the response to any request, or a promise of it: the general path."""
+        """Serve any Fetch request, the general path: return the response, or a promise of it.
+
+        A request of many partitions is served in turns of the event loop; one without enough
+        records waits.
+        """
         version = exchange.api_version
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
-            return self._failed(request, exchange)
+            return self._unknown_error_response(request, exchange)
         if request.session_epoch <= INITIAL_EPOCH and has_many_partitions(request.topics):
-            return self._large(request, exchange, None)
-        context = self._sessions.context(request, version, exchange.received_ms)
+            return self._answer_large(request, exchange, None)
+        context = self._sessions.open_context(request, version, exchange.received_ms)
         is_follower = request.replica_id >= 0
         if len(context.partitions) > PARTITIONS_AT_ONCE_MAX and not is_follower:
-            return self._large(request, exchange, context)
+            return self._answer_large(request, exchange, context)
         refused: FetchedPartitions = []
         interesting: list[SessionPartition] = []
         specs: list[tuple[TopicPartition, FetchSpec]] = []
         wanted = _Wanted(refused, interesting, specs)
-        self._sort_out(context.partitions, wanted, exchange.session, is_follower=is_follower)
+        self._sort_partitions(context.partitions, wanted, exchange.session, is_follower=is_follower)
         if specs and request.isolation_level not in _ISOLATION_LEVELS:
-            return self._failed(request, exchange)
+            return self._unknown_error_response(request, exchange)
         read: FetchResults | Promise[FetchResults] = []
         parked: ParkedSession | None = None
         if specs:
@@ -189,7 +193,7 @@ class Fetch:
 
         return read.then(response) if isinstance(read, Promise) else response(read)
 
-    def _sort_out(
+    def _sort_partitions(
         self,
         partitions: Iterable[SessionPartition],
         wanted: _Wanted,
@@ -223,7 +227,7 @@ class Fetch:
 
     # Very many partitions
 
-    def _large(
+    def _answer_large(
         self, request: FetchRequest, exchange: Exchange, context: FetchContext | None
     ) -> Promise[EncodedResponse | None]:
         """Answer a request of many partitions in several turns of the loop.
@@ -231,9 +235,9 @@ class Fetch:
         `context` None: the named partitions are checked first, then a session may begin.
         """
         over: Promise[None] = Promise()
-        return in_order(promised(self._in_turns(request, exchange, context, over)), over)
+        return in_order(promised(self._answer_in_turns(request, exchange, context, over)), over)
 
-    async def _in_turns(
+    async def _answer_in_turns(
         self,
         request: FetchRequest,
         exchange: Exchange,
@@ -248,7 +252,7 @@ class Fetch:
                 if share.is_over():
                     await share.next()
                 self._sessions.name(topic, requested, named)
-            context = self._sessions.context(
+            context = self._sessions.open_context(
                 request, exchange.api_version, exchange.received_ms, named
             )
         wanted = _Wanted([], [], [])
@@ -257,9 +261,9 @@ class Fetch:
             if share.is_over():
                 await share.next()
             some = context.partitions[start : start + ROWS_PER_SHARE]
-            self._sort_out(some, wanted, exchange.session, is_follower=is_follower)
+            self._sort_partitions(some, wanted, exchange.session, is_follower=is_follower)
         if wanted.specs and request.isolation_level not in _ISOLATION_LEVELS:
-            return self._failed(request, exchange)
+            return self._unknown_error_response(request, exchange)
         self._count_reads(wanted.specs)
         params = self._params(request, exchange)
         topic_ids = {
@@ -278,13 +282,13 @@ class Fetch:
                 partial(over.keep, None),
                 topic_ids=topic_ids,
             )
-            return await self._response_in_turns(
+            return await self._encode_in_turns(
                 context, wanted, reading, exchange, share, replica_id=request.replica_id
             )
         finally:
             reading.end()
 
-    async def _response_in_turns(
+    async def _encode_in_turns(
         self,
         context: FetchContext,
         wanted: _Wanted,
@@ -303,7 +307,7 @@ class Fetch:
         left = zip(wanted.interesting, reading.results, strict=False)
         while not reading.is_over() and (some := tuple(islice(left, ROWS_PER_SHARE))):
             fetched += [
-                (partition, self.answer_of(partition, result, records))
+                (partition, self.partition_row(partition, result, records))
                 for partition, (_, result) in some
             ]
             if share.is_over():
@@ -311,13 +315,13 @@ class Fetch:
         if reading.is_over():
             return None
         fetched += wanted.refused
-        throttle_ms = 0 if replica_id >= 0 else throttle_of(fetched, exchange)
+        throttle_ms = 0 if replica_id >= 0 else throttle_fetch(fetched, exchange)
         if throttle_ms:
             return throttled_response(context, exchange, throttle_ms)
         self._count_sent(fetched, replica_id)
         await share.next()
         # In one go: the next request of the session may come between two turns.
-        whole = self._whole(context, fetched, exchange)
+        whole = self._session_response(context, fetched, exchange)
         parts: list[SendPart] = []
         version = exchange.api_version
         for _ in encode_fetch_response_in_pieces(version, whole, parts, ROWS_PER_SHARE):
@@ -368,14 +372,14 @@ class Fetch:
         records = FetchedRecords(exchange.api_version)
         try:
             fetched = [
-                (partition, self.answer_of(partition, result, records))
+                (partition, self.partition_row(partition, result, records))
                 for partition, (_, result) in zip(partitions, results, strict=True)
             ]
-            throttle_ms = 0 if replica_id >= 0 else throttle_of(fetched + refused, exchange)
+            throttle_ms = 0 if replica_id >= 0 else throttle_fetch(fetched + refused, exchange)
             if throttle_ms:
                 records.release()
                 return throttled_response(context, exchange, throttle_ms)
-            whole = self._whole(context, fetched + refused, exchange)
+            whole = self._session_response(context, fetched + refused, exchange)
             parts = encode_fetch_response(exchange.api_version, whole)
             self._count_sent(fetched, replica_id)
         except BaseException:
@@ -386,7 +390,7 @@ class Fetch:
         return EncodedResponse(parts, on_sent, fetch_errors(whole))
 
     @staticmethod
-    def _failed(request: FetchRequest, exchange: Exchange) -> EncodedResponse:
+    def _unknown_error_response(request: FetchRequest, exchange: Exchange) -> EncodedResponse:
         """Return UNKNOWN_SERVER_ERROR for a request that fails as a whole in Kafka."""
         version, throttle_ms = exchange.api_version, exchange.throttle_ms
         topics = [
@@ -470,7 +474,7 @@ class Fetch:
             client,
         )
 
-    def _whole(
+    def _session_response(
         self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> FetchResponse:
         """Return the response with the rows that the session has to send."""
@@ -506,7 +510,7 @@ class Fetch:
             exchange.throttle_ms,
         )
 
-    def answer_of(
+    def partition_row(
         self, partition: SessionPartition, result: FetchResult, records: FetchedRecords
     ) -> FetchedPartition:
         """Return one partition's result in the form of the response; `records` owns its bytes."""
@@ -532,7 +536,7 @@ class Fetch:
         refused, part = (
             (0, b"")
             if records_read is None
-            else records.part_of(records_read, None if here is None else here.log)
+            else records.take_part(records_read, None if here is None else here.log)
         )
         if here is not None and (more := records.converted_count - converted_before):
             here.counts.fetch_conversions += more

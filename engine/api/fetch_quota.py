@@ -34,10 +34,11 @@ def quota_bytes_max(exchange: Exchange) -> int:
     return _UNBOUNDED if bound is None else bound
 
 
-def throttle_of(fetched: FetchedPartitions, exchange: Exchange) -> int:
-    """Count a fetch's bytes, and return the throttle time in ms; above 0 it gets no records.
+def throttle_fetch(fetched: FetchedPartitions, exchange: Exchange) -> int:
+    """Count a fetch's bytes for the quota; return the throttle time in ms, 0 for none.
 
-    The connection is muted here for the bytes; for request time it was muted before.
+    Above 0 the response has no records. The connection is muted here for the bytes; for request
+    time it was muted before.
     """
     session = exchange.session
     if session.may_take_fast_path:
@@ -46,7 +47,7 @@ def throttle_of(fetched: FetchedPartitions, exchange: Exchange) -> int:
     size_bytes = _size_of(fetched, exchange.api_version) if quotas.bounds(session) else 0
     delay_ms = 0
     if not exchange.throttle_ms:
-        delay_ms = quotas.fetched(session, exchange.client_id, size_bytes)
+        delay_ms = quotas.count_fetch(session, exchange.client_id, size_bytes)
         if delay_ms > 0:
             session.on_throttle(delay_ms)
     return max(exchange.throttle_ms, delay_ms)
@@ -55,7 +56,7 @@ def throttle_of(fetched: FetchedPartitions, exchange: Exchange) -> int:
 def throttled_response(
     context: FetchContext, exchange: Exchange, throttle_ms: int
 ) -> EncodedResponse:
-    """Return a response without partitions."""
+    """Return the response to a fetch above its quota: the session's id and no partitions."""
     response = context.throttled()
     whole = FetchResponse([], response.error_code, response.session_id, throttle_ms=throttle_ms)
     parts = encode_fetch_response(exchange.api_version, whole)

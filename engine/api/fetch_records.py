@@ -58,25 +58,25 @@ class FetchedRecords:
         for region in regions:
             region.release()
 
-    def part_of(self, records: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
+    def take_part(self, records: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
         """Return an error code, or 0 and the part to send; takes ownership of the slice.
 
         `log` is the log that the slice was read from, None if it was deleted meanwhile.
         """
         version = self.api_version
         if version >= _FIRST_WITH_ZSTD:
-            return 0, self._as_it_is(records)
+            return 0, self._unconverted_part(records)
         if log is not None and log.config.compression_type is Codec.ZSTD:
             records.release()
             return UNSUPPORTED_COMPRESSION_TYPE, b""
         if version > _LAST_OF_MAGIC_1:
-            return 0, self._as_it_is(records)
+            return 0, self._unconverted_part(records)
         try:
-            return self._converted(records, log, 0 if version <= _LAST_OF_MAGIC_0 else 1)
+            return self._convert(records, log, 0 if version <= _LAST_OF_MAGIC_0 else 1)
         finally:
             records.release()
 
-    def _as_it_is(self, records: FetchSlice) -> SendPart:
+    def _unconverted_part(self, records: FetchSlice) -> SendPart:
         """Return stored bytes unconverted: a region of the file if it has a descriptor."""
         file = records.file
         if file is None:
@@ -89,7 +89,7 @@ class FetchedRecords:
         self._regions.append(records)
         return FileRegion(descriptor, records.position, records.size_bytes)
 
-    def _converted(
+    def _convert(
         self, records: FetchSlice, log: LocalLog | None, magic: int
     ) -> tuple[int, SendPart]:
         """Return an error code and the records converted to an older magic, as bytes."""

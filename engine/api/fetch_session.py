@@ -119,7 +119,7 @@ class SessionPartition:
         self.log_start_offset = log_start_offset
         return True
 
-    def note(self, fetched: FetchedPartition) -> bool:
+    def note_response(self, fetched: FetchedPartition) -> bool:
         """Store the response sent to the client; return True if it differs from the last one."""
         is_news = self.note_offsets(fetched.high_watermark, fetched.log_start_offset)
         if fetched.records or fetched.diverging is not None:
@@ -265,7 +265,7 @@ class _FullContext(FetchContext):
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
         """Send every partition; return session id 0 if the cache has no room for a session."""
         for partition, fetched in partitions:
-            partition.note(fetched)
+            partition.note_response(fetched)
         session_id = self._sessions.maybe_create(
             [partition for partition, _ in partitions],
             self._now_ms,
@@ -290,7 +290,7 @@ class _IncrementalContext(FetchContext):
             return SessionResponse([], session.id, INVALID_FETCH_SESSION_EPOCH)
         news: FetchedPartitions = []
         for partition, fetched in partitions:
-            if not partition.note(fetched):
+            if not partition.note_response(fetched):
                 continue
             news.append((partition, fetched))
             if fetched.records:
@@ -326,7 +326,7 @@ class FetchSessionCache:
         """Return the number of partitions of all sessions."""
         return sum(len(session.partitions) for session in self._sessions.values())
 
-    def context(
+    def open_context(
         self,
         request: FetchRequest,
         api_version: int,
@@ -341,7 +341,7 @@ class FetchSessionCache:
         epoch = request.session_epoch
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            requested = (self._requested(request) if named is None else named).values()
+            requested = (self._requested_partitions(request) if named is None else named).values()
             if epoch == FINAL_EPOCH:
                 return FetchContext(requested)
             is_follower = request.replica_id >= 0
@@ -355,7 +355,7 @@ class FetchSessionCache:
             return _ErrorContext(FETCH_SESSION_TOPIC_ID_ERROR)
         return self._update_session(session, request, now_ms)
 
-    def _requested(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:
+    def _requested_partitions(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:
         """Return the request's partitions by topic (name or id) and index, in request order."""
         named: dict[SessionKey, SessionPartition] = {}
         for topic, partitions in request.topics:
@@ -394,7 +394,7 @@ class FetchSessionCache:
         if not partitions:
             del self._sessions[session.id]
             return FetchContext(())
-        self.go_on(session, now_ms)
+        self.advance(session, now_ms)
         if session.uses_ids:
             for partition in partitions.values():
                 if partition.topic_partition is None:
@@ -408,8 +408,11 @@ class FetchSessionCache:
             return None
         return session
 
-    def go_on(self, session: FetchSession, now_ms: int) -> int:
-        """Advance a session by one request, and mark it as just used; return its next epoch."""
+    def advance(self, session: FetchSession, now_ms: int) -> int:
+        """Advance a session by one request, and move it to the end of the eviction order.
+
+        Returns the epoch that the session's next request must have.
+        """
         # Move it to the end: sessions are in the order of their last use.
         session_id = session.id
         del self._sessions[session_id]

@@ -110,7 +110,10 @@ class FindCoordinator:
         return messages.FindCoordinatorResponse(coordinators=rows)
 
     def _find(self, key_type: int, key: str, version: int, session: Session) -> Coordinator:
-        """Return the coordinator of a key, or its error code: authorization is checked first."""
+        """Return the coordinator of a key, or an error code.
+
+        The client must be allowed to DESCRIBE the group or transactional id.
+        """
         resource = _RESOURCES.get(key_type)
         if resource is not None and not session.may(AclOperation.DESCRIBE, resource, key):
             return Coordinator(NotAuthorized(resource).code)
@@ -124,7 +127,11 @@ class FindCoordinator:
     def _leader_of(
         self, topic: str, partition_of: Callable[[str], int], key: str, listener: str
     ) -> Coordinator:
-        """Return the leader of the key's partition; create a missing topic in the background."""
+        """Return the leader of the key's partition; begin to create a missing topic.
+
+        COORDINATOR_NOT_AVAILABLE, at which clients retry, if the topic or its leader does not exist
+        yet.
+        """
         cache = self._metadata_cache
         if topic not in cache.topics:
             # Created in the background: clients retry.

@@ -49,7 +49,7 @@ class Groups:
         types = {kind.lower() for kind in request.types_filter}
         sees_all = session.may_on_cluster(AclOperation.DESCRIBE, UNLOGGED_DENIAL)
         groups = [
-            _row(group, version)
+            _listed_group_row(group, version)
             for group in listed
             if (not states or group.state.lower() in states)
             and (not types or _CLASSIC in types)
@@ -67,10 +67,12 @@ class Groups:
             if _may_describe(session, group_id):
                 allowed.append(group_id)
             else:
-                groups.append(_described(group_id, DescribedGroup(GROUP_AUTHORIZATION_FAILED)))
+                groups.append(
+                    _described_group_row(group_id, DescribedGroup(GROUP_AUTHORIZATION_FAILED))
+                )
         for group_id in allowed:
             described = self._admin.describe(group_id)
-            group = _described(group_id, described)
+            group = _described_group_row(group_id, described)
             if request.include_authorized_operations and not described.error_code:
                 group.authorized_operations = session.operations_on(
                     AclResource.GROUP, group_id, _GROUP_OPERATIONS
@@ -103,7 +105,7 @@ def _may_describe(session: Session, group_id: str, audit: Audit = NAMED) -> bool
     return session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id, audit)
 
 
-def _row(group: ListedGroup, version: int) -> messages.ListGroupsResponse.ListedGroup:
+def _listed_group_row(group: ListedGroup, version: int) -> messages.ListGroupsResponse.ListedGroup:
     """Return a ListGroups row with the fields that the request's version has."""
     row = messages.ListGroupsResponse.ListedGroup(
         group_id=group.group_id, protocol_type=group.protocol_type
@@ -115,7 +117,7 @@ def _row(group: ListedGroup, version: int) -> messages.ListGroupsResponse.Listed
     return row
 
 
-def _described(
+def _described_group_row(
     group_id: str, group: DescribedGroup
 ) -> messages.DescribeGroupsResponse.DescribedGroup:
     """Return DescribeGroups' row of one group."""

@@ -54,7 +54,7 @@ class _Parts:
             part.abandon()
 
 
-def _all_kept(parts: Sequence[Promise[Message]]) -> Promise[None]:
+def _promise_all(parts: Sequence[Promise[Message]]) -> Promise[None]:
     """Return a promise that is kept when all parts are kept, or one has failed."""
     there: Promise[None] = Promise()
     there.source = _Parts(parts)
@@ -81,17 +81,17 @@ class InTurns:
         self._turns = turns
 
     def handle(self, request: Message, exchange: Exchange) -> Handled:
-        """Return the handler's response; for many rows, a promise of it."""
+        """Return the handler's response to a request; a promise of it if there are many rows."""
         rows = getattr(request, self._rows.requested)
         if rows is None or len(rows) <= ROWS_PER_SHARE or not self._are_single(rows):
             return self._handler(request, exchange)
-        return in_order(promised(self._served(request, rows, exchange)))
+        return in_order(promised(self._serve_in_turns(request, rows, exchange)))
 
     def _are_single(self, rows: Sequence[Message]) -> bool:
         """Return whether no row is repeated."""
         return len(set(map(self._rows.name_of, rows))) == len(rows)
 
-    async def _served(
+    async def _serve_in_turns(
         self, request: Message, rows: Sequence[Message], exchange: Exchange
     ) -> EncodedRows:
         """Serve the rows in portions, each in a turn of the loop; return all encoded rows."""
@@ -104,14 +104,14 @@ class InTurns:
             some = copy.copy(request)
             setattr(some, self._rows.requested, rows[start : start + at_once])
             handled = self._handler(some, exchange)
-            begun.append(self._encoded_if_kept(handled, exchange))
-        return await self._joined_parts(begun, exchange)
+            begun.append(self._encode_if_kept(handled, exchange))
+        return await self._join_parts(begun, exchange)
 
-    async def _joined_parts(
+    async def _join_parts(
         self, begun: Sequence[EncodedRows | Promise[Message]], exchange: Exchange
     ) -> EncodedRows:
         """Wait for the responses of all portions and join their encoded rows in request order."""
-        await _all_kept([each for each in begun if isinstance(each, Promise)])
+        await _promise_all([each for each in begun if isinstance(each, Promise)])
         share = self._turns.begin()
         message: Message = None
         row_count = 0
@@ -120,14 +120,14 @@ class InTurns:
         for each in begun:
             if share.is_over():
                 await share.next()
-            part = self._encoded(await each, exchange) if isinstance(each, Promise) else each
+            part = self._encode(await each, exchange) if isinstance(each, Promise) else each
             message = part.message
             row_count += part.row_count
             parts += part.parts
             errors.update(part.errors)
         return EncodedRows(message, self._rows.answered, row_count, parts, errors)
 
-    def _encoded_if_kept(
+    def _encode_if_kept(
         self, handled: Handled, exchange: Exchange
     ) -> EncodedRows | Promise[Message]:
         """Encode a response that is complete; return a promise that is not kept yet unchanged.
@@ -135,12 +135,12 @@ class InTurns:
         The objects of a response take ten times the memory of its bytes.
         """
         if not isinstance(handled, Promise):
-            return self._encoded(handled, exchange)
+            return self._encode(handled, exchange)
         if handled.is_kept and handled.error is None:
-            return self._encoded(handled.result(), exchange)
+            return self._encode(handled.result(), exchange)
         return handled
 
-    def _encoded(self, response: Message, exchange: Exchange) -> EncodedRows:
+    def _encode(self, response: Message, exchange: Exchange) -> EncodedRows:
         """Encode a portion's rows now, so that its row objects can be freed."""
         field = self._rows.answered
         rows = getattr(response, field)

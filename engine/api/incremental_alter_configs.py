@@ -13,7 +13,7 @@ from engine.admin.config_alteration import ConfigAlteration, Edit
 from engine.admin.config_errors import InvalidConfiguration, InvalidRequest
 from engine.admin.config_operations import Operation, apply_operations, check_configs
 from engine.api.admission import AclOperation
-from engine.api.altered_configs import alter_each, alter_resource, altered_rows
+from engine.api.altered_configs import alter_configs_rows, alter_each, alter_resource
 from engine.api.config_loggers import LoggerLevels, alter_loggers
 from engine.api.config_resources import (
     ResourceResult,
@@ -40,7 +40,7 @@ class IncrementalAlterConfigs:
     def handle(
         self, request: messages.IncrementalAlterConfigsRequest, exchange: Exchange
     ) -> Promise[messages.IncrementalAlterConfigsResponse]:
-        """Promise the result of each resource."""
+        """Set, delete, append or subtract settings of each resource; promise a result for each."""
 
         async def alter(
             resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource,
@@ -89,7 +89,7 @@ def _response(
 ) -> messages.IncrementalAlterConfigsResponse:
     """Return the IncrementalAlterConfigs response with one row per resource."""
     response = messages.IncrementalAlterConfigsResponse
-    return response(responses=altered_rows(response.AlterConfigsResourceResponse, results))
+    return response(responses=alter_configs_rows(response.AlterConfigsResourceResponse, results))
 
 
 def _check_topic(name: str) -> None:

@@ -47,7 +47,10 @@ class InitProducerId:
     def handle(
         self, request: messages.InitProducerIdRequest, exchange: Exchange
     ) -> messages.InitProducerIdResponse | Promise[messages.InitProducerIdResponse]:
-        """Return a producer id, or promise one."""
+        """Return a new producer id, or promise the id and epoch of a transactional id.
+
+        Without a transactional id an idempotent producer gets the next id of this broker's block.
+        """
         code = _denial(request.transactional_id, exchange.session)
         if code:
             return self._refused(code)

@@ -22,10 +22,10 @@ class ControllerRequest(Protocol):
     broker_epoch: int
 
 
-def refusal(request: ControllerRequest, leadership: Leadership, broker_epoch: int) -> int:
-    """Return the error code that refuses a request of the controller, 0 if it is current.
+def check_controller(request: ControllerRequest, leadership: Leadership, broker_epoch: int) -> int:
+    """Check a request's epochs; return the code that refuses it, 0 if its controller is current.
 
-    A higher controller epoch is stored.
+    A higher controller epoch than before is stored.
     """
     if request.broker_epoch != _ANY_EPOCH and request.broker_epoch < broker_epoch:
         return STALE_BROKER_EPOCH

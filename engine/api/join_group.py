@@ -48,11 +48,11 @@ class JoinGroup:
         if not exchange.session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
             refused = JoinResult("", GROUP_AUTHORIZATION_FAILED)
             return _response(refused, version)
-        joined = self._memberships.join(_values(request, exchange))
+        joined = self._memberships.join(_join_request(request, exchange))
         return in_order(joined.then(lambda result: _response(result, version)))
 
 
-def _values(request: messages.JoinGroupRequest, exchange: Exchange) -> JoinRequest:
+def _join_request(request: messages.JoinGroupRequest, exchange: Exchange) -> JoinRequest:
     """Convert the request to a JoinRequest; fields that old versions lack get defaults."""
     version, session_ms = exchange.api_version, request.session_timeout_ms
     has_rebalance_timeout = version >= _WITH_REBALANCE_TIMEOUT

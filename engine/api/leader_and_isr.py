@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from engine.api.exchange import Exchange
-from engine.api.inter_broker import refusal
+from engine.api.inter_broker import check_controller
 from engine.api.promised import promised
 from engine.errors import ApiError, EngineError
 from engine.hash_order import partitions_in_hash_order
@@ -67,12 +67,12 @@ class LeaderAndIsr:
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> Promise[messages.LeaderAndIsrResponse]:
         """Promise the error code of each partition."""
-        return promised(self._applied(request, exchange))
+        return promised(self._apply(request, exchange))
 
-    async def _applied(
+    async def _apply(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
-        """Refuse a stale controller, else apply the request when its turn in the line comes."""
+        """Refuse a stale controller; else wait for the request's turn in the line and apply it."""
         # Before the line: so requests of an earlier controller, in the line, end at their next
         # turn.
         code = self._refusal(request)
@@ -80,11 +80,11 @@ class LeaderAndIsr:
             return messages.LeaderAndIsrResponse(error_code=code)
         place = await self._line.enter()
         try:
-            return await self._applied_in_line(request, exchange)
+            return await self._apply_in_line(request, exchange)
         finally:
             self._line.leave(place)
 
-    async def _applied_in_line(
+    async def _apply_in_line(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
         """Apply the leader and ISR states one by one, in turns of the loop.
@@ -96,8 +96,8 @@ class LeaderAndIsr:
         if code:
             return messages.LeaderAndIsrResponse(error_code=code)
         share = self._turns.begin()
-        states, new = await _states(request, exchange.api_version, share)
-        unknown = sorted(await self._unknown(states, share))
+        states, new = await _parse_states(request, exchange.api_version, share)
+        unknown = sorted(await self._topics_without_replica(states, share))
         try:
             for start in range(0, len(unknown), ROWS_PER_SHARE):
                 if share.is_over():
@@ -128,7 +128,7 @@ class LeaderAndIsr:
             return messages.LeaderAndIsrResponse(error_code=code)
         self._leadership.is_informed = True
         results = {key: results[key] for key in states}
-        return await _response(request, results, exchange.api_version, share)
+        return await _build_response(request, results, exchange.api_version, share)
 
     def _order_of_logs(
         self, states: Mapping[TopicPartition, PartitionState]
@@ -144,7 +144,9 @@ class LeaderAndIsr:
         ordered = partitions_in_hash_order(states, are_hosted=True)
         return sorted(ordered, key=lambda key: states[key].leader_id != led)
 
-    async def _unknown(self, keys: Iterable[TopicPartition], share: Share) -> set[str]:
+    async def _topics_without_replica(
+        self, keys: Iterable[TopicPartition], share: Share
+    ) -> set[str]:
         """Return the topics with a partition of which this broker has no replica yet."""
         unknown: set[str] = set()
         for key in keys:
@@ -156,10 +158,10 @@ class LeaderAndIsr:
 
     def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:
         """Return the error code that refuses the request, 0 if it is current."""
-        return refusal(request, self._leadership, self._broker_epoch())
+        return check_controller(request, self._leadership, self._broker_epoch())
 
 
-async def _response(
+async def _build_response(
     request: messages.LeaderAndIsrRequest,
     results: dict[TopicPartition, ApiError | None],
     version: int,
@@ -191,7 +193,7 @@ async def _response(
     return response
 
 
-async def _states(
+async def _parse_states(
     request: messages.LeaderAndIsrRequest, version: int, share: Share
 ) -> tuple[dict[TopicPartition, PartitionState], frozenset[TopicPartition]]:
     """Return the state of each partition in a request, and the partitions flagged as new."""

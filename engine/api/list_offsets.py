@@ -78,7 +78,7 @@ class ListOffsets:
         self, request: messages.ListOffsetsRequest, exchange: Exchange
     ) -> messages.ListOffsetsResponse:
         """Return an offset, or an error, for each partition; denied topics come last."""
-        repeated = _repeated(request)
+        repeated = _repeated_partitions(request)
         topics: list[messages.ListOffsetsResponse.ListOffsetsTopicResponse] = []
         denied: list[messages.ListOffsetsResponse.ListOffsetsTopicResponse] = []
         for topic in request.topics:
@@ -98,7 +98,7 @@ class ListOffsets:
                 ):
                     rows.append(self._refused(requested, UNSUPPORTED_VERSION))
                 else:
-                    rows.append(self._find(topic_partition, requested, request, version))
+                    rows.append(self._find_offset(topic_partition, requested, request, version))
             (topics if may_describe else denied).append(
                 messages.ListOffsetsResponse.ListOffsetsTopicResponse(
                     name=topic.name, partitions=rows
@@ -112,7 +112,7 @@ class ListOffsets:
             partition_index=requested.partition_index, error_code=code
         )
 
-    def _find(
+    def _find_offset(
         self,
         topic_partition: TopicPartition,
         requested: _Requested,
@@ -163,7 +163,7 @@ class ListOffsets:
         return code
 
 
-def _repeated(request: messages.ListOffsetsRequest) -> set[TopicPartition]:
+def _repeated_partitions(request: messages.ListOffsetsRequest) -> set[TopicPartition]:
     """Return the partitions that occur more than once in the request."""
     seen: set[TopicPartition] = set()
     repeated: set[TopicPartition] = set()
@@ -184,7 +184,10 @@ def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
 
 
 def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
-    """Return the base offsets of segments written up to a time, newest first."""
+    """Return the offsets of a version 0 request: base offsets of segments up to a time.
+
+    The newest comes first. The log end offset is one of them if the active segment has records.
+    """
     starts = [
         _SegmentStart(max(segment.base_offset, log.log_start_offset), segment.modified_ms())
         for segment in log.segments

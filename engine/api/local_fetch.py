@@ -29,19 +29,20 @@ class AnswerLocalFetch:
         self._deps = deps
 
     def handle(self, request: LocalFetch, _exchange: Exchange) -> Promise[LocalFetched]:
-        """Read a local follower's partitions.
+        """Read partitions for a follower in the same process.
 
-        Promise the changed ones, now or once there are any.
+        Promises those that have changed since the session's last response, at once or when there
+        are records.
         """
         session = request.session
         if session is None or session.owner is not self:
             # No session, or one from before this broker's restart.
             session = LocalSession(self)
         session.update_positions(request.specs.items())
-        refused = self._refused(request)
+        refused = self._refused_partitions(request)
         specs = [each for each in request.specs.items() if each[0] not in refused]
         if not specs:
-            return Promise.of(_answered(session, refused, []))
+            return Promise.of(_respond(session, refused, []))
         params = request.params
         bound = min(params.max_bytes, self._deps.max_bytes)
         if bound < params.max_bytes:
@@ -58,7 +59,7 @@ class AnswerLocalFetch:
 
         def answer(results: FetchResults) -> LocalFetched:
             self._count_sent(results, params.replica_id)
-            return _answered(session, refused, results)
+            return _respond(session, refused, results)
 
         return read.then(answer) if isinstance(read, Promise) else Promise.of(answer(read))
 
@@ -70,7 +71,7 @@ class AnswerLocalFetch:
             if here is not None:
                 here.note_sent_to_follower(replica_id, result.size_bytes)
 
-    def _refused(self, request: LocalFetch) -> dict[TopicPartition, PartitionResponse]:
+    def _refused_partitions(self, request: LocalFetch) -> dict[TopicPartition, PartitionResponse]:
         """Return the partitions that cannot be read, with their error codes."""
         partitions, metadata_cache = (
             self._deps.replica_manager.partitions,
@@ -89,13 +90,13 @@ class AnswerLocalFetch:
         return refused
 
 
-def _answered(
+def _respond(
     session: LocalSession,
     refused: Mapping[TopicPartition, PartitionResponse],
     results: FetchResults,
 ) -> LocalFetched:
     """Return the response for a session, and store its offsets as sent."""
-    answers = [(key, _answer_of(result)) for key, result in results]
+    answers = [(key, _read_result(result)) for key, result in results]
     answers += refused.items()
     positions = session.positions
     for key, answer in answers:
@@ -104,8 +105,8 @@ def _answered(
     return LocalFetched(answers, session)
 
 
-def _answer_of(result: FetchResult) -> PartitionResponse:
-    """Return the result of one partition as values; read the records and release their files."""
+def _read_result(result: FetchResult) -> PartitionResponse:
+    """Convert a partition's result to plain values; read its records and release their files."""
     error, records, watermark, _, log_start_offset, diverging, _ = result
     if error is not None:
         return PartitionResponse(error.code)

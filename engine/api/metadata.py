@@ -141,7 +141,7 @@ class Metadata:
             names: tuple[str, ...] | None = None
             ids: tuple[bytes, ...] = ()
         else:
-            code = _refused_with(topics, version)
+            code = _refusal_code(topics, version)
             if code != NONE:
                 return self._refusal(topics, code)
             # Without duplicates, so that repetitions do not enlarge the cached key.
@@ -158,23 +158,25 @@ class Metadata:
             request.include_cluster_authorized_operations,
             None if exchange.session.may_take_fast_path else exchange.session,
         )
-        kept = self._kept(key)
+        kept = self._find_cached(key)
         if kept is not None:
             return kept
         requested = len(self._metadata_cache.topics) if names is None else len(names or ids)
-        return self._answer(key) if requested <= METADATA_TOPICS_AT_ONCE else self._large(key)
+        return (
+            self._answer(key) if requested <= METADATA_TOPICS_AT_ONCE else self._answer_large(key)
+        )
 
     # Answers that are made in several turns
 
-    def _large(
+    def _answer_large(
         self, key: _ResponseKey
     ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
-        """Serve a request for many topics in turns; equal concurrent requests share the work."""
+        """Serve a request for many topics in turns of the loop; equal requests share the work."""
         if key.ids or self._lacks_a_name(key):
             return self._answer(key)
         work = self._in_progress.get(key)
         if work is None:
-            work = promised(self._in_turns(key))
+            work = promised(self._answer_in_turns(key))
             if not work.is_kept:
                 self._in_progress[key] = work
 
@@ -185,14 +187,14 @@ class Metadata:
         # Each waiting request has its promise.
         return in_order(work.then(lambda response: response))
 
-    async def _in_turns(self, key: _ResponseKey) -> _Response:
+    async def _answer_in_turns(self, key: _ResponseKey) -> _Response:
         """Return a response that has one version of the metadata, built in several turns.
 
         If the metadata keeps changing, or a topic is deleted, it is built in one turn.
         """
         share = self._turns.begin()
         for _ in range(METADATA_RESTARTS_MAX):
-            response = await self._of_one_version(key, share)
+            response = await self._build_at_one_version(key, share)
             if response is not None:
                 return response
             if self._lacks_a_name(key):
@@ -206,15 +208,15 @@ class Metadata:
         known = self._metadata_cache.topics
         return any(name not in known for name in key.names or ())
 
-    async def _of_one_version(self, key: _ResponseKey, share: Share) -> _Response | None:
+    async def _build_at_one_version(self, key: _ResponseKey, share: Share) -> _Response | None:
         """Build a response in several turns; None if the metadata has changed meanwhile."""
         version = self._metadata_cache.version
-        names, hidden = self._visible(key)
+        names, hidden = self._visible_names(key)
         response = self._response(key, [])
         parts: list[bytes] = []
         errors: Counter[int] = Counter()
         rows = len(names) + len(hidden)
-        visible = (self._topic(name, key) for name in self._in_order(names, key))
+        visible = (self._topic_row(name, key) for name in self._in_order(names, key))
         while True:
             if share.is_over():
                 await share.next()
@@ -243,7 +245,7 @@ class Metadata:
 
     # Answers that are kept
 
-    def _kept(self, key: _ResponseKey) -> EncodedResponse | None:
+    def _find_cached(self, key: _ResponseKey) -> EncodedResponse | None:
         """Return the cached response, or None; new metadata first clears all cached responses."""
         if key.session is not None:
             return None
@@ -282,24 +284,26 @@ class Metadata:
     def _answer(self, key: _ResponseKey) -> _Response | Promise[messages.MetadataResponse]:
         """Return the response from the cache, or a promise of it if topics must be created."""
         known_topics = self._metadata_cache.topics
-        rows = [self._unknown_id(topic_id) for topic_id in key.ids if self._lacks(topic_id)]
-        names, hidden = self._visible(key)
+        rows = [self._unknown_id_row(topic_id) for topic_id in key.ids if self._lacks(topic_id)]
+        names, hidden = self._visible_names(key)
         names = list(self._in_order(names, key))
-        rows += [self._topic(name, key) for name in names if name in known_topics]
+        rows += [self._topic_row(name, key) for name in names if name in known_topics]
         missing = [name for name in names if name not in known_topics]
         if key.may_create and key.session is not None:
             session = key.session
-            denied = session.not_creatable(missing) if missing else []
+            denied = session.topics_not_creatable(missing) if missing else []
             hidden = [
-                self._denied(name, is_internal=name in INTERNAL_TOPICS) for name in denied
+                self._denied_row(name, is_internal=name in INTERNAL_TOPICS) for name in denied
             ] + hidden
             missing = [name for name in missing if name not in denied]
         if not (missing and key.may_create):
-            rows += [self._missing(name, self._error_of(name), key) for name in missing]
+            rows += [
+                self._row_without_partitions(name, self._error_of(name), key) for name in missing
+            ]
             return self._cache(key, self._response(key, rows + hidden))
-        return self._create(key, rows, missing, hidden)
+        return self._create_missing(key, rows, missing, hidden)
 
-    def _create(
+    def _create_missing(
         self, key: _ResponseKey, rows: list[_Topic], missing: list[str], hidden: list[_Topic]
     ) -> Promise[messages.MetadataResponse]:
         """Create the missing topics, then return the response with their rows and `hidden` last."""
@@ -314,12 +318,12 @@ class Metadata:
             for name in missing:
                 code = codes.get(name, self._error_of(name))
                 made = LEADER_NOT_AVAILABLE if code in _IS_MADE else code
-                rows.append(self._missing(name, made, key))
+                rows.append(self._row_without_partitions(name, made, key))
             return self._response(key, rows + hidden)
 
         return promised(work())
 
-    def _names(self, key: _ResponseKey) -> list[str]:
+    def _requested_names(self, key: _ResponseKey) -> list[str]:
         """Return the requested topic names: all, those of the known ids, or those named."""
         if key.names is None:
             return list(self._metadata_cache.topics)
@@ -333,12 +337,12 @@ class Metadata:
         count = len(names if key.names is None else key.ids or key.names)
         return iter(names) if count <= SMALL_MAP_MAX else in_immutable_hash_set_order(names)
 
-    def _visible(self, key: _ResponseKey) -> tuple[list[str], list[_Topic]]:
+    def _visible_names(self, key: _ResponseKey) -> tuple[list[str], list[_Topic]]:
         """Return the topics that the client may see, and error rows for denied topics it named.
 
         An id is not secret, a name is: the row of a denied id has no name.
         """
-        names, session = self._names(key), key.session
+        names, session = self._requested_names(key), key.session
         if session is None:
             return names, []
         audit = UNLOGGED_DENIAL if key.names is None else NAMED
@@ -349,10 +353,10 @@ class Metadata:
             return names, []
         ids = self._metadata_cache.topic_ids
         if key.ids:
-            return names, [self._denied(None, ids.get(name, NO_UUID)) for name in denied]
-        return names, [self._denied(name) for name in denied]
+            return names, [self._denied_row(None, ids.get(name, NO_UUID)) for name in denied]
+        return names, [self._denied_row(name) for name in denied]
 
-    def _denied(
+    def _denied_row(
         self, name: str | None, topic_id: bytes = NO_UUID, *, is_internal: bool = False
     ) -> _Topic:
         """Return a TOPIC_AUTHORIZATION_FAILED row; `name` is None for a request by id."""
@@ -367,7 +371,7 @@ class Metadata:
         """Return whether no topic has the id."""
         return self._metadata_cache.topic_name(topic_id) is None
 
-    def _unknown_id(self, topic_id: bytes) -> _Topic:
+    def _unknown_id_row(self, topic_id: bytes) -> _Topic:
         return messages.MetadataResponse.MetadataResponseTopic(
             error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
         )
@@ -382,29 +386,29 @@ class Metadata:
             return LEADER_NOT_AVAILABLE
         return UNKNOWN_TOPIC_OR_PARTITION
 
-    def _missing(self, name: str, code: int, key: _ResponseKey) -> _Topic:
+    def _row_without_partitions(self, name: str, code: int, key: _ResponseKey) -> _Topic:
         """Return a topic's row without id and partitions; with operations if requested."""
         topic = messages.MetadataResponse.MetadataResponseTopic(
             error_code=code, name=name, is_internal=name in INTERNAL_TOPICS
         )
         if key.with_topic_operations:
-            topic.topic_authorized_operations = _operations(
+            topic.topic_authorized_operations = _permitted_operations(
                 key.session, AclResource.TOPIC, name, ALL_TOPIC_OPERATIONS
             )
         return topic
 
-    def _topic(self, name: str, key: _ResponseKey) -> _Topic:
+    def _topic_row(self, name: str, key: _ResponseKey) -> _Topic:
         """Return the row of a topic in the metadata cache; raise KeyError if absent."""
-        topic = self._missing(name, NONE, key)
+        topic = self._row_without_partitions(name, NONE, key)
         topic.topic_id = self._metadata_cache.topic_ids.get(name, NO_UUID)
         partitions = self._metadata_cache.topics[name]
         topic.partitions = [
-            self._partition(index, partitions[index], key)
+            self._partition_row(index, partitions[index], key)
             for index in self._metadata_cache.partition_order(name)
         ]
         return topic
 
-    def _partition(
+    def _partition_row(
         self, index: int, metadata: PartitionMetadata, key: _ResponseKey
     ) -> messages.MetadataResponse.MetadataResponsePartition:
         """Return the row of one partition; without a reachable leader it has an error code."""
@@ -455,13 +459,15 @@ class Metadata:
             topics=topics,
         )
         if key.with_cluster_operations:
-            response.cluster_authorized_operations = _operations(
+            response.cluster_authorized_operations = _permitted_operations(
                 key.session, AclResource.CLUSTER, CLUSTER_NAME, ALL_CLUSTER_OPERATIONS
             )
         return response
 
 
-def _operations(session: Session | None, kind: AclResource, name: str, operations: int) -> int:
+def _permitted_operations(
+    session: Session | None, kind: AclResource, name: str, operations: int
+) -> int:
     """Return the operations that a client may perform on a resource, a bit each.
 
     0 without DESCRIBE.
@@ -474,7 +480,7 @@ def _operations(session: Session | None, kind: AclResource, name: str, operation
     return session.operations_on(kind, name, operations)
 
 
-def _refused_with(
+def _refusal_code(
     topics: Sequence[messages.MetadataRequest.MetadataRequestTopic], version: int
 ) -> int:
     """Return the error code of a request whose version does not allow its topics, else 0.

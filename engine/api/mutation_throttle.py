@@ -20,7 +20,7 @@ def quota_of(exchange: Exchange, *, strict_since: int) -> MutationQuota:
     """Return the quota for the partitions of a request, strict from version `strict_since` on."""
     session = exchange.session
     is_strict = exchange.api_version >= strict_since
-    return session.admission.quotas.mutations(session, exchange.client_id, is_strict=is_strict)
+    return session.admission.quotas.mutation_quota(session, exchange.client_id, is_strict=is_strict)
 
 
 def with_throttle(response: T, quota: MutationQuota, exchange: Exchange) -> T:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from engine.api.admission import AclOperation, AclResource
 from engine.api.commit_admission import AdmittedOffsets, admit_offsets, refuse_offsets
-from engine.api.commit_order import answered_rows
+from engine.api.commit_order import commit_result_rows
 from engine.api.exchange import Exchange
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.offset_commits import Codes, OffsetCommits
@@ -45,7 +45,7 @@ class OffsetCommit:
     def handle(
         self, request: messages.OffsetCommitRequest, exchange: Exchange
     ) -> messages.OffsetCommitResponse | Promise[messages.OffsetCommitResponse]:
-        """Commit the offsets; promise an error code for each partition."""
+        """Check the client's rights and commit the offsets; promise an error code per partition."""
         session = exchange.session
         if not session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
             return _response(
@@ -60,7 +60,7 @@ class OffsetCommit:
             request.topics,
             session,
             self._metadata_cache,
-            lambda row: _committed(row, now_ms, expire_ms),
+            lambda row: _committed_offset(row, now_ms, expire_ms),
         )
         if not admitted.offsets:
             return _response(request, admitted, {})
@@ -74,7 +74,7 @@ class OffsetCommit:
         return committed.then(lambda written: _response(request, admitted, written))
 
 
-def _committed(
+def _committed_offset(
     row: messages.OffsetCommitRequest.OffsetCommitRequestPartition,
     now_ms: int,
     expire_ms: int | None,
@@ -109,7 +109,7 @@ def _response(
                     for index, code in rows
                 ],
             )
-            for name, rows in answered_rows(
+            for name, rows in commit_result_rows(
                 request.topics, admitted.refused, written, admitted.refused_topics
             )
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from engine.api.admission import AclOperation, AclResource
-from engine.api.commit_order import answered_rows
+from engine.api.commit_order import commit_result_rows
 from engine.api.exchange import Exchange
 from engine.groups.offset_commits import Codes, OffsetCommits
 from engine.kafka_errors import (
@@ -74,7 +74,7 @@ def _response(
                     for index, code in rows
                 ],
             )
-            for name, rows in answered_rows(
+            for name, rows in commit_result_rows(
                 request.topics, refused, codes, refused_topics, have_topic_ids=False
             )
         ]

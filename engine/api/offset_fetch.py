@@ -65,13 +65,13 @@ class OffsetFetch:
     def handle(
         self, request: messages.OffsetFetchRequest, exchange: Exchange
     ) -> messages.OffsetFetchResponse:
-        """Return the committed offsets."""
+        """Return the committed offsets of the named group, since version 8 of several groups."""
         version, session = exchange.api_version, exchange.session
         response = messages.OffsetFetchResponse
         if version >= _WITH_GROUPS:
             groups = []
             for group in request.groups:
-                fetched = self._fetched(
+                fetched = self._fetch_offsets(
                     group.group_id, group.topics, session, is_stable=request.require_stable
                 )
                 groups.append(
@@ -82,7 +82,7 @@ class OffsetFetch:
                     )
                 )
             return response(groups=groups)
-        fetched = self._fetched(
+        fetched = self._fetch_offsets(
             request.group_id, request.topics, session, is_stable=request.require_stable
         )
         if version < _WITH_LOG and fetched.error_code != GROUP_AUTHORIZATION_FAILED:
@@ -91,10 +91,10 @@ class OffsetFetch:
             is_denied = fetched.error_code == GROUP_AUTHORIZATION_FAILED
             if fetched.error_code and not (is_denied and version == _WITH_LOG):
                 fetched = _refused(request.topics, fetched.error_code)
-            return response(topics=_topics(fetched))
-        return response(error_code=fetched.error_code, topics=_topics(fetched))
+            return response(topics=_topics_of_only_group(fetched))
+        return response(error_code=fetched.error_code, topics=_topics_of_only_group(fetched))
 
-    def _fetched(
+    def _fetch_offsets(
         self,
         group_id: str,
         topics: Iterable[RequestedTopic] | None,
@@ -102,9 +102,11 @@ class OffsetFetch:
         *,
         is_stable: bool,
     ) -> _Fetched:
-        """Return a group's committed offsets.
+        """Return a group's committed offsets, of all its partitions if `topics` is None.
 
         With `is_stable` a partition with a pending transactional offset is UNSTABLE_OFFSET_COMMIT.
+        Partitions of topics that the client may not describe have an error code, or are left out of
+        a request for all.
         """
         if not session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id):
             return _Fetched(GROUP_AUTHORIZATION_FAILED, {})
@@ -151,7 +153,9 @@ def _refused(topics: Iterable[RequestedTopic] | None, code: int) -> _Fetched:
     return _Fetched(code, dict.fromkeys(_partitions(topics or ()), (code, nothing)))
 
 
-def _topics(fetched: _Fetched) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopic]:
+def _topics_of_only_group(
+    fetched: _Fetched,
+) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopic]:
     """Return the rows by topic for versions below 8, which name one group per request."""
     response = messages.OffsetFetchResponse
     topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartition]] = {}

@@ -178,18 +178,18 @@ class Produce:
         if appended is None:
             return None
         if isinstance(appended, Promise):
-            return appended.then(lambda results: self._encoded_one(results, exchange))
+            return appended.then(lambda results: self._encode_one(results, exchange))
         error, base_offset, append_time_ms, log_start = appended
         if error is None:
             offsets = (base_offset, append_time_ms, log_start)
             return encode_produce_response_fast(version, topic, index, offsets)
-        return self.encoded_all({topic_partition: appended}, exchange)
+        return self.encode_all({topic_partition: appended}, exchange)
 
-    def _encoded_one(self, results: Results, exchange: Exchange) -> Encoded:
+    def _encode_one(self, results: Results, exchange: Exchange) -> Encoded:
         """Return the response to one batch that has waited for followers."""
         (((topic, index), (error, *offsets)),) = results.items()
         if error is not None:
-            return self.encoded_all(results, exchange)
+            return self.encode_all(results, exchange)
         base_offset, append_time_ms, log_start = offsets
         found = (base_offset, append_time_ms, log_start)
         return encode_produce_response_fast(exchange.api_version, topic, index, found)
@@ -200,7 +200,9 @@ class Produce:
         """Append on the general path; return the response, a promise of it, or None for acks=0."""
         if has_many_partitions(request.topics):
             over: Promise[None] = Promise()
-            return in_order(promised(self._in_turns(_copied(request), exchange, over)), over)
+            return in_order(
+                promised(self._answer_in_turns(_copy_request(request), exchange, over)), over
+            )
         found = _Judged({}, {}, {})
         try:
             for topic, partitions in request.topics:
@@ -253,24 +255,27 @@ class Produce:
     def _append(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Encoded | Promise[Encoded | None] | None:
-        """Append the accepted batches; return the response, or a promise while acks wait."""
+        """Append the accepted batches; return the response, or promise it while acks miss."""
         _, refused, _ = found
         version, acks = exchange.api_version, request.acks
-        appended = self._appended(request, exchange, found) if found.batches else {}
+        appended = self._append_batches(request, exchange, found) if found.batches else {}
 
         def response(results: Results) -> Encoded | None:
             if version < _FIRST_WITH_BATCHES:
-                results = _written_nothing(results)
+                results = _accept_no_batch(results)
             return self._response_unless_acks_0(
                 {**results, **refused} if refused else results, acks, exchange
             )
 
         return appended.then(response) if isinstance(appended, Promise) else response(appended)
 
-    def _appended(
+    def _append_batches(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Results | Promise[Results]:
-        """Append the batches; transactional ones only after the coordinator has verified them."""
+        """Append the batches; return each result, or promise all while acks are missing.
+
+        One transactional batch goes through the fast append.
+        """
         batches, acks, timeout_ms = found.batches, request.acks, request.timeout_ms
         is_internal_allowed = exchange.client_id == ADMIN_CLIENT_ID
         if found.transactional and len(batches) == 1:
@@ -289,7 +294,7 @@ class Produce:
             batches, acks, timeout_ms, is_internal_allowed=is_internal_allowed
         )
 
-    async def _in_turns(
+    async def _answer_in_turns(
         self, request: ProduceRequest, exchange: Exchange, over: Promise[None]
     ) -> Encoded | None:
         """Answer a request of many partitions; `over` is kept when all are appended.
@@ -299,7 +304,7 @@ class Produce:
         """
         share = self._turns.begin()
         try:
-            found = await self._judged_in_turns(request, exchange, share)
+            found = await self._judge_in_turns(request, exchange, share)
         except _REFUSE_ALL as fault:
             return self._refuse_all(request, exchange, fault)
         batches, refused, transactional = found
@@ -327,13 +332,13 @@ class Produce:
                 results = appended
         await share.next()
         if exchange.api_version < _FIRST_WITH_BATCHES:
-            results = _written_nothing(results)
+            results = _accept_no_batch(results)
         results = {**results, **refused}
         if acks == 0:
             return self._response_unless_acks_0(results, 0, exchange)
-        return await self._encoded_in_turns(results, exchange, share)
+        return await self._encode_in_turns(results, exchange, share)
 
-    async def _judged_in_turns(
+    async def _judge_in_turns(
         self, request: ProduceRequest, exchange: Exchange, share: Share
     ) -> _Judged:
         """Run `_judge` for all partitions of a large request, in several turns of the loop."""
@@ -448,15 +453,15 @@ class Produce:
             if error is None:
                 offsets = (base_offset, append_time_ms, log_start)
                 return encode_produce_response_fast(version, topic, index, offsets)
-        return self.encoded_all(results, exchange)
+        return self.encode_all(results, exchange)
 
-    def encoded_all(self, results: Results, exchange: Exchange) -> EncodedResponse:
+    def encode_all(self, results: Results, exchange: Exchange) -> EncodedResponse:
         """Encode results of any number, with or without errors."""
         answered = _Answered(exchange)
         self._add_rows(results.items(), answered)
         return answered.encoded()
 
-    async def _encoded_in_turns(
+    async def _encode_in_turns(
         self, results: Results, exchange: Exchange, share: Share
     ) -> EncodedResponse:
         """Encode many results in several turns of the loop, so that other requests proceed."""
@@ -481,7 +486,7 @@ class Produce:
             if error is None:
                 row = ProducedPartition(index, 0, base_offset, append_time_ms, log_start)
             else:
-                row = self._failed(topic_partition, result, error)
+                row = self._refused_row(topic_partition, result, error)
                 if error.code == NOT_LEADER_OR_FOLLOWER and version >= _FIRST_WITH_LEADERS:
                     if answered.leaders is None:
                         answered.leaders = self._leaders(exchange)
@@ -497,7 +502,7 @@ class Produce:
         return CurrentLeaders(self.replica_manager, self._metadata_cache, exchange.session.listener)
 
     @staticmethod
-    def _failed(
+    def _refused_row(
         topic_partition: TopicPartition, result: ProduceResult, error: ApiError
     ) -> ProducedPartition:
         """Return the row of a refused partition, with error message and record errors if any."""
@@ -524,8 +529,11 @@ def _check_producers(found: _Judged) -> None:
         raise TwoProducers
 
 
-def _copied(request: ProduceRequest) -> ProduceRequest:
-    """Return the request with copied records: the next frame overwrites the receive buffer."""
+def _copy_request(request: ProduceRequest) -> ProduceRequest:
+    """Return a request with a copy of its records, for work after this turn of the event loop.
+
+    The connection's next frame overwrites the buffer that the original records are in.
+    """
     topics = [
         (topic, [(index, _copy_of(records)) for index, records in partitions])
         for topic, partitions in request.topics
@@ -537,7 +545,7 @@ def _copy_of(records: memoryview | None) -> memoryview | None:
     return None if records is None else memoryview(bytearray(records))
 
 
-def _written_nothing(results: Results) -> Results:
+def _accept_no_batch(results: Results) -> Results:
     """Replace NoBatch errors by success: producers before version 3 may send no batch."""
     return {
         topic_partition: result._replace(error=None)

@@ -117,11 +117,11 @@ def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
     except UnknownCodec as error:
         raise UnreadableRecords(f"expected {error.expected}, got {error.got}") from error
     except CorruptRecord as error:
-        return _corrupt(error)
+        return _corrupt_message(error)
     return None
 
 
-def _corrupt(error: CorruptRecord) -> CorruptMessage:
+def _corrupt_message(error: CorruptRecord) -> CorruptMessage:
     """Return CORRUPT_MESSAGE with Kafka's text for the damage that was found."""
     if error.expected == f"a batch length of at least {MESSAGE_BYTES_MIN}":
         # Source: ByteBufferLogInputStream.nextBatchSize.
@@ -178,5 +178,5 @@ def is_transactional(records: memoryview | None) -> bool:
     try:
         first = next(batches_in(records or memoryview(b""), allow_partial_tail=True), None)
     except CorruptRecord as error:
-        raise _corrupt(error) from error
+        raise _corrupt_message(error) from error
     return first is not None and first.is_transactional

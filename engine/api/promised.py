@@ -29,7 +29,7 @@ def promised(work: PromiseCoroutine[T]) -> Promise[T]:
     The server catches only errors of the first turn. Without this the client of a later error
     would wait for ever. A failed assertion ends the process, in any turn.
     """
-    return drive(_caught(work))
+    return drive(_await_handler(work))
 
 
 def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise[T]:
@@ -74,8 +74,11 @@ def when_all(promises: Sequence[Promise[T]], make: Callable[[list[T]], U]) -> Pr
     return made
 
 
-async def _caught(work: PromiseCoroutine[T]) -> Any:
-    """Await a coroutine; raise HandlerFailed for a fault, return CloseConnection as a value."""
+async def _await_handler(work: PromiseCoroutine[T]) -> Any:
+    """Await a handler's coroutine; raise HandlerFailed for any error that is not its own.
+
+    CloseConnection is returned as a value, since a promise can fail only with an EngineError.
+    """
     try:
         return await work
     except (EngineError, AssertionError):

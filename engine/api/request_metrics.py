@@ -246,7 +246,7 @@ class RequestMetrics:
         #: Times of slow requests since the last fold.
         self.noted: list[tuple[int, RequestTimes]] = []
         #: By number, the `append` of the list in `general`. Deprecated versions are missing, so
-        #: that each of their requests is counted by `begin_size`.
+        #: that each of their requests is counted by `size_recorder`.
         self.note_size: dict[int, Callable[[int], None]] = {}
         #: Requests up to the last fold, by number.
         self._counts: dict[int, int] = {}
@@ -293,7 +293,7 @@ class RequestMetrics:
         request.errors = {}
         self.end(request, now_ns)
 
-    def begin_size(
+    def size_recorder(
         self, number: int, software_name: str, software_version: str
     ) -> Callable[[int], None]:
         """Return the function that records a request's size.
@@ -335,10 +335,10 @@ class RequestMetrics:
             for start in range(0, len(sizes), _PIECE):
                 some, times_of = times_of[:_PIECE], times_of[_PIECE:]
                 for name in _names_of(number):
-                    self._of(name, now_s).add(sizes[start : start + _PIECE], some, now_s)
+                    self._figures_of(name, now_s).add(sizes[start : start + _PIECE], some, now_s)
                 yield
 
-    def _of(self, name: str, now_s: int) -> _Figures:
+    def _figures_of(self, name: str, now_s: int) -> _Figures:
         """Return the figures of a request name, created at its first request."""
         figures = self._figures.get(name)
         if figures is None:

@@ -58,10 +58,10 @@ def _codes(name: str) -> _Codes:
         message_layout(f"{name}Response", version)
         for version in range(versions.lowest, versions.highest + 1)
     )
-    return _merged([_of_layout(layout) for layout in layouts])
+    return _merge([_codes_of_layout(layout) for layout in layouts])
 
 
-def _of_layout(layout: StructLayout) -> _Codes:
+def _codes_of_layout(layout: StructLayout) -> _Codes:
     """Return the fields of one version's layout that hold error codes, in nested arrays too."""
     own = tuple(
         field.attribute
@@ -69,24 +69,24 @@ def _of_layout(layout: StructLayout) -> _Codes:
         if field.attribute in (_CODE, _PARTITION_CODE) and field.place != "absent"
     )
     rows = [
-        (field.attribute, _of_layout(field.struct))
+        (field.attribute, _codes_of_layout(field.struct))
         for field in layout.fields
         if field.struct is not None and field.is_array and field.place != "absent"
     ]
     return _Codes(own, tuple((attribute, codes) for attribute, codes in rows if any(codes)))
 
 
-def _merged(all_codes: list[_Codes]) -> _Codes:
+def _merge(all_codes: list[_Codes]) -> _Codes:
     """Merge the error code fields of several versions; absent ones read as their defaults."""
     own = dict.fromkeys(attribute for codes in all_codes for attribute in codes.own)
     rows: dict[str, list[_Codes]] = {}
     for codes in all_codes:
         for attribute, inner in codes.rows:
             rows.setdefault(attribute, []).append(inner)
-    return _Codes(tuple(own), tuple((name, _merged(inner)) for name, inner in rows.items()))
+    return _Codes(tuple(own), tuple((name, _merge(inner)) for name, inner in rows.items()))
 
 
-def _of_rows(*path: str) -> Callable[[Message], Iterator[int]]:
+def _make_row_reader(*path: str) -> Callable[[Message], Iterator[int]]:
     """Return a function that yields only the codes of rows, through the arrays of a path."""
 
     def codes(message: Message, depth: int = 0) -> Iterator[int]:
@@ -100,7 +100,7 @@ def _of_rows(*path: str) -> Callable[[Message], Iterator[int]]:
     return codes
 
 
-def _of_offset_fetch(response: Message) -> Iterator[int]:
+def _codes_of_offset_fetch(response: Message) -> Iterator[int]:
     """Yield the codes of groups and their partitions; before version 8 of the only group."""
     for group in response.groups or (response,):
         yield group.error_code
@@ -115,7 +115,7 @@ def _of_find_coordinator(response: Message) -> Iterator[int]:
         yield row.error_code
 
 
-def _of_add_partitions(response: Message) -> Iterator[int]:
+def _codes_of_add_partitions(response: Message) -> Iterator[int]:
     """Yield the codes of the partitions, and from version 4 on the code of the response."""
     topics = response.results_by_topic_v3_and_below
     if not topics:
@@ -126,7 +126,7 @@ def _of_add_partitions(response: Message) -> Iterator[int]:
             yield partition.partition_error_code
 
 
-def _of_orders(response: Message) -> Iterator[int]:
+def _codes_of_orders(response: Message) -> Iterator[int]:
     """Yield the codes of LeaderAndIsr and StopReplica: the response's, then one per partition.
 
     A code of the whole response also counts for each partition.
@@ -140,11 +140,11 @@ def _of_orders(response: Message) -> Iterator[int]:
 
 
 _OTHERS: Final[dict[str, Callable[[Message], Iterator[int]]]] = {
-    "OffsetFetch": _of_offset_fetch,
+    "OffsetFetch": _codes_of_offset_fetch,
     "FindCoordinator": _of_find_coordinator,
-    "AddPartitionsToTxn": _of_add_partitions,
-    "LeaderAndIsr": _of_orders,
-    "StopReplica": _of_orders,
-    "DeleteAcls": _of_rows("filter_results"),
-    "DescribeUserScramCredentials": _of_rows("results"),
+    "AddPartitionsToTxn": _codes_of_add_partitions,
+    "LeaderAndIsr": _codes_of_orders,
+    "StopReplica": _codes_of_orders,
+    "DeleteAcls": _make_row_reader("filter_results"),
+    "DescribeUserScramCredentials": _make_row_reader("results"),
 }

@@ -82,7 +82,7 @@ class SaslListener(Protocol):
         """Return the enabled mechanisms, in the order in which responses list them."""
         ...
 
-    def server(self, mechanism: str) -> SaslServer:
+    def new_server(self, mechanism: str) -> SaslServer:
         """Return the server's side of a new authentication by a mechanism."""
         ...
 
@@ -154,10 +154,11 @@ class SaslAuthenticator:
         """Return whether the session has expired without a re-authentication."""
         return self.expires_ms is not None and self._monotonic_ms() > self.expires_ms
 
-    def begins_again(self) -> bool:
-        """Return whether a SaslHandshake starts a re-authentication; if so, record its time.
+    def begin_reauthentication(self) -> bool:
+        """Return True if a SaslHandshake begins a re-authentication, and record the time.
 
-        If sessions do not expire, or within a second of the last one, it is an ordinary request.
+        False, for an ordinary request, if sessions do not expire or the last one was under a second
+        ago.
         """
         if self.expires_ms is None:
             return False
@@ -167,7 +168,7 @@ class SaslAuthenticator:
         self._began_again_ms = now_ms
         return True
 
-    def again(self, frame: memoryview) -> AuthenticationStep:
+    def reauthenticate(self, frame: memoryview) -> AuthenticationStep:
         """Process the SaslHandshake that starts a re-authentication."""
         self._known = self._session.principal, self._mechanism
         self._has_raw_tokens = True
@@ -186,10 +187,10 @@ class SaslAuthenticator:
                     is_delayed=True,
                 )
             if self._state is not _State.TOKENS:
-                return AuthenticationStep(self._request(frame))
+                return AuthenticationStep(self._serve_request(frame))
             if self._has_raw_tokens:
-                return AuthenticationStep(self._raw_token(frame))
-            return AuthenticationStep(self._token(frame))
+                return AuthenticationStep(self._answer_raw_token(frame))
+            return AuthenticationStep(self._serve_authenticate(frame))
         except _Refused as refusal:
             return AuthenticationStep(refusal.response, str(refusal), refusal.is_delayed)
         except WireError as error:
@@ -202,7 +203,7 @@ class SaslAuthenticator:
 
     # Before the tokens
 
-    def _request(self, frame: memoryview) -> bytes:
+    def _serve_request(self, frame: memoryview) -> bytes:
         """Serve ApiVersions or SaslHandshake; raise _Refused for any other request."""
         is_first = self._state is _State.FIRST
         try:
@@ -218,26 +219,26 @@ class SaslAuthenticator:
             )
         exchange = self._exchange(key, version, correlation_id, client_id)
         if key == API_VERSIONS_KEY:
-            return self._versions(exchange, frame[position:])
-        return self._handshake(exchange, frame[position:])
+            return self._serve_api_versions(exchange, frame[position:])
+        return self._serve_handshake(exchange, frame[position:])
 
-    def _versions(self, exchange: Exchange, body: memoryview) -> bytes:
+    def _serve_api_versions(self, exchange: Exchange, body: memoryview) -> bytes:
         """Serve ApiVersions once before the handshake; an unsupported version gets version 0."""
         if self._state is not _State.VERSIONS_OR_HANDSHAKE:
             raise _Refused("ApiVersions a second time", is_delayed=False)
         if not api(API_VERSIONS_KEY).stable.has(exchange.api_version):
             refusal = self._api_versions.refusal()
-            return _encoded("ApiVersions", exchange._replace(api_version=0), refusal)
-        request = _decoded("ApiVersions", exchange, body)
+            return _encode_response("ApiVersions", exchange._replace(api_version=0), refusal)
+        request = _decode_request("ApiVersions", exchange, body)
         assert isinstance(request, messages.ApiVersionsRequest)
         response = self._api_versions.handle(request, exchange)
         if response.error_code == NONE:
             self._state = _State.VERSIONS_KNOWN
-        return _encoded("ApiVersions", exchange, response)
+        return _encode_response("ApiVersions", exchange, response)
 
-    def _handshake(self, exchange: Exchange, body: memoryview) -> bytes:
+    def _serve_handshake(self, exchange: Exchange, body: memoryview) -> bytes:
         """Choose the mechanism of SaslHandshake; re-authentication must use the first one again."""
-        request = _decoded("SaslHandshake", exchange, body)
+        request = _decode_request("SaslHandshake", exchange, body)
         assert isinstance(request, messages.SaslHandshakeRequest)
         mechanism, offered = request.mechanism, list(self._listener.mechanisms)
         response = messages.SaslHandshakeResponse(mechanisms=offered)
@@ -247,7 +248,7 @@ class SaslAuthenticator:
             response.error_code = UNSUPPORTED_SASL_MECHANISM
             raise _Refused(
                 "Unsupported SASL mechanism",
-                _encoded("SaslHandshake", exchange, response),
+                _encode_response("SaslHandshake", exchange, response),
                 is_delayed=True,
             )
         if self._known is not None and self._known[1] != mechanism:
@@ -255,12 +256,12 @@ class SaslAuthenticator:
         else:
             self._state = _State.TOKENS
             self._mechanism = mechanism
-            self._server = self._listener.server(mechanism)
-        return _encoded("SaslHandshake", exchange, response)
+            self._server = self._listener.new_server(mechanism)
+        return _encode_response("SaslHandshake", exchange, response)
 
     # Tokens
 
-    def _raw_token(self, frame: memoryview) -> bytes:
+    def _answer_raw_token(self, frame: memoryview) -> bytes:
         """Return the server's token for a raw frame (handshake 0); failures get no response."""
         try:
             return self._respond(bytes(frame))
@@ -269,31 +270,31 @@ class SaslAuthenticator:
         except (CredentialsWrong, TokenBroken) as failure:
             raise _Refused(str(failure), is_delayed=False) from failure
 
-    def _token(self, frame: memoryview) -> bytes:
+    def _serve_authenticate(self, frame: memoryview) -> bytes:
         """Serve one SaslAuthenticate request; the last response has the session lifetime."""
         key, version, correlation_id, client_id, position = read_request_header(frame)
         exchange = self._exchange(key, version, correlation_id, client_id)
         if key != _AUTHENTICATE_KEY:
             raise self._unexpected(exchange)
-        request = _decoded("SaslAuthenticate", exchange, frame[position:])
+        request = _decode_request("SaslAuthenticate", exchange, frame[position:])
         assert isinstance(request, messages.SaslAuthenticateRequest)
         try:
             response = self._respond(bytes(request.auth_bytes))
         except SaslFailed as failure:
-            raise _failed(exchange, str(failure), str(failure)) from failure
+            raise _authentication_failed(exchange, str(failure), str(failure)) from failure
         except CredentialsWrong as failure:
             during = "authentication" if self._known is None else "re-authentication"
             message = (
                 f"Authentication failed during {during} due to invalid credentials with SASL "
                 f"mechanism {self._mechanism}"
             )
-            raise _failed(exchange, message, f"{message} ({failure})") from failure
+            raise _authentication_failed(exchange, message, f"{message} ({failure})") from failure
         except TokenBroken as failure:
             raise _Refused(str(failure), is_delayed=False) from failure
         answer = messages.SaslAuthenticateResponse(auth_bytes=response)
         if self.is_complete and version >= _FIRST_WITH_LIFETIME:
             answer.session_lifetime_ms = self._lifetime_ms
-        return _encoded("SaslAuthenticate", exchange, answer)
+        return _encode_response("SaslAuthenticate", exchange, answer)
 
     def _unexpected(self, exchange: Exchange) -> _Refused:
         """Return the refusal of a request other than SaslAuthenticate in place of a token."""
@@ -308,7 +309,7 @@ class SaslAuthenticator:
             response = messages.ApiVersionsResponse(error_code=ILLEGAL_SASL_STATE)
         else:
             return _Refused(reason, is_delayed=True)
-        return _Refused(reason, _encoded(name, exchange, response), is_delayed=True)
+        return _Refused(reason, _encode_response(name, exchange, response), is_delayed=True)
 
     def _respond(self, token: bytes) -> bytes:
         """Return the mechanism's response to a token.
@@ -351,15 +352,17 @@ class SaslAuthenticator:
         )
 
 
-def _failed(exchange: Exchange, message: str, reason: str) -> _Refused:
+def _authentication_failed(exchange: Exchange, message: str, reason: str) -> _Refused:
     """Return the refusal with SASL_AUTHENTICATION_FAILED; `reason` is only for the log."""
     response = messages.SaslAuthenticateResponse(
         error_code=SASL_AUTHENTICATION_FAILED, error_message=message
     )
-    return _Refused(reason, _encoded("SaslAuthenticate", exchange, response), is_delayed=True)
+    return _Refused(
+        reason, _encode_response("SaslAuthenticate", exchange, response), is_delayed=True
+    )
 
 
-def _decoded(name: str, exchange: Exchange, body: memoryview) -> object:
+def _decode_request(name: str, exchange: Exchange, body: memoryview) -> object:
     """Decode a request; raises WireError for wrong bytes, _Refused for a version not served."""
     version = exchange.api_version
     if not api(name).stable.has(version):
@@ -368,7 +371,7 @@ def _decoded(name: str, exchange: Exchange, body: memoryview) -> object:
     return request
 
 
-def _encoded(name: str, exchange: Exchange, response: Struct) -> bytes:
+def _encode_response(name: str, exchange: Exchange, response: Struct) -> bytes:
     """Encode a response with its header, without the length prefix of the frame."""
     head = response_header_bytes(exchange.api_key, exchange.api_version, exchange.correlation_id)
     return head + message_codec(f"{name}Response", exchange.api_version).encode(response)

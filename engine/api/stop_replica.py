@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.api.exchange import Exchange
-from engine.api.inter_broker import refusal
+from engine.api.inter_broker import check_controller
 from engine.api.promised import promised
 from engine.errors import ApiError
 from engine.host.promise import Promise
@@ -67,12 +67,12 @@ class StopReplica:
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> Promise[messages.StopReplicaResponse]:
         """Promise the error code of each partition."""
-        return promised(self._carried_out(request, exchange))
+        return promised(self._carry_out(request, exchange))
 
-    async def _carried_out(
+    async def _carry_out(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
-        """Refuse a stale controller, else stop the replicas when the request's turn comes."""
+        """Refuse a stale controller; else wait for the request's turn and stop the replicas."""
         # Before the line: so requests of an earlier controller, in the line, end at their next
         # turn.
         code = self._refusal(request)
@@ -80,11 +80,11 @@ class StopReplica:
             return messages.StopReplicaResponse(error_code=code)
         place = await self._line.enter()
         try:
-            return await self._carried_out_in_line(request, exchange)
+            return await self._carry_out_in_line(request, exchange)
         finally:
             self._line.leave(place)
 
-    async def _carried_out_in_line(
+    async def _carry_out_in_line(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
         """Stop the replicas in turns of the loop; record deletions even if a later step fails."""
@@ -105,7 +105,7 @@ class StopReplica:
             raise fault
         if code:
             return messages.StopReplicaResponse(error_code=code)
-        return await _response(stopped.results, share)
+        return await _build_response(stopped.results, share)
 
     async def _stop_all(
         self,
@@ -116,7 +116,7 @@ class StopReplica:
     ) -> int:
         """Stop replicas one by one; return 0, or the error code that refuses the remaining ones."""
         code = self._refusal(request)
-        for key, order in _orders(request, version).items():
+        for key, order in _parse_orders(request, version).items():
             if not code and share.is_over():
                 await share.next()
                 code = self._refusal(request)
@@ -127,10 +127,10 @@ class StopReplica:
 
     def _refusal(self, request: messages.StopReplicaRequest) -> int:
         """Return the error code that refuses the request, 0 if it is current."""
-        return refusal(request, self._leadership, self._broker_epoch())
+        return check_controller(request, self._leadership, self._broker_epoch())
 
 
-async def _response(
+async def _build_response(
     results: dict[TopicPartition, ApiError | None], share: Share
 ) -> messages.StopReplicaResponse:
     """Return the response with the code of each partition, built in turns of the loop."""
@@ -147,7 +147,9 @@ async def _response(
     return response
 
 
-def _orders(request: messages.StopReplicaRequest, version: int) -> dict[TopicPartition, StopOrder]:
+def _parse_orders(
+    request: messages.StopReplicaRequest, version: int
+) -> dict[TopicPartition, StopOrder]:
     """Return the leader epoch and delete flag of each partition, from any version's layout."""
     if version >= _BY_PARTITION:
         return {

@@ -35,7 +35,10 @@ class SyncGroup:
     def handle(
         self, request: messages.SyncGroupRequest, exchange: Exchange
     ) -> messages.SyncGroupResponse | Promise[messages.SyncGroupResponse]:
-        """Promise the member's assignment."""
+        """Hand in the leader's assignments; promise this member's assignment.
+
+        The promise waits until the group's leader has sent its SyncGroup request.
+        """
         version = exchange.api_version
         has_protocol = request.protocol_type is not None and request.protocol_name is not None
         if version >= _WITH_PROTOCOL and not has_protocol:

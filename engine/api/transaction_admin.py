@@ -39,7 +39,7 @@ class TransactionAdminApis:
                 described = self._admin.describe(transactional_id)
             else:
                 described = DescribedTransaction(TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-            states.append(_row(transactional_id, described, session))
+            states.append(_transaction_row(transactional_id, described, session))
         return _Described(transaction_states=states)
 
     def list(
@@ -73,7 +73,7 @@ def _may_describe(session: Session, transactional_id: str) -> bool:
     return session.may(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID, transactional_id)
 
 
-def _row(
+def _transaction_row(
     transactional_id: str, described: DescribedTransaction, session: Session
 ) -> _Described.TransactionState:
     """Return the row of one transaction, with the partitions that the client may describe."""

@@ -150,9 +150,9 @@ class TransactionVerifier:
     def check(
         self, verified: Verified, batches: Mapping[TopicPartition, TransactionalBatch]
     ) -> dict[TopicPartition, ApiError]:
-        """Return the errors of batches that may not be appended now.
+        """Return the errors of verified batches that may not be appended now, by partition.
 
-        Called right before the append.
+        Called directly before the append: a partition's state may have changed since `verify`.
         """
         # 3
         errors = dict(verified.errors)

@@ -107,7 +107,7 @@ class Transactions:
             )
             for row in request.transactions
         ]
-        return when_all(added, partial(_of_brokers, request))
+        return when_all(added, partial(_batched_response, request))
 
     def _added(
         self,
@@ -132,15 +132,15 @@ class Transactions:
         is_client = version < _FIRST_OF_BROKERS
         if is_client and not _may_write_as(exchange.session, producer.transactional_id):
             return Promise.of(_alike(topics, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-        denied = self._denied(partitions, exchange.session) if is_client else set()
-        codes = self._refused(partitions, denied)
+        denied = self._denied_topics(partitions, exchange.session) if is_client else set()
+        codes = self._refusal_codes(partitions, denied)
         if codes:
-            return Promise.of(_topics({key: codes[key] for key in scala_order([list(codes)])}))
+            return Promise.of(_topic_rows({key: codes[key] for key in scala_order([list(codes)])}))
         if is_verified_only:
             verified = self._coordinator.partitions.verify(*producer, partitions)
             ordered = partitions_in_immutable_order(verified)
             codes = {key: _code_by_version(verified[key], version) for key in ordered}
-            return Promise.of(_topics(codes))
+            return Promise.of(_topic_rows(codes))
         added = self._coordinator.partitions.add(*producer, partitions)
         return added.then(lambda code: _alike(topics, _code_by_version(code, version)))
 
@@ -155,17 +155,17 @@ class Transactions:
 
         The coordinator is called only if all partitions are known.
         """
-        refused = self._refused(owner.partitions, frozenset())
+        refused = self._refusal_codes(owner.partitions, frozenset())
         return refused or self._coordinator.partitions.verify(*owner)
 
-    def _denied(self, partitions: Sequence[TopicPartition], session: Session) -> set[str]:
+    def _denied_topics(self, partitions: Sequence[TopicPartition], session: Session) -> set[str]:
         """Return the topics that a client may not write to."""
         counts: dict[str, int] = {}
         for topic, _ in partitions:
             counts[topic] = counts.get(topic, 0) + 1
         return {topic for topic in counts if not _may_write(session, topic, counts[topic])}
 
-    def _refused(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
+    def _refusal_codes(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
         """Return the error codes of a refused transaction; empty if the request may proceed.
 
         One denied or unknown partition refuses the request: its other partitions get
@@ -220,7 +220,7 @@ class Transactions:
         )
 
 
-def _of_brokers(request: _Request, added: list[list[_Topic]]) -> _Response:
+def _batched_response(request: _Request, added: list[list[_Topic]]) -> _Response:
     """Return the response to a broker's batched request: a result for each transaction."""
     result = _Response.AddPartitionsToTxnResult
     return _Response(
@@ -262,7 +262,7 @@ def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> lis
     ]
 
 
-def _topics(codes: _Codes) -> list[_Topic]:
+def _topic_rows(codes: _Codes) -> list[_Topic]:
     """Return topics in the order of a hash map. Source: AddPartitionsToTxnResponse."""
     rows: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
     for key, code in codes.items():

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from engine.api.admission import AclOperation, AclResource
 from engine.api.commit_admission import AdmittedOffsets, admit_offsets, refuse_offsets
-from engine.api.commit_order import answered_rows
+from engine.api.commit_order import commit_result_rows
 from engine.api.exchange import Exchange
 from engine.api.promised import in_order, promised
 from engine.api.transaction_verifier import TransactionalBatch, TransactionVerifier
@@ -71,7 +71,7 @@ class TxnOffsetCommit:
         self._verifier = verifier
 
     def handle(self, request: _Request, exchange: Exchange) -> _Response | Promise[_Response]:
-        """Promise an error code for each partition."""
+        """Check the client's rights and commit offsets in its transaction; promise each code."""
         session, group_id = exchange.session, request.group_id
         id_ = request.transactional_id
         if not session.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, id_):
@@ -114,7 +114,7 @@ class TxnOffsetCommit:
         if not code:
             # As in Kafka the group exists from now on, even if the transaction is refused next.
             self._commits.make_group(request.group_id)
-            code = await self._verified(request, version)
+            code = await self._verify_group_partition(request, version)
         if code:
             written = dict.fromkeys(offsets, code)
         else:
@@ -130,8 +130,11 @@ class TxnOffsetCommit:
             written = {key: _before_loading(code) for key, code in written.items()}
         return written
 
-    async def _verified(self, request: _Request, version: int) -> int:
-        """Return the error code if the group's partition is not in the transaction, 0 if it is."""
+    async def _verify_group_partition(self, request: _Request, version: int) -> int:
+        """Ask the transaction's coordinator whether it has the group's partition; return a code.
+
+        0 if the transaction includes the partition.
+        """
         partition = TopicPartition(CONSUMER_OFFSETS, self._partition_of(request.group_id))
         batch = TransactionalBatch(request.producer_id, request.producer_epoch, NO_SEQUENCE)
         verified = await self._verifier.verify(
@@ -166,7 +169,7 @@ def _response(request: _Request, admitted: AdmittedOffsets, written: Codes) -> _
                     for index, code in rows
                 ],
             )
-            for name, rows in answered_rows(
+            for name, rows in commit_result_rows(
                 request.topics, admitted.refused, written, admitted.refused_topics
             )
         ]

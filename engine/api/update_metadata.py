@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from engine.api.exchange import Exchange
-from engine.api.inter_broker import refusal
+from engine.api.inter_broker import check_controller
 from engine.api.promised import promised
 from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns
@@ -80,12 +80,12 @@ class UpdateMetadata:
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> Promise[messages.UpdateMetadataResponse]:
         """Update the metadata cache; promise an error code."""
-        return promised(self._carried_out(request, exchange))
+        return promised(self._carry_out(request, exchange))
 
-    async def _carried_out(
+    async def _carry_out(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> messages.UpdateMetadataResponse:
-        """Refuse a stale controller, else update the cache when the request's turn comes."""
+        """Refuse a stale controller; else wait for the request's turn in the line and update."""
         # Before the line: so requests of an earlier controller, in the line, end at their next
         # turn.
         code = self._refusal(request)
@@ -93,12 +93,12 @@ class UpdateMetadata:
             return messages.UpdateMetadataResponse(error_code=code)
         place = await self._line.enter()
         try:
-            code = await self._carried_out_in_line(request, exchange.api_version)
+            code = await self._carry_out_in_line(request, exchange.api_version)
             return messages.UpdateMetadataResponse(error_code=code)
         finally:
             self._line.leave(place)
 
-    async def _carried_out_in_line(
+    async def _carry_out_in_line(
         self, request: messages.UpdateMetadataRequest, version: int
     ) -> int:
         """Apply the update to the metadata cache as a whole; return its error code.
@@ -116,7 +116,9 @@ class UpdateMetadata:
                 if topic.topic_id != NO_UUID
             },
         )
-        staging = _staging(request, version, staged, self._not_led_yet, self._is_full(request))
+        staging = _stage_partitions(
+            request, version, staged, self._not_led_yet, self._is_full(request)
+        )
         for _ in staging:
             if share.is_over():
                 await share.next()
@@ -129,14 +131,14 @@ class UpdateMetadata:
         controller_id = request.controller_id
         self._metadata_cache.commit(
             None if controller_id == _NO_CONTROLLER else controller_id,
-            [_node(broker, version) for broker in request.live_brokers],
+            [_broker_node(broker, version) for broker in request.live_brokers],
             staged,
         )
         return NONE
 
     def _refusal(self, request: messages.UpdateMetadataRequest) -> int:
         """Return the error code that refuses the request, 0 if it is current."""
-        return refusal(request, self._leadership, self._broker_epoch())
+        return check_controller(request, self._leadership, self._broker_epoch())
 
     def _not_led_yet(self, metadata: PartitionMetadata) -> PartitionMetadata:
         """Return the metadata, without a leader if it names this broker before its roles came."""
@@ -154,7 +156,7 @@ class UpdateMetadata:
         return request.type == _FULL and epochs != self._full_in
 
 
-def _staging(
+def _stage_partitions(
     request: messages.UpdateMetadataRequest,
     version: int,
     staged: StagedUpdate,
@@ -164,7 +166,7 @@ def _staging(
     """Parse the partitions of a request and stage them, one in each step."""
     partitions: dict[TopicPartition, PartitionMetadata | None] = {}
     for topic, state in _named_states(request, version):
-        metadata = _partition(state)
+        metadata = _partition_metadata(state)
         partitions[TopicPartition(topic, state.partition_index)] = (
             None if metadata is None else not_led_yet(metadata)
         )
@@ -172,7 +174,9 @@ def _staging(
     yield from staged.stage_all(partitions, is_full=is_full)
 
 
-def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: int) -> BrokerNode:
+def _broker_node(
+    broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: int
+) -> BrokerNode:
     """Return a live broker with its listeners; version 0 has one PLAINTEXT address."""
     if version < _WITH_ENDPOINTS:
         endpoints = [Endpoint(_PLAINTEXT, broker.v0_host, broker.v0_port)]
@@ -197,7 +201,7 @@ def _named_states(
             yield topic.topic_name, state
 
 
-def _partition(
+def _partition_metadata(
     state: messages.UpdateMetadataRequest.UpdateMetadataPartitionState,
 ) -> PartitionMetadata | None:
     """Return a partition's metadata, or None if its topic is being deleted."""

@@ -16,7 +16,7 @@ from engine.admin.user_credentials import (
     UserCredentials,
 )
 from engine.api.admission import AclOperation
-from engine.api.denied import denied
+from engine.api.denied import denied_response
 from engine.api.exchange import Exchange
 from engine.api.promised import promised
 from engine.controller.controller import Controller
@@ -50,21 +50,21 @@ class UserScramCredentials:
                 found = await self._admin.describe([user.name for user in request.users or ()])
             except EngineError:
                 return response(error_code=UNKNOWN_SERVER_ERROR, error_message=_UNEXPECTED)
-            return response(results=[_described(one) for one in found])
+            return response(results=[_credentials_row(one) for one in found])
 
         return promised(work())
 
     def alter(
         self, request: messages.AlterUserScramCredentialsRequest, exchange: Exchange
     ) -> Struct | Promise[messages.AlterUserScramCredentialsResponse]:
-        """Promise the result for each user."""
+        """Delete and upsert SCRAM credentials, on the active controller; promise each result."""
         if not self._controller.is_active:
             refused = ApiError(NOT_CONTROLLER, _NOT_CONTROLLER)
             users = [one.name for one in (*request.upsertions, *request.deletions)]
-            return _altered(dict.fromkeys(users, refused))
+            return _alter_response(dict.fromkeys(users, refused))
         if not exchange.session.may_on_cluster(AclOperation.ALTER):
             code = CLUSTER_AUTHORIZATION_FAILED
-            return denied("AlterUserScramCredentials", request, exchange.api_version, code)
+            return denied_response("AlterUserScramCredentials", request, exchange.api_version, code)
         changes = [
             CredentialChange(
                 one.name,
@@ -76,7 +76,7 @@ class UserScramCredentials:
         changes += [CredentialChange(one.name, one.mechanism, None) for one in request.deletions]
 
         async def work() -> messages.AlterUserScramCredentialsResponse:
-            return _altered(await self._admin.alter(changes))
+            return _alter_response(await self._admin.alter(changes))
 
         return promised(work())
 
@@ -90,7 +90,7 @@ def _code_and_message(error: EngineError) -> tuple[int, str | None]:
     return UNKNOWN_SERVER_ERROR, _UNEXPECTED
 
 
-def _described(
+def _credentials_row(
     found: UserCredentials,
 ) -> messages.DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
     """Return the response's row of one user: mechanisms and iterations, or the error."""
@@ -108,7 +108,7 @@ def _described(
     )
 
 
-def _altered(
+def _alter_response(
     results: dict[str, EngineError | None] | dict[str, ApiError],
 ) -> messages.AlterUserScramCredentialsResponse:
     """Return the response: the code and message of each user, empty for a success."""

@@ -49,20 +49,24 @@ class AccessRules:
         self._watches = [
             ChangeWatch(znodes, reader, clock=clock, timers=timers)
             for reader in (
-                self._reader(ACL_CHANGES, PatternType.LITERAL, decode_literal_acl_change),
-                self._reader(
+                self._make_reader(ACL_CHANGES, PatternType.LITERAL, decode_literal_acl_change),
+                self._make_reader(
                     EXTENDED_ACL_CHANGES, PatternType.PREFIXED, decode_extended_acl_change
                 ),
             )
         ]
 
-    def _reader(
+    def _make_reader(
         self,
         directory: str,
         pattern_type: PatternType,
         decode: Callable[[bytes | None, str], AclChange],
     ) -> ChangeReader:
-        """Return the reader of one directory of change nodes, for patterns of one type."""
+        """Make the reader of one directory of change nodes, for patterns of one type.
+
+        `decode` returns the changed pattern of a node; the reader then loads that pattern's ACLs
+        again.
+        """
 
         async def apply(data: bytes | None, path: str) -> None:
             await self.admin.refresh(pattern_of(decode(data, path)))

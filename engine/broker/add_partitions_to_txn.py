@@ -67,9 +67,10 @@ class AddPartitionsToTxnRequests:
         producer_epoch: int,
         partitions: Collection[TopicPartition],
     ) -> Promise[_Codes]:
-        """Queue a verification.
+        """Queue a verification for the transaction's coordinator; promise a code per partition.
 
-        Promise an error code for each partition, 0 if the transaction has it.
+        0 if the transaction has the partition. COORDINATOR_NOT_AVAILABLE at once if the coordinator
+        is unknown.
         """
         broker_id = self._coordinator_of(transactional_id)
         if broker_id is None:
@@ -116,12 +117,12 @@ class AddPartitionsToTxnRequests:
             "AddPartitionsToTxn", lambda _version: _request(owners), _FIRST_VERSION, local=owners
         )
         response = self._channels.send(broker_id, call)
-        response.watch(lambda: self._answered(broker_id, sent, response))
+        response.watch(lambda: self._on_response(broker_id, sent, response))
 
-    def _answered(
+    def _on_response(
         self, broker_id: int, sent: dict[str, _Verification], response: Promise[Message]
     ) -> None:
-        """Keep the promises of one request's verifications, then send those queued meanwhile."""
+        """Keep the promises of a request's verifications, then send those queued meanwhile."""
         self._busy.discard(broker_id)
         answers = _codes_by_id(sent, response)
         for transactional_id, verification in sent.items():
@@ -153,9 +154,11 @@ def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> 
     """Return the error codes by transactional id and partition, also for a failed request."""
     error = response.error
     if isinstance(error, NoCommonVersion):
-        return _all(sent, 0)
+        return _same_code_for_all(sent, 0)
     if error is not None:
-        return _all(sent, error.code if isinstance(error, ApiError) else NETWORK_EXCEPTION)
+        return _same_code_for_all(
+            sent, error.code if isinstance(error, ApiError) else NETWORK_EXCEPTION
+        )
     answered = response.result()
     if isinstance(answered, dict):
         # A coordinator in this process responds with the codes themselves.
@@ -163,8 +166,10 @@ def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> 
     assert isinstance(answered, messages.AddPartitionsToTxnResponse)
     code = answered.error_code
     if code:
-        return _all(sent, INVALID_TXN_STATE if code == CLUSTER_AUTHORIZATION_FAILED else code)
-    answers = _all(sent, NETWORK_EXCEPTION)
+        return _same_code_for_all(
+            sent, INVALID_TXN_STATE if code == CLUSTER_AUTHORIZATION_FAILED else code
+        )
+    answers = _same_code_for_all(sent, NETWORK_EXCEPTION)
     for row in answered.results_by_transaction:
         codes = answers.get(row.transactional_id)
         if codes is not None:
@@ -175,7 +180,7 @@ def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> 
     return answers
 
 
-def _all(sent: dict[str, _Verification], code: int) -> dict[str, _Codes]:
+def _same_code_for_all(sent: dict[str, _Verification], code: int) -> dict[str, _Codes]:
     """Return the same error code for every partition of every verification."""
     return {
         transactional_id: dict.fromkeys(verification.owner.partitions, code)

@@ -189,9 +189,9 @@ def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
     table.serve("ApiVersions", ApiVersions(table).handle, Rule.ANYONE)
     for area in _AREAS:
         for row in area(deps):
-            _serve(table, _in_turns(row, deps.turns), is_inter_broker=False)
+            _register(table, _in_turns(row, deps.turns), is_inter_broker=False)
     for row in inter_broker_rows(deps):
-        _serve(table, row, is_inter_broker=True)
+        _register(table, row, is_inter_broker=True)
 
 
 def _in_turns(row: Row, turns: LoopTurns) -> Row:
@@ -200,7 +200,7 @@ def _in_turns(row: Row, turns: LoopTurns) -> Row:
     return row if rows is None else row._replace(handler=InTurns(row.handler, rows, turns).handle)
 
 
-def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
+def _register(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
     """Register the handlers of one API, for clients and for local callers."""
     table.serve(
         row.name,

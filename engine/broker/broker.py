@@ -41,7 +41,7 @@ from engine.broker.connection_limits import channel_settings
 from engine.broker.controlled_shutdown import ShutdownRequests
 from engine.broker.controller_channel import ControllerChannel
 from engine.broker.controller_log import ControllerLog
-from engine.broker.coordinator_topic import stored_topic
+from engine.broker.coordinator_topic import read_stored_topic
 from engine.broker.deadlines import Deadlines
 from engine.broker.delegation_tokens import BrokerTokens, secret_key
 from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
@@ -190,20 +190,20 @@ class Broker:
         self.cluster_id = await cluster_id(self.znodes, self.host.entropy)
         await self._open_settings()
         self._coordinator_topics = {
-            topic: await stored_topic(self.znodes, topic)
+            topic: await read_stored_topic(self.znodes, topic)
             for topic in (CONSUMER_OFFSETS, TRANSACTION_STATE)
         }
         self._open_services()
         self._open_controller()
-        self._listen()
+        self._open_listeners()
         self.live.on_topic(self._topic_changed)
-        self.live.on_broker(self._settings_changed)
+        self.live.on_broker(self._on_settings_change)
         await self._register_first()
-        self._take_part()
+        self._join_cluster()
         self.meters = open_meters(
             self.storage,
             lambda: self.metadata_cache.topics,
-            self._counts,
+            self._broker_counts,
             self.host.clock,
             self.tasks,
         )
@@ -217,7 +217,7 @@ class Broker:
 
     async def _open_settings(self) -> None:
         """Load the settings, quotas, ACLs and tokens, and watch them for changes."""
-        settings = await self._with_id(self._settings)
+        settings = await self._settings_with_id(self._settings)
         self.passwords = password_encoder(BrokerConfig.of(settings), self.host.entropy)
         self.live = LiveConfig(settings, self.passwords)
         check_served(self._settings, self.live.config)
@@ -243,11 +243,11 @@ class Broker:
         )
         self._closing.add("the watch of settings", self.dynamic.stop)
         await self.dynamic.start()
-        self.rules = self._access_rules()
+        self.rules = self._open_access_rules()
         if self.rules is not None:
             self._closing.add("the watch of access rules", self.rules.stop)
             await self.rules.start()
-        self.tokens = self._delegation_tokens()
+        self.tokens = self._open_delegation_tokens()
         if self.tokens is not None:
             self._closing.add("the watch of delegation tokens", self.tokens.stop)
             await self.tokens.start()
@@ -260,8 +260,8 @@ class Broker:
         if old is not None and self.passwords is not None:
             await re_encode_passwords(self.znodes, self.broker_id, old, self.passwords)
 
-    def _delegation_tokens(self) -> BrokerTokens | None:
-        """Return the store of delegation tokens, None without a secret key."""
+    def _open_delegation_tokens(self) -> BrokerTokens | None:
+        """Create the store of delegation tokens; None without `delegation.token.secret.key`."""
         secret = secret_key(self.live.config)
         if secret is None:
             return None
@@ -274,8 +274,8 @@ class Broker:
             entropy=self.host.entropy,
         )
 
-    def _access_rules(self) -> AccessRules | None:
-        """Return the ACLs and their watch, None if `authorizer.class.name` is not set."""
+    def _open_access_rules(self) -> AccessRules | None:
+        """Create the ACLs and their watch; None if `authorizer.class.name` is not set."""
         if not self.live.config.authorizer_class_name:
             return None
         return AccessRules(
@@ -336,7 +336,7 @@ class Broker:
                 self.znodes,
                 self.peers,
                 self.isr_channel.send,
-                self._directory_offline,
+                self._on_offline_directory,
             ),
         )
         self.waiting = TopicWaiting(self.metadata_cache, self.host.clock, self.deadlines.note)
@@ -387,7 +387,7 @@ class Broker:
         self.waiting.stop()
         self.storage.stop()
 
-    async def _with_id(self, settings: BrokerSettings) -> BrokerSettings:
+    async def _settings_with_id(self, settings: BrokerSettings) -> BrokerSettings:
         """Return the settings with the configured, stored or generated broker id."""
         live = LiveConfig(settings).config
         broker_id = known_broker_id(self.host.files, live.data_dirs, live.broker_id)
@@ -422,21 +422,21 @@ class Broker:
             on_expired=self.controller.session_expired,
             begin=self._begin_session,
         )
-        self._closing.add("the controller", self._leave)
+        self._closing.add("the controller", self._leave_cluster)
 
     def _became_controller(self) -> None:
         """Schedule the removal of expired delegation tokens."""
         if self.tokens is not None:
             self.host.timers.call_soon(self.tokens.remove_expired)
 
-    def _leave(self) -> None:
-        """Stop serving local requests, stop the session keeper, and resign as the controller."""
+    def _leave_cluster(self) -> None:
+        """Stop to serve local requests, end the broker's session, and resign as controller."""
         if self._peers.get(self.broker_id) == self.serve_local:
             del self._peers[self.broker_id]
         self.session.stop()
         self.controller.stop()
 
-    def _listen(self) -> None:
+    def _open_listeners(self) -> None:
         """Fill the dispatch table and open the listeners.
 
         `server.begin` starts to serve requests.
@@ -448,7 +448,7 @@ class Broker:
             self.host.network,
             self.host.clock,
             self.table,
-            ServerEvents(self.refusals.note, self._faulty, self._broken),
+            ServerEvents(self.refusals.note, self._faulty, self._on_broken_rule),
             self.host.work_ns,
         )
         self.fetch_sessions = FetchSessionCache(
@@ -477,7 +477,7 @@ class Broker:
             self.broker_id, self._registration(), broker_path(self.broker_id)
         )
 
-    def _counts(self) -> dict[str, int | Histogram]:
+    def _broker_counts(self) -> dict[str, int | Histogram]:
         """Return the broker-wide meters and timers by their JMX object names."""
         now_s = self.host.clock.monotonic_ms() // 1000
         counts = broker_counts(
@@ -499,8 +499,8 @@ class Broker:
             "topic": self.waiting.purgatory_count,
         }
 
-    def _take_part(self) -> None:
-        """Serve local requests, keep the session, and take part in the controller election."""
+    def _join_cluster(self) -> None:
+        """Serve local requests, keep the session, and stand for election as the controller."""
         self._peers[self.broker_id] = self.serve_local
         self.session.start()
         self.controller.start()
@@ -609,7 +609,7 @@ class Broker:
         if self.live.topic_config(topic).unclean_leader_election_enable:
             self.controller.elect_after_setting_change(topic)
 
-    def _settings_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
+    def _on_settings_change(self, old: BrokerConfig, new: BrokerConfig) -> None:
         """Apply changed dynamic settings to storage, listeners, TLS and elections."""
         self.storage.reconfigure()
         self.listeners.reconfigure()
@@ -621,8 +621,8 @@ class Broker:
         """Log an exception of a request handler."""
         _log.error("%s was not served: %r", row.name, error, exc_info=error)
 
-    def _broken(self, row: ApiRow, error: AssertionError) -> None:
-        """Log a failed assertion with the broker's state, and call `on_fatal`."""
+    def _on_broken_rule(self, row: ApiRow, error: AssertionError) -> None:
+        """Log a failed assertion in a handler with the broker's state, and call `on_fatal`."""
         reason = f"{row.name} broke a rule of the broker: {error!r}"
         _log.critical("%s", reason, exc_info=error)
         _log.critical("%s", self.state_text())
@@ -632,8 +632,11 @@ class Broker:
         """Return the state of the broker's partitions as text, for the log."""
         return f"broker {self.broker_id}, epoch {self.epoch}: {self.storage.state_text()}"
 
-    def _directory_offline(self, path: str) -> None:
-        """Notify the controller of a failed log directory; stop the broker after the last one."""
+    def _on_offline_directory(self, path: str) -> None:
+        """Write a log directory's failure to the metadata store, which notifies the controller.
+
+        If it was the last directory that was online, call `on_fatal` instead.
+        """
         if not any(directory.is_online for directory in self.storage.logs.directories):
             self._on_fatal(f"every log directory is offline, the last was {path}")
             return
@@ -642,9 +645,9 @@ class Broker:
                 LOG_DIR_EVENT_PREFIX, encode_log_dir_event(self.broker_id), sequential=True
             )
         )
-        note.watch(lambda: self._log_dir_event_written(path, note))
+        note.watch(lambda: self._on_log_dir_event(path, note))
 
-    def _log_dir_event_written(self, path: str, note: Promise[str]) -> None:
+    def _on_log_dir_event(self, path: str, note: Promise[str]) -> None:
         """Log a failed notification; the response to a later LeaderAndIsr reports the replicas."""
         try:
             note.result()
@@ -710,4 +713,4 @@ class Broker:
     def stop_waiting(self) -> None:
         """End the controlled shutdown of a present or later `stop` early."""
         if self._shutdown is not None:
-            self._shutdown.give_up()
+            self._shutdown.end_waits()

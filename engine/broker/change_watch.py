@@ -96,20 +96,20 @@ class ChangeWatch:
         self._is_stopped = False
         self._is_reading = True
         try:
-            changes = await self._watched_changes()
+            changes = await self._watch_changes()
             self._next_change = await self._change_count()
             # The next reading contains these changes.
             await self._reader.load_everything()
             await self._purge(changes)
         finally:
-            self._has_read()
+            self._end_reading()
 
     def stop(self) -> None:
         """Ignore all later changes."""
         self._is_stopped = True
         self._cancel()
 
-    async def _watched_changes(self) -> list[tuple[int, str]]:
+    async def _watch_changes(self) -> list[tuple[int, str]]:
         """Watch the directory; return the present change nodes in the order of their creation."""
         directory = self._reader.directory
         await self._znodes.watch(directory, WatchKind.CHILDREN, self._note)
@@ -137,7 +137,7 @@ class ChangeWatch:
             self._timers.call_soon(self._catch_up)
 
     def _catch_up(self) -> None:
-        """Start a reading; if one is running, another one follows it."""
+        """Read the new changes; if a read is in progress, another one follows it."""
         self._is_due = False
         if self._is_stopped:
             return
@@ -146,10 +146,10 @@ class ChangeWatch:
             self._has_unread_change = True
             return
         work = drive(self._apply_changes())
-        work.watch(lambda: self._applied(work))
+        work.watch(lambda: self._on_applied(work))
 
-    def _has_read(self) -> None:
-        """End a reading; schedule another one if changes arrived meanwhile."""
+    def _end_reading(self) -> None:
+        """Note the end of a read; schedule another one if changes arrived meanwhile."""
         self._is_reading = False
         has_unread_change, self._has_unread_change = self._has_unread_change, False
         if has_unread_change:
@@ -160,8 +160,8 @@ class ChangeWatch:
         self._cancel()
         self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._later)
 
-    def _applied(self, work: Promise[None]) -> None:
-        """Log a failed reading and schedule a retry; after an expired session `start` reads."""
+    def _on_applied(self, work: Promise[None]) -> None:
+        """Log a failed read and schedule a retry; after an expired session `start` reads again."""
         try:
             work.result()
         except SessionExpired:
@@ -174,13 +174,10 @@ class ChangeWatch:
                 self._again_in(CONFIG_CHANGES_RETRY_MS)
 
     async def _apply_changes(self) -> None:
-        """Apply the changes since the last reading.
-
-        Load everything if a node was deleted unread.
-        """
+        """Apply the changes since the last read; load everything if a node was deleted unread."""
         self._is_reading = True
         try:
-            changes = await self._watched_changes()
+            changes = await self._watch_changes()
             change_count = await self._change_count()
             new_names = [name for sequence, name in changes if sequence >= self._next_change]
             is_complete = len(new_names) >= change_count - self._next_change
@@ -191,7 +188,7 @@ class ChangeWatch:
             self._next_change = change_count
             await self._purge(changes)
         finally:
-            self._has_read()
+            self._end_reading()
 
     async def _apply_all(self, names: Iterable[str]) -> bool:
         """Apply changes in order; return False if a node was deleted before it was read."""

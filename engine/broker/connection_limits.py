@@ -31,7 +31,10 @@ _OVERRIDES = "max.connections.per.ip.overrides"
 
 
 def limits_of(live: LiveConfig) -> ConnectionLimits:
-    """Return the present limits of each connection."""
+    """Return the limits of each connection by the present settings.
+
+    The limits are of frames, idle time and socket buffers.
+    """
     config, settings = live.config, live.settings
     return ConnectionLimits(
         frame_bytes_max=config.socket_request_max_bytes,

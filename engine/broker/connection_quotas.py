@@ -87,7 +87,10 @@ class ConnectionQuotas:
         return gate
 
     def change(self, bounds: ConnectionBounds) -> None:
-        """Apply changed limits; connections of an address above its new limit stay open."""
+        """Apply changed limits; connections of an address above its new limit stay open.
+
+        If the broker has more than `max.connections` now, `on_exceeded` closes connections.
+        """
         self.bounds = bounds
         self._notify_room()
         if self.is_exceeded:
@@ -113,10 +116,10 @@ class ConnectionQuotas:
         rate.record(now_ms)
         return max(delay_ms, rate.delay_ms(self.bounds.of_listeners[name].creation_rate, now_ms))
 
-    def excess_ms(self, address: str, now_ms: int) -> int:
-        """Count a new connection of an address; return how long its rate is exceeded, in ms.
+    def count_of_address(self, address: str, now_ms: int) -> int:
+        """Count a new connection of an address; return how long the rate is exceeded, in ms.
 
-        A connection above the rate is not counted.
+        0 if it is not exceeded. A connection above the rate is not counted.
         """
         bound = self._rates.rate_of(address)
         if bound is None:
@@ -132,7 +135,7 @@ class ConnectionQuotas:
             rate.record(now_ms, -1)
         return delay_ms
 
-    def obstacle(self, name: str, count: int) -> str | None:
+    def waiting_reason(self, name: str, count: int) -> str | None:
         """Return why a listener with `count` connections accepts no more, None if it does."""
         bound = self.bounds.of_listeners[name].connections_max
         if count >= bound:
@@ -195,12 +198,12 @@ class ListenerGate:
 
     def arrive(self, address: str, now_ms: int) -> int:
         """Count a new connection towards the rates; return its delay in ms."""
-        self._excess_ms = self._quotas.excess_ms(address, now_ms)
+        self._excess_ms = self._quotas.count_of_address(address, now_ms)
         return self._quotas.delay_ms(self.name, self._rate, now_ms)
 
-    def obstacle(self) -> str | None:
+    def waiting_reason(self) -> str | None:
         """Return why no connection is accepted now, None if one is."""
-        return self._quotas.obstacle(self.name, self.count)
+        return self._quotas.waiting_reason(self.name, self.count)
 
     def enter(self, address: str) -> str | None:
         """Count a connection, or return the reason for its rejection."""

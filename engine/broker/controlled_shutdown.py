@@ -55,8 +55,8 @@ class ShutdownRequests:
         #: The controller of the last request: metadata with another one ends the back-off.
         self._requested_id: int | None = None
         self._channel: PeerChannel | None = None
-        #: Set by `give_up`, when the complete cluster stops.
-        self._is_given_up = False
+        #: Set by `end_waits`, when the complete cluster stops.
+        self._is_abandoned = False
         #: Functions that end the back-off, the wait for the response and the wait for metadata, if
         #: one is running.
         self._end_pause: Callable[[], None] = lambda: None
@@ -81,15 +81,18 @@ class ShutdownRequests:
                 "failed"
             )
 
-    def give_up(self) -> None:
+    def end_waits(self) -> None:
         """End all waits: the complete cluster stops, and no broker remains to lead."""
-        self._is_given_up = True
+        self._is_abandoned = True
         self._end_pause()
         self._end_wait()
         self._end_metadata_wait()
 
     def _on_metadata(self, _topics: frozenset[str]) -> None:
-        """End the back-off after a new controller, the wait for metadata without leaderships."""
+        """End the back-off if a new controller is known, and the wait if this broker leads no more.
+
+        Called after each UpdateMetadata.
+        """
         if self._metadata_cache.controller_id not in (None, self._requested_id):
             self._end_pause()
         if not self._leads_for_others():
@@ -108,12 +111,12 @@ class ShutdownRequests:
         )
 
     async def _await_metadata(self) -> None:
-        """Wait until this broker no longer leads, at most MOVED_LEADERS_HEARD_MS.
+        """Wait until the metadata has no leadership of this broker, at most MOVED_LEADERS_HEARD_MS.
 
         The controller's LeaderAndIsr may arrive after its response: a broker that closed at once
-        would still respond as a leader, and its clients would not learn the new one.
+        would still respond as a leader, and its clients would not find the new one.
         """
-        if self._leads_for_others() and not self._is_given_up:
+        if self._leads_for_others() and not self._is_abandoned:
             due_ms = self._clock.monotonic_ms() + MOVED_LEADERS_HEARD_MS
             informed: Promise[None] = Promise()
             self._end_metadata_wait = _once(informed)
@@ -124,18 +127,18 @@ class ShutdownRequests:
     async def _repeat_requests(self, broker_epoch: int) -> bool:
         """Send requests until one succeeds; return False once retries are used up."""
         retries_left = self._config.controlled_shutdown_max_retries
-        while retries_left > 0 and not self._is_given_up:
+        while retries_left > 0 and not self._is_abandoned:
             retries_left -= 1
             if await self._send_request(broker_epoch):
                 return True
-            if retries_left > 0 and not self._is_given_up:
+            if retries_left > 0 and not self._is_abandoned:
                 await self._back_off()
                 _log.info("Retrying controlled shutdown (%d retries remaining)", retries_left)
         return False
 
     async def _send_request(self, broker_epoch: int) -> bool:
         """Send one ControlledShutdown; return True if no partition remains to be moved."""
-        channel = self._channel_to_controller()
+        channel = self._open_channel_to_controller()
         if channel is None:
             return False
         begun_ms = self._clock.monotonic_ms()
@@ -143,7 +146,7 @@ class ShutdownRequests:
             broker_id=self._config.broker_id, broker_epoch=broker_epoch
         )
         try:
-            response = await self._response(channel.send(Call("ControlledShutdown", request)))
+            response = await self._await_response(channel.send(Call("ControlledShutdown", request)))
         except EngineError as error:
             self._forget_controller()
             _log.warning(
@@ -152,12 +155,15 @@ class ShutdownRequests:
                 str(error),
             )
             return False
-        return response is not None and _is_done(response, self._clock.monotonic_ms() - begun_ms)
+        return response is not None and _log_result(response, self._clock.monotonic_ms() - begun_ms)
 
-    async def _response(
+    async def _await_response(
         self, requested: Promise[messages.ControlledShutdownResponse]
     ) -> messages.ControlledShutdownResponse | None:
-        """Return the response, None after `give_up`; raise its error, or TimedOut."""
+        """Wait for a response and return it; None after `end_waits`. Raises its error.
+
+        Raises TimedOut after `controller.socket.timeout.ms`.
+        """
         there: Promise[None] = Promise()
         self._end_wait = end_wait = _once(there)
         requested.watch(end_wait)
@@ -168,11 +174,11 @@ class ShutdownRequests:
         cancel()
         if requested.is_kept:
             return requested.result()
-        if not self._is_given_up:
+        if not self._is_abandoned:
             raise TimedOut("ControlledShutdown", timeout_ms)
         return None
 
-    def _channel_to_controller(self) -> PeerChannel | None:
+    def _open_channel_to_controller(self) -> PeerChannel | None:
         """Return a channel to the current controller; the previous channel if it is unknown."""
         controller_id = self._requested_id = self._metadata_cache.controller_id
         if controller_id is None:
@@ -215,8 +221,8 @@ def _once(promise: Promise[None]) -> Callable[[], None]:
     return keep
 
 
-def _is_done(response: messages.ControlledShutdownResponse, lasted_ms: int) -> bool:
-    """Log the response; return True if it has no error and no remaining partition."""
+def _log_result(response: messages.ControlledShutdownResponse, lasted_ms: int) -> bool:
+    """Log a ControlledShutdown response; return True if no partition remains to be moved."""
     if response.error_code != NONE:
         name = kafka_error(response.error_code).name
         _log.info("Controlled shutdown request returned after %dms with error %s", lasted_ms, name)

@@ -110,10 +110,10 @@ class _Queue:
         if self._is_closed:
             return
         response = self._channel.send(self._requests[0].call)
-        response.watch(lambda: self._answered(response))
+        response.watch(lambda: self._on_response(response))
 
-    def _answered(self, response: Promise[Struct]) -> None:
-        """Complete the first request by its response; resend it after a connection error."""
+    def _on_response(self, response: Promise[Struct]) -> None:
+        """Complete the first request by its response; send it again after a connection error."""
         if self._is_closed:
             return
         error = response.error

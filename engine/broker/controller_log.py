@@ -19,7 +19,7 @@ class ControllerLog:
         self._broker_id = broker_id
         self._on_elected = on_elected
 
-    def controller_changed(self, epoch: int | None) -> None:
+    def on_controller_change(self, epoch: int | None) -> None:
         """Log that this broker became the controller in `epoch`, or resigned (None).
 
         After an election `on_elected` is called.

@@ -90,7 +90,10 @@ class CoordinatorTopic:
         return len(self._metadata_cache.topics.get(self._topic, ()))
 
     def _note_count(self, updated: Collection[str]) -> None:
-        """Store the partition count of a new topic; forget it if the topic was deleted."""
+        """Store the partition count of a new topic; remove it if the topic was deleted.
+
+        Called with the topics of each UpdateMetadata.
+        """
         if self._topic not in updated:
             return
         known, topic_id = self._known_count(), self._metadata_cache.topic_ids.get(self._topic)
@@ -229,7 +232,7 @@ class CoordinatorTopic:
         return replica.log
 
 
-async def stored_topic(znodes: ZnodeClient, topic: str) -> TopicAssignment | None:
+async def read_stored_topic(znodes: ZnodeClient, topic: str) -> TopicAssignment | None:
     """Return a topic from the metadata store, None if it is absent or cannot be parsed."""
     path = topic_path(topic)
     try:

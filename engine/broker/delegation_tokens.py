@@ -101,7 +101,7 @@ class BrokerTokens:
         if self._is_stopped:
             return
         work = drive(self.admin.remove_expired())
-        work.watch(lambda: _report(work))
+        work.watch(lambda: _log_failure(work))
 
     def remove_expired_on(self, tasks: LoopTasks, is_controller: Callable[[], bool]) -> None:
         """Start a periodic task that removes expired tokens while this broker is the controller."""
@@ -114,7 +114,7 @@ class BrokerTokens:
         tasks.every("delete-expired-tokens", interval_ms, check, first_after_ms=interval_ms)
 
 
-def _report(work: Promise[None]) -> None:
+def _log_failure(work: Promise[None]) -> None:
     """Log the error of a removal of expired tokens; the next check retries."""
     try:
         work.result()

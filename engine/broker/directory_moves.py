@@ -140,9 +140,9 @@ class DirectoryMoves:
         """Schedule a step for a later turn, unless a step or a wait is pending."""
         if not self._is_busy:
             self._is_busy = True
-            self._timers.call_soon(self._turn)
+            self._timers.call_soon(self._copy_next_chunk)
 
-    def _turn(self) -> None:
+    def _copy_next_chunk(self) -> None:
         """Copy one chunk of the next move; wait if the throttle is exceeded."""
         self._is_busy = False
         self._cancel = None
@@ -151,7 +151,7 @@ class DirectoryMoves:
         if self._quota.is_exceeded:
             self._is_busy = True
             due_ms = self._clock.monotonic_ms() + self._backoff_ms
-            self._cancel = self._timers.call_at(due_ms, self._turn)
+            self._cancel = self._timers.call_at(due_ms, self._copy_next_chunk)
             return
         topic_partition = self._moving.popleft()
         is_over = True
@@ -178,7 +178,7 @@ class DirectoryMoves:
         self._timers.call_at(due_ms, lambda: self.resume(topic_partition))
 
     def _advance(self, topic_partition: TopicPartition) -> bool:
-        """Do the next step of a move; return whether the move is complete or impossible."""
+        """Do the next step of a move; return True if the move is complete or impossible."""
         replicas = self._replicas()
         partition = replicas.partitions.get(topic_partition)
         future = self._logs.get(topic_partition, is_future=True)

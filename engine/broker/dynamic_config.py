@@ -91,7 +91,7 @@ class LiveConfig:
         return self._topics.get(topic, {})
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """Return a topic's values: its overrides, otherwise the broker's settings."""
+        """Return a topic's settings (cached): its own overrides, then the broker's settings."""
         config = self._topic_configs.get(topic)
         if config is None:
             config = TopicConfig.of(self.topic_overrides(topic), self.settings)
@@ -100,7 +100,7 @@ class LiveConfig:
 
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
         """Replace the overrides of a topic; ignore and log invalid ones."""
-        usable = _usable_for_topic(topic, overrides)
+        usable = _valid_topic_overrides(topic, overrides)
         if usable == self.topic_overrides(topic):
             return
         if usable:
@@ -140,7 +140,7 @@ class LiveConfig:
             listener(old, config)
 
 
-def _usable_for_topic(topic: str, overrides: Mapping[str, str]) -> dict[str, str]:
+def _valid_topic_overrides(topic: str, overrides: Mapping[str, str]) -> dict[str, str]:
     """Return the valid overrides of a topic; log the invalid ones."""
     usable = {}
     for name, text in overrides.items():

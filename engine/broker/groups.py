@@ -49,14 +49,17 @@ def open_groups(
     )
     log = OffsetsTopic(topic, config)
     groups = GroupCoordinator(
-        _settings(config),
+        _group_settings(config),
         GroupPorts(host.clock, host.entropy, log, deadlines.note),
         LoopTurns(host.timers, host.clock, host.ends_early),
     )
     deadlines.add(groups.delays)
 
-    def took_role(partition: Partition) -> None:
-        """Load or unload the groups of a `__consumer_offsets` partition by this broker's role."""
+    def load_or_unload(partition: Partition) -> None:
+        """Load or unload the groups of a `__consumer_offsets` partition by this broker's role.
+
+        Called after each change of a partition's leader or epoch.
+        """
         if partition.topic_partition.topic != CONSUMER_OFFSETS:
             return
         index = partition.topic_partition.partition
@@ -75,7 +78,7 @@ def open_groups(
         if deleted := [topic for topic in topics if topic not in metadata_cache.topics]:
             groups.admin.forget_topics(deleted)
 
-    storage.leadership.on_role(took_role, stopped)
+    storage.leadership.on_role(load_or_unload, stopped)
     metadata_cache.on_update(updated)
     period_ms = config.offsets_retention_check_interval_ms
     tasks.every_in_steps(
@@ -84,7 +87,7 @@ def open_groups(
     return groups
 
 
-def _settings(config: BrokerConfig) -> GroupSettings:
+def _group_settings(config: BrokerConfig) -> GroupSettings:
     """Return the group settings of a broker; the offset retention is in ms."""
     return GroupSettings(
         config.group_min_session_timeout_ms,

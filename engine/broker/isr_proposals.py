@@ -126,7 +126,7 @@ class IsrProposals:
 
         highest = None if has_ids else _TOPIC_IDS_SINCE - 1
         response = self._ports.send("AlterPartition", message, highest=highest)
-        response.watch(lambda: self._answered(proposals, response))
+        response.watch(lambda: self._on_response(proposals, response))
 
     def _request(
         self, proposals: Iterable[ProposeIsr], epoch: int, version: int
@@ -156,20 +156,20 @@ class IsrProposals:
             topic.partitions.append(partition)
         return request(broker_id=self._broker_id, broker_epoch=epoch, topics=list(topics.values()))
 
-    def _answered(
+    def _on_response(
         self,
         proposals: tuple[ProposeIsr, ...],
         promise: Promise[messages.AlterPartitionResponse],
     ) -> None:
-        """Pass the controller's decisions to the partitions; retry a failed request later."""
+        """Pass the controller's decisions to the partitions; retry after a failed request."""
         if self._is_stopped:
             return
         if promise.error is not None:
-            self._again(str(promise.error))
+            self._retry_later(str(promise.error))
             return
         response = promise.result()
         if response.error_code != NONE:
-            self._again(kafka_error(response.error_code).name)
+            self._retry_later(kafka_error(response.error_code).name)
             return
         self._logged_reason = None
         names = {proposal.topic_id: proposal.topic_partition.topic for proposal in proposals}
@@ -194,7 +194,7 @@ class IsrProposals:
             self._is_busy = False
             self._send_soon()
 
-    def _again(self, reason: str) -> None:
+    def _retry_later(self, reason: str) -> None:
         """Log a new reason, and send the same proposals again after a pause."""
         if reason != self._logged_reason:
             self._logged_reason = reason

@@ -111,10 +111,10 @@ class IsrWrites:
         """Start to write a proposed ISR to its znode, unless stopped."""
         if self._is_stopped:
             return
-        writing = drive(self._written(proposal))
-        writing.watch(partial(self._is_written, proposal, writing))
+        writing = drive(self._write_znode(proposal))
+        writing.watch(partial(self._on_written, proposal, writing))
 
-    async def _written(self, proposal: ProposeIsr) -> IsrDecision:
+    async def _write_znode(self, proposal: ProposeIsr) -> IsrDecision:
         """Write a proposed ISR to the partition's znode; return the new version or an error.
 
         A znode that already has the proposed state counts as written: the first response was lost.
@@ -139,7 +139,7 @@ class IsrWrites:
             version = stat.version
         return IsrDecision(NONE, proposal.isr, proposal.leader_epoch, version)
 
-    def _is_written(self, proposal: ProposeIsr, writing: Promise[IsrDecision]) -> None:
+    def _on_written(self, proposal: ProposeIsr, writing: Promise[IsrDecision]) -> None:
         """Pass the result of a write to the partition; retry after an error of the store."""
         if self._is_stopped:
             return
@@ -170,7 +170,7 @@ class IsrWrites:
             return
         changed, self._changed = self._changed, {}
         sending = drive(self._send(changed))
-        sending.watch(partial(self._is_sent, changed, sending))
+        sending.watch(partial(self._on_sent, changed, sending))
 
     async def _send(self, changed: dict[TopicPartition, None]) -> None:
         """Create the sequential znode that notifies the controller of changed ISRs."""
@@ -178,8 +178,8 @@ class IsrWrites:
             ISR_CHANGE_PREFIX, encode_partitions(changed), sequential=True
         )
 
-    def _is_sent(self, changed: dict[TopicPartition, None], sending: Promise[None]) -> None:
-        """Record the time of a notification; after a failure keep the changes for the next one."""
+    def _on_sent(self, changed: dict[TopicPartition, None], sending: Promise[None]) -> None:
+        """Record the time of a notification; after an error keep the changes for the next one."""
         if sending.error is None:
             self._last_sent_ms = self._clock.monotonic_ms()
         else:

@@ -112,7 +112,10 @@ class JwksCache:
         self._tasks = tasks
 
     def of(self, url: str, refresh_ms: int) -> JwksKeys:
-        """Return the keys of a URL; read them on the first call, which may raise ConfigError."""
+        """Return the keys of a URL; the first call reads them, and may raise ConfigError.
+
+        They are read again each `refresh_ms`.
+        """
         keys = self._by_url.get(url)
         if keys is None:
             keys = self._by_url[url] = JwksKeys(url, self._read, self._clock)

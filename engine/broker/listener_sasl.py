@@ -110,7 +110,7 @@ class ListenerSasl:
         """Return the enabled mechanisms in the order of Java's set."""
         return self._mechanisms
 
-    def server(self, mechanism: str) -> SaslServer:
+    def new_server(self, mechanism: str) -> SaslServer:
         """Return the server side of a new authentication with a mechanism."""
         if mechanism == PLAIN:
             return PlainServer(partial(_password_of, self._entries[PLAIN].options))
@@ -156,7 +156,7 @@ def check_sasl(settings: BrokerSettings, listener: str) -> None:
         _lifetime_ms(of_listener, mechanism)
 
 
-def own_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
+def broker_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
     """Return the broker's login at the inter-broker listener; raises ConfigError."""
     of_listener = ListenerSettings(settings, config.between_brokers.name)
     mechanism = config.sasl_mechanism_inter_broker_protocol

@@ -160,7 +160,7 @@ def _client_auth(of_listener: ListenerSettings, listener: ListenerAddress) -> st
 
 def _check_key_store(of_listener: ListenerSettings) -> None:
     """Raise ConfigError, with Kafka's message, unless exactly one key is set."""
-    is_pem = _kind(of_listener, "ssl.keystore.type") == "PEM"
+    is_pem = _store_type(of_listener, "ssl.keystore.type") == "PEM"
     location, key, chain = (
         of_listener.text(f"ssl.keystore.{name}")
         for name in ("location", "key", "certificate.chain")
@@ -192,7 +192,7 @@ def _check_key_store(of_listener: ListenerSettings) -> None:
 
 def _check_trust_store(of_listener: ListenerSettings) -> None:
     """Raise ConfigError for trust store settings that contradict each other."""
-    is_pem = _kind(of_listener, "ssl.truststore.type") == "PEM"
+    is_pem = _store_type(of_listener, "ssl.truststore.type") == "PEM"
     location = of_listener.text("ssl.truststore.location")
     if of_listener.text("ssl.truststore.certificates") is not None:
         name = "ssl.truststore.certificates"
@@ -206,7 +206,7 @@ def _check_trust_store(of_listener: ListenerSettings) -> None:
         raise ConfigError("ssl.truststore.password", HIDDEN, rule)
 
 
-def _kind(of_listener: ListenerSettings, key: str) -> str:
+def _store_type(of_listener: ListenerSettings, key: str) -> str:
     """Return the type of a store; raise ConfigError for an unsupported type."""
     value = of_listener.value(key)
     if value not in _STORE_KINDS:

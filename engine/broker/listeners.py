@@ -102,7 +102,7 @@ class BrokerListeners:
             options = ListenOptions(
                 gates[listener.name],
                 self._refusals.note,
-                self._refusals.keep_out,
+                self._refusals.note_rejection,
                 limits_of(self._live),
                 config.socket_listen_backlog_size,
                 self._room,

@@ -179,7 +179,7 @@ class LiveTls:
         """Return whether any listener has TLS."""
         return bool(self._loaded)
 
-    def reader_of_replaced(
+    def make_replaced_reader(
         self, judged: Mapping[str, FileStates]
     ) -> Callable[[], list[ReplacedFiles]]:
         """Return a function, for any thread, that reads the TLS files whose states have changed.
@@ -197,7 +197,7 @@ class LiveTls:
                 used = loaded[listener.name]
                 states = _states(settings, listener)
                 if states != judged.get(listener.name, used.states):
-                    new = self._prepared_or_refused(listener, settings, used)
+                    new = self._prepare_or_refuse(listener, settings, used)
                     found.append(ReplacedFiles(listener, states, used, new))
             return found
 
@@ -208,7 +208,7 @@ class LiveTls:
         return self._loaded[replaced.listener.name] is replaced.used
 
     def use(self, listener: ListenerAddress, new: _Prepared) -> None:
-        """Use newly loaded files for new connections."""
+        """Use newly loaded files for new connections; open connections keep their TLS session."""
         if new.to_peers is not None:
             self._peer = new.to_peers
         self._loaded[listener.name] = new.loaded
@@ -235,7 +235,7 @@ class LiveTls:
             return _Prepared(loaded, None)
         return _Prepared(loaded, peer_layer(settings, between))
 
-    def _prepared_or_refused(
+    def _prepare_or_refuse(
         self, listener: ListenerAddress, settings: BrokerSettings, used: _Loaded
     ) -> _Prepared | ConfigError | None:
         """Load replaced files; return the error for unusable ones, None for unchanged content."""

@@ -3,7 +3,7 @@
 Some handlers decode requests from bytes themselves, and return bytes or slices of files. Brokers in
 one process exchange message objects; this module converts them for such handlers.
 
-`encoded_serve` encodes and decodes every message, as a connection does. A run with it must have the
+`serve_encoded` encodes and decodes every message, as a connection does. A run with it must have the
 same results as one without it.
 
 Source: D12.
@@ -32,7 +32,7 @@ def request_for(row: ApiRow, version: int, request: object) -> object:
     )
 
 
-def response_of(row: ApiRow, version: int, response: Message) -> Message:
+def message_of_response(row: ApiRow, version: int, response: Message) -> Message:
     """Return a handler's response as a message object; its open files are released."""
     if isinstance(response, EncodedResponse):
         try:
@@ -54,7 +54,7 @@ def release_response(response: Message) -> None:
         response.on_sent()
 
 
-def encoded_serve(
+def serve_encoded(
     serve: Callable[[str, int, object], Promise[Message]], name: str, version: int, request: Struct
 ) -> Promise[Message]:
     """Serve a local request after encoding and decoding it, and the same for its response.

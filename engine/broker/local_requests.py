@@ -38,7 +38,7 @@ class LocalRequests:
         return len(self._pending)
 
     def add(self, response: Promise[T]) -> Promise[T]:
-        """Return a promise of the handler's response for the requester; `end` fails it.
+        """Return a promise for the requester, kept with the handler's response; `end` fails it.
 
         A response after `end`, or after the requester abandoned its promise, is released.
         """

@@ -9,7 +9,7 @@ from engine.api.admission import Session
 from engine.api.dispatch import ApiRow, serve
 from engine.api.exchange import Exchange
 from engine.api.promised import HandlerFailed
-from engine.broker.local_messages import request_for, response_of
+from engine.broker.local_messages import message_of_response, request_for
 from engine.broker.local_requests import LocalRequests
 from engine.errors import EngineError, api_error
 from engine.host.promise import Promise
@@ -54,7 +54,7 @@ class LocalServer:
         a handler fails the request with UNKNOWN_SERVER_ERROR, as in Kafka.
         """
         is_message = isinstance(request, Struct)
-        row = self._row(name, is_message=is_message)
+        row = self._api_row(name, is_message=is_message)
         session = self._session_of(is_message=is_message)
         exchange = Exchange(session, row.key, version, 0, None, self._server.clock.monotonic_ms())
         try:
@@ -63,8 +63,8 @@ class LocalServer:
                 if handled.is_kept and handled.error is None and not is_message:
                     # The response to values is a value too.
                     return handled
-                return self._response_promise(row, version, handled)
-            return Promise.of(response_of(row, version, handled))
+                return self._promise_response(row, version, handled)
+            return Promise.of(message_of_response(row, version, handled))
         except AssertionError as error:
             self._server.events.on_broken(row, error)
             raise
@@ -72,21 +72,21 @@ class LocalServer:
             self._server.events.on_fault(row, error)
             return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
 
-    def _row(self, name: str, *, is_message: bool) -> ApiRow:
+    def _api_row(self, name: str, *, is_message: bool) -> ApiRow:
         """Return the API's row for messages, or its local row for values."""
         key = api(name).key
         row = self._server.table.row(key) if is_message else self._server.table.local_row(key)
         assert row is not None, name
         return row
 
-    def _response_promise(
+    def _promise_response(
         self, row: ApiRow, version: int, handled: Promise[Message]
     ) -> Promise[Message]:
         """Return the promise of a pending response, which `LocalRequests.end` fails."""
         if row.is_inter_broker:
             handled.watch(lambda: self._report_fault(row, handled.error))
         return self._requests.add(handled).then(
-            lambda response: response_of(row, version, response)
+            lambda response: message_of_response(row, version, response)
         )
 
     def _report_fault(self, row: ApiRow, error: EngineError | None) -> None:

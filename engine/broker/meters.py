@@ -178,7 +178,7 @@ class BrokerMeters:
         if counts is None:
             return
         counts.add_fast_counts()
-        known = self._known(topic)
+        known = self._meters_of_topic(topic)
         values, before = _values_of(counts), list(known.values)
         for index in indexes:
             self._totals[index] += values[index] - before[index]
@@ -202,7 +202,7 @@ class BrokerMeters:
         for meter, total in zip(self._meters, self._totals, strict=True):
             meter.tick(number, total)
         for name, counted in self._others().items():
-            self._other(name).tick(number, _count_of(counted))
+            self._broker_meter(name).tick(number, _count_of(counted))
         self._number = number
         self._ticked_ms = self._clock.monotonic_ms()
 
@@ -213,7 +213,7 @@ class BrokerMeters:
             return
         counts.add_fast_counts()
         values = _values_of(counts)
-        known = self._known(topic)
+        known = self._meters_of_topic(topic)
         if values == known.values:
             return
         for index, more in enumerate(map(sub, values, known.values)):
@@ -223,8 +223,8 @@ class BrokerMeters:
                     self._meter_of(known, index).tick(number, values[index])
         known.values = values
 
-    def _known(self, topic: str) -> _Topic:
-        """Return the meters of a topic, created on the first call."""
+    def _meters_of_topic(self, topic: str) -> _Topic:
+        """Return the meters of a topic; the first call creates them."""
         known = self._topics.get(topic)
         if known is None:
             known = self._topics[topic] = _Topic()
@@ -237,7 +237,7 @@ class BrokerMeters:
             meter = topic.meters[index] = Meter(self._ticked_ms, self._number)
         return meter
 
-    def _other(self, name: str) -> Meter:
+    def _broker_meter(self, name: str) -> Meter:
         """Return a broker-wide meter; a new meter starts at the last complete tick."""
         meter = self._other_meters.get(name)
         if meter is None:
@@ -250,24 +250,24 @@ class BrokerMeters:
         """Yield the present values of all meters and timers."""
         now_ms = self._clock.monotonic_ms()
         for topic in sorted(self._counts.by_topic):
-            yield from self._of_topic(topic, now_ms)
+            yield from self._topic_metrics(topic, now_ms)
         for index, (row, meter) in enumerate(zip(_ROWS, self._meters, strict=True)):
             total = self._counts.total(COUNT_NAMES[index])
             reading = meter.reading(self._number, total, now_ms)
             yield BrokerMetric(f"{_TOPICS}{row.name}", reading)
         for name, counted in self._others().items():
-            reading = self._other(name).reading(self._number, _count_of(counted), now_ms)
+            reading = self._broker_meter(name).reading(self._number, _count_of(counted), now_ms)
             if isinstance(counted, Histogram):
                 yield BrokerMetric(name, TimerReading(reading, counted.reading(_US_PER_MS)))
             else:
                 yield BrokerMetric(name, reading)
 
-    def _of_topic(self, topic: str, now_ms: int) -> Iterator[BrokerMetric]:
+    def _topic_metrics(self, topic: str, now_ms: int) -> Iterator[BrokerMetric]:
         """Yield the meters of a topic with a count above 0."""
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
-        known = self._known(topic)
+        known = self._meters_of_topic(topic)
         counts.add_fast_counts()
         for index, count in enumerate(_values_of(counts)):
             if count and _ROWS[index].is_of_topics:

@@ -111,14 +111,14 @@ class NodeToControllerChannel:
     def _send_first(self) -> None:
         """Send the first request to the controller; retry later if none is known."""
         self._cancel = None
-        channel = self._channel_to_controller()
+        channel = self._open_channel_to_controller()
         if channel is None:
-            self._again()
+            self._retry_later()
             return
         response = channel.send(self._requests[0].call)
-        response.watch(lambda: self._answered(response))
+        response.watch(lambda: self._on_response(response))
 
-    def _channel_to_controller(self) -> PeerChannel | None:
+    def _open_channel_to_controller(self) -> PeerChannel | None:
         """Return a channel to the current controller, None if it is unknown or unreachable."""
         controller_id = self._metadata_cache.controller_id
         if controller_id != self._controller_id:
@@ -135,14 +135,14 @@ class NodeToControllerChannel:
         if channel is not None:
             channel.close()
 
-    def _answered(self, response: Promise[ControllerResponse]) -> None:
+    def _on_response(self, response: Promise[ControllerResponse]) -> None:
         """Complete the first request by its response; retry it if the controller has moved."""
         if self._is_stopped:
             return
         error = response.error
         if error is None and _is_of_another(response.result()):
             self._forget_controller()
-            self._again()
+            self._retry_later()
         elif error is None or isinstance(error, ApiError | NoCommonVersion):
             promise = self._requests.popleft().promise
             self._is_busy = False
@@ -154,9 +154,9 @@ class NodeToControllerChannel:
         else:
             _log.info("controller %s: %s, trying again", self._controller_id, error)
             self._forget_controller()
-            self._again()
+            self._retry_later()
 
-    def _again(self) -> None:
+    def _retry_later(self) -> None:
         """Send the first request again after CONTROLLER_CHANNEL_RETRY_MS."""
         due_ms = self._clock.monotonic_ms() + CONTROLLER_CHANNEL_RETRY_MS
         self._cancel = self._timers.call_at(due_ms, self._send_first)

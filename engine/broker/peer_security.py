@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.broker.dynamic_config import LiveConfig
-from engine.broker.listener_sasl import own_login
+from engine.broker.listener_sasl import broker_login
 from engine.broker.live_tls import LiveTls
 from engine.broker.peers import PeerSecurity
 from engine.client.sasl import SaslConversation, SaslSettings, conversation_of
@@ -25,16 +25,16 @@ from engine.host.ports import Clock, Entropy
 def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls, clock: Clock) -> PeerSecurity:
     """Return the listener, SASL login and TLS layer for other brokers; raises ConfigError."""
     listener = live.config.between_brokers
-    new_conversation = _conversations(live, entropy, clock) if listener.has_sasl else None
+    new_conversation = _make_conversations(live, entropy, clock) if listener.has_sasl else None
     layer_to = tls.layer_to_peers(listener) if listener.has_tls else None
     return PeerSecurity(listener.name, listener.security_protocol, new_conversation, layer_to)
 
 
-def _conversations(
+def _make_conversations(
     live: LiveConfig, entropy: Entropy, clock: Clock
 ) -> Callable[[], SaslConversation]:
     """Return a factory of SASL conversations, one for each new connection to a broker."""
     mechanism = live.config.sasl_mechanism_inter_broker_protocol
-    own = own_login(live.settings, live.config)
+    own = broker_login(live.settings, live.config)
     login = SaslSettings(mechanism, own.username, own.password, oauth=own.oauth)
     return lambda: conversation_of(login, entropy, clock.wall_ms())

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from engine.broker.local_messages import encoded_serve
+from engine.broker.local_messages import serve_encoded
 from engine.client.connection import BrokerConnection, Call
 from engine.client.errors import ConnectionLost, Unreachable
 from engine.client.loop_connection import LoopConnection, message_of
@@ -126,7 +126,7 @@ class LocalChannel:
             request = call.message(version) if callable(call.message) else call.message
         if self._encodes:
             assert isinstance(request, Struct)
-            response = encoded_serve(serve, call.api_name, version, request)
+            response = serve_encoded(serve, call.api_name, version, request)
         else:
             response = serve(call.api_name, version, request)
         self._response = response
@@ -210,10 +210,10 @@ class Peers:
         #: Open channels to brokers in this process, each with the broker id: changed faults of a
         #: link break them off.
         self._local: dict[LocalChannel | RemoteChannel, int] = {}
-        #: Unregisters `_faults_changed`.
+        #: Unregisters `_on_fault_change`.
         self._end_of_changes: Callable[[], None] = _nothing
         if links is not None:
-            self._end_of_changes = links.add_listener(self._faults_changed)
+            self._end_of_changes = links.add_listener(self._on_fault_change)
         self._timers = timers
         self._clock = clock
         #: Handlers of the brokers in this process, by id; changed by their starts and stops.
@@ -230,16 +230,18 @@ class Peers:
         Returns None, and logs an error, if the broker has no suitable endpoint. The client id of
         requests is this broker's id.
         """
-        return self._channel(broker, str(self._broker_id), self._settings.controller_timeout_ms)
+        return self._open_channel(
+            broker, str(self._broker_id), self._settings.controller_timeout_ms
+        )
 
     def replica_channel(self, broker: BrokerNode, client_id: str) -> PeerChannel | None:
         """Return a follower's channel to its leader, None as in `channel`."""
         settings = self._settings
-        return self._channel(
+        return self._open_channel(
             broker, client_id, settings.replica_timeout_ms, settings.replica_receive_buffer_bytes
         )
 
-    def _channel(
+    def _open_channel(
         self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
     ) -> PeerChannel | None:
         """Return a channel to a broker, a local one if possible.
@@ -297,8 +299,11 @@ class Peers:
         """Remove a closed channel."""
         self._local.pop(channel, None)
 
-    def _faults_changed(self) -> None:
-        """Break off the channels to brokers in this process that have the wrong kind now."""
+    def _on_fault_change(self) -> None:
+        """Close channels to brokers in this process that must be of the other kind now.
+
+        A broker with network faults is reached over a connection, not by a local channel.
+        """
         wrong = [
             channel
             for channel, broker_id in self._local.items()

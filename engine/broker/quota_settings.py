@@ -68,14 +68,14 @@ class QuotaSettings:
         self._address_of = address_of
 
     async def load(self) -> None:
-        """Read all quotas and credentials; remove those without a node."""
+        """Read all quotas, connection rates and SCRAM credentials; remove those without a node."""
         paths = []
         for kind in QUOTA_ENTITIES:
-            for name in await self._names(kind):
+            for name in await self._child_names(kind):
                 paths.append(f"{kind}/{name}")
                 if kind == USER_CONFIGS:
                     clients = f"{kind}/{name}/{CLIENT_CONFIGS}"
-                    paths += [f"{clients}/{client}" for client in await self._names(clients)]
+                    paths += [f"{clients}/{client}" for client in await self._child_names(clients)]
         known = {_owner_of(path) for path in paths if not path.startswith(IP_CONFIGS)}
         for owner in self.limits.owners() - known:
             self.limits.take(owner, {})
@@ -139,7 +139,7 @@ class QuotaSettings:
         else:
             rates.by_address[address] = rate
 
-    async def _names(self, path: str) -> list[str]:
+    async def _child_names(self, path: str) -> list[str]:
         """Return the names of a node's children, empty if the node does not exist."""
         try:
             return await self._znodes.children(f"{CONFIG}/{path}")

@@ -73,8 +73,8 @@ class Refusals:
         self._count_reason(reason)
         self._cut.log("connection of %s closed: %s", peer, reason)
 
-    def keep_out(self, peer: str, reason: str) -> None:
-        """Count and log a new connection that is rejected or delayed."""
+    def note_rejection(self, peer: str, reason: str) -> None:
+        """Count and log a new connection that is rejected or delayed; `reason` begins with it."""
         self._count_reason(reason)
         kind = reason.partition(" ")[0]
         lines = self._kept_out.get(kind)

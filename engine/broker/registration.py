@@ -62,7 +62,7 @@ async def create_persistent_paths(znodes: ZnodeClient) -> None:
 
 
 async def cluster_id(znodes: ZnodeClient, entropy: Entropy) -> str:
-    """Return the cluster id; the first broker generates and stores it (step 2)."""
+    """Return the cluster id; the first broker creates and stores it (step 2)."""
     if await znodes.exists(CLUSTER_ID) is None:
         chosen = uuid_text(entropy.random_bytes(_CLUSTER_ID_BYTES))
         await _create(znodes, CLUSTER, None)

@@ -83,7 +83,7 @@ class BrokerSession:
         self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._try)
 
     def _try(self) -> None:
-        """Start an attempt, unless stopped or an attempt is in progress."""
+        """Begin to open a new session and register, unless stopped or an attempt is in progress."""
         if self._is_stopped or self._work is not None:
             return
         work = self._work = drive(self._begin_again())

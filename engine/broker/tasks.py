@@ -97,7 +97,10 @@ class LoopTasks:
         drive(self._take_steps(name, steps, done))
 
     async def _take_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Run the steps of one task over turns of the loop; report an EngineError, call `done`."""
+        """Run a task's steps over several turns of the loop, then call `done`.
+
+        An EngineError ends the steps and is reported; `stop` ends them without `done`.
+        """
         share = self._turns.begin()
         try:
             for _ in steps:

@@ -60,7 +60,7 @@ class TlsFileWatch:
         """Read replaced files on a worker thread, and use the valid ones; skip if a check runs."""
         if not self._ended:
             return
-        read = self._tls.reader_of_replaced(dict(self._judged))
+        read = self._tls.make_replaced_reader(dict(self._judged))
         found: list[ReplacedFiles] = []
         ended = self._ended = []
 
@@ -78,7 +78,7 @@ class TlsFileWatch:
         self._tasks.offload(_NAME, work, done)
 
     def _judge(self, replaced: ReplacedFiles) -> None:
-        """Use valid files; log invalid ones."""
+        """Use a listener's replaced files if they are valid; log them if they are not."""
         name = replaced.listener.name
         if not self._tls.is_current(replaced):
             # A request has loaded other files meanwhile: the next check compares with those.

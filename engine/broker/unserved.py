@@ -115,9 +115,9 @@ def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:
             listener_layer(settings, listener)
             principal_of_certificates(settings)
     if config.between_brokers.has_sasl:
-        from engine.broker.listener_sasl import own_login
+        from engine.broker.listener_sasl import broker_login
 
-        own_login(settings, config)
+        broker_login(settings, config)
 
 
 def passed_over(settings: BrokerSettings) -> list[str]:

@@ -17,7 +17,13 @@ from typing import NamedTuple
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
 from engine.host.input_file import read_input
-from engine.znode.login import JAAS_FILE, LOGIN_KEYS, ZookeeperLogin, client_login, server_users
+from engine.znode.login import (
+    JAAS_FILE,
+    LOGIN_KEYS,
+    ZookeeperLogin,
+    read_client_login,
+    read_server_users,
+)
 from engine.znode.permissions import SASL
 
 _SET_ACL = "zookeeper.set.acl"
@@ -52,7 +58,7 @@ def store_login(settings: BrokerSettings) -> tuple[ZookeeperLogin | None, bool]:
 
     Raises ConfigError, also for ACLs without a login.
     """
-    login = client_login(_properties(settings), read_input)
+    login = read_client_login(_properties(settings), read_input)
     protects = bool(settings.value(_SET_ACL))
     if protects and login is None:
         raise ConfigError(_SET_ACL, "true", f"needs a section Client in the file of {JAAS_FILE}")
@@ -61,7 +67,7 @@ def store_login(settings: BrokerSettings) -> tuple[ZookeeperLogin | None, bool]:
 
 def _users(settings: BrokerSettings) -> dict[str, str]:
     """Return the passwords of the users in the section Server."""
-    return server_users(_properties(settings), read_input)
+    return read_server_users(_properties(settings), read_input)
 
 
 def _properties(settings: BrokerSettings) -> dict[str, str]:

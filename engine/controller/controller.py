@@ -435,7 +435,7 @@ class Controller:
             self.context.epoch = epoch
             self._machines.parts.znodes.epoch_version = version
             self._controller_id = self.broker_id
-            self._ports.reporter.controller_changed(epoch)
+            self._ports.reporter.on_controller_change(epoch)
             await self._fail_over()
         except ControllerMoved:
             await self._follow_controller()
@@ -492,4 +492,4 @@ class Controller:
         self._machines.watches.clear()
         self._brokers.close()
         self.context.reset()
-        self._ports.reporter.controller_changed(None)
+        self._ports.reporter.on_controller_change(None)

@@ -48,7 +48,7 @@ class BrokerChannel(Protocol):
 class ControllerReporter(Protocol):
     """Logs the controller's actions for the operator."""
 
-    def controller_changed(self, epoch: int | None) -> None:
+    def on_controller_change(self, epoch: int | None) -> None:
         """Log that this broker became the controller in `epoch`, or resigned (None)."""
         ...
 

@@ -112,7 +112,7 @@ class Acceptor(Generic[T]):
         if delay_ms > 0:
             reason = f"throttled for {delay_ms} ms by max.connection.creation.rate"
         else:
-            reason = self._gate.obstacle() or ""
+            reason = self._gate.waiting_reason() or ""
         if reason:
             self._on_kept_out(arrival.peer, reason)
         return arrival
@@ -122,7 +122,7 @@ class Acceptor(Generic[T]):
         if self._clock.monotonic_ms() < self._held_until_ms:
             self.pause_until(self._held_until_ms)
             return True
-        if self._gate.obstacle() is not None:
+        if self._gate.waiting_reason() is not None:
             self._unwatch()
             return True
         return False

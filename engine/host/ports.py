@@ -332,7 +332,7 @@ class ConnectionGate(Protocol):
         """Record an arrival; returns its throttle time in ms."""
         ...
 
-    def obstacle(self) -> str | None:
+    def waiting_reason(self) -> str | None:
         """Return why no connection can be admitted now, None if one more can."""
         ...
 

@@ -17,7 +17,7 @@ class UnlimitedConnections:
         """Return 0: no arrival is throttled."""
         return 0
 
-    def obstacle(self) -> str | None:
+    def waiting_reason(self) -> str | None:
         """Return None: one more connection is always allowed."""
         return None
 

@@ -65,8 +65,11 @@ class BitRotRules:
         #: Simulated time of the present check; set by the simulation.
         self.now_ms = 0
 
-    def of(self, broker_id: int) -> BitRot | None:
-        """Return the present damage of a broker's disk; None if it has none."""
+    def damage_of(self, broker_id: int) -> BitRot | None:
+        """Return the present damage of a broker's disk, None if it has none.
+
+        A damage whose bytes were written again since is ended first.
+        """
         rot = self._rots.get(broker_id)
         if rot is not None and not self._nodes[broker_id].disk.files.has_flipped:
             self._end(rot)
@@ -75,10 +78,10 @@ class BitRotRules:
 
     def is_damaged(self, broker_id: int, partition: TopicPartition) -> bool:
         """Return True if a broker's replica of a partition has a damaged batch."""
-        rot = self.of(broker_id)
+        rot = self.damage_of(broker_id)
         return rot is not None and rot.partition == partition
 
-    def may_have_given_up(self, broker_id: int, partition: TopicPartition) -> bool:
+    def may_have_failed_at_damage(self, broker_id: int, partition: TopicPartition) -> bool:
         """Return True if a follower may have failed at a damaged batch in the present leader epoch.
 
         It does not fetch again before the next epoch, even if the disk was repaired meanwhile.
@@ -95,8 +98,9 @@ class BitRotRules:
         return None if history is None or history.state is None else history.state.leader_epoch
 
     def explains(self, host: str, partition: TopicPartition, base_offset: int) -> bool:
-        """Return True if bit rot explains a batch with a wrong checksum from the broker on machine
-        `host`.
+        """Return True if bit rot explains a batch with a wrong checksum that `host` has sent.
+
+        Damage that ended a moment ago counts too: its response may still be in flight.
         """
         recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
@@ -125,7 +129,7 @@ class BitRotRules:
         copy.
         """
         broker = node.broker
-        if broker is None or self.of(node.broker_id) is not None:
+        if broker is None or self.damage_of(node.broker_id) is not None:
             return None
         partitions = broker.storage.replica_manager.partitions
         candidates = [key for key in sorted(partitions) if self._may_rot(node.broker_id, key)]
@@ -133,7 +137,7 @@ class BitRotRules:
             return None
         key = candidates[draw % len(candidates)]
         with node.disk.files.suspend_failures():
-            found = _places(partitions[key], self._histories[key])
+            found = _committed_batches(partitions[key], self._histories[key])
         if not found:
             return None
         # In half of the cases one of the last batches, which recovery, followers and consumers
@@ -180,7 +184,7 @@ class BitRotRules:
         return broker_id in isr and broker_id not in history.lossy and bool(others) and is_alone
 
 
-def _places(partition: Partition, history: History) -> list[tuple[str, int, int, int]]:
+def _committed_batches(partition: Partition, history: History) -> list[tuple[str, int, int, int]]:
     """Return path, position, size and base offset of each committed batch of a replica."""
     found = []
     for segment in partition.log.segments:
@@ -196,9 +200,9 @@ def _places(partition: Partition, history: History) -> list[tuple[str, int, int,
 
 
 def whole_part(content: bytes) -> tuple[bytes, int | None]:
-    """Return the batches before the first damaged one, and the damaged one's base offset (None.
+    """Return the batches before the first damaged one, and the damaged batch's base offset.
 
-    No damage).
+    The offset is None if no batch is damaged.
     """
     size = 0
     for batch in batches(content):

@@ -19,7 +19,7 @@ def run_seed(seed: int, *, duration_ms: int, is_traced: bool = False) -> RunResu
 def run_seeds(
     seeds: Iterable[int], clock: Clock, *, duration_ms: int, jobs: int, lasting_ms_max: int | None
 ) -> Iterator[RunResult]:
-    """Yield the result of each seed as its run ends; start no seed after the time limit.
+    """Yield the result of each seed's run, from several processes; start none after the time limit.
 
     `lasting_ms_max` is the real time limit of all runs, `duration_ms` the simulated duration of a
     run's load.

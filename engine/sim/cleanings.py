@@ -59,11 +59,10 @@ class CleaningRules:
                 self._broke("L7", f"{key}: {broker_id} cannot clean it, {reason}", key)
 
     def _check(self, broker_id: int, replica: Partition, now_ms: int) -> None:
-        """Check L7.
+        """Check L7 for a cleaned replica: its log has each record that a cleaning must keep.
 
-        Up to its high watermark a cleaned log has every record that compaction must keep.
-
-        Only ISR members that have lost no writes in a power cut are checked.
+        Only ISR members that have lost no writes in a power cut are checked, up to the high
+        watermark.
         """
         key = replica.topic_partition
         history = self._histories.get(key)

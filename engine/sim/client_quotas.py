@@ -100,7 +100,7 @@ class QuotaRules:
             # The next connection is not throttled: the measurement starts again with it.
             self._measured.pop(key, None)
 
-    def responded(
+    def check_response(
         self,
         client: str,
         address: Address,
@@ -112,7 +112,10 @@ class QuotaRules:
         sent_ms: int,
         now_ms: int,
     ) -> int:
-        """Check the response to the request `sent_number` (Q1); return its throttle time in ms."""
+        """Check Q1 for a response: a throttled client sent no request before its time; record it.
+
+        Returns the throttle time of the response in ms.
+        """
         key = (client, address)
         throttled = self._throttled.get(key)
         if (

@@ -52,7 +52,9 @@ class ClientEvents(Protocol):
         """Add a line to the trace."""
         ...
 
-    def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
+    def record_acknowledged(
+        self, producer: SimulatedProducer, batch: SentBatch, base_offset: int
+    ) -> None:
         """Record that a leader accepted a batch; `base_offset` is -1 if the response has none."""
         ...
 
@@ -65,7 +67,7 @@ class ClientEvents(Protocol):
         """
         ...
 
-    def damaged(
+    def check_damaged(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int
     ) -> None:
         """Record that a consumer received a batch with a wrong checksum from machine `host`."""
@@ -90,7 +92,7 @@ class ClientEvents(Protocol):
         """
         ...
 
-    def gave_up(self, producer: SimulatedProducer, batch: SentBatch) -> None:
+    def record_abandoned(self, producer: SimulatedProducer, batch: SentBatch) -> None:
         """Record a batch that is not sent again and may or may not be in the log."""
         ...
 
@@ -195,9 +197,9 @@ class ClusterRequests:
         self.timers.call_at(self.timers.clock.monotonic_ms() + delay_ms, work)
 
     def send(self, address: Address, call: Call) -> Promise[Response]:
-        """Send a request to one broker.
+        """Send a request to one broker; promise the response.
 
-        If the broker throttles this client, wait for the end of that.
+        If the broker throttles this client, the request waits until that is over.
         """
         until_ms = self._throttled_until_ms.get(address, 0)
         wait_ms = until_ms - self.timers.clock.monotonic_ms()
@@ -237,7 +239,7 @@ class ClusterRequests:
         sent_ms = self.timers.clock.monotonic_ms()
         sent_number = self._quotas.sent(self.name, address, call)
         response = connection.send(call)
-        response.watch(lambda: self._responded(address, call, sent_number, sent_ms, response))
+        response.watch(lambda: self._on_response(address, call, sent_number, sent_ms, response))
         return response
 
     def _connect(self, address: Address) -> BrokerConnection:
@@ -245,7 +247,7 @@ class ClusterRequests:
         self._connection_numbers[address] = self._connection_numbers.get(address, 0) + 1
         return BrokerConnection(self.name)
 
-    def _responded(
+    def _on_response(
         self,
         address: Address,
         call: Call,
@@ -253,12 +255,12 @@ class ClusterRequests:
         sent_ms: int,
         promise: Promise[Response],
     ) -> None:
-        """Report a response to the quota rules, and keep its throttle time."""
+        """Report a response to the quota rules, and store its throttle time for later requests."""
         self._quotas.ended(self.name, address, call, is_lost=promise.error is not None)
         if promise.error is not None or not call.has_response:
             return
         now_ms = self.timers.clock.monotonic_ms()
-        throttle_ms = self._quotas.responded(
+        throttle_ms = self._quotas.check_response(
             self.name,
             address,
             call,
@@ -386,7 +388,7 @@ class SimulatedProducer:
         if self.kind.is_idempotent:
             self._request_producer_id()
         else:
-            self._due()
+            self._produce_next()
 
     def finish(self) -> None:
         """Create no more records; queued ones are still sent and retried."""
@@ -432,7 +434,7 @@ class SimulatedProducer:
             )
             if lane is None:
                 self._sender = sender
-                self._due()
+                self._produce_next()
             else:
                 lane.sender = sender
             if done is not None:
@@ -440,8 +442,8 @@ class SimulatedProducer:
 
         response.watch(take)
 
-    def _due(self) -> None:
-        """Append a batch to the queue of a random partition, send it, and schedule the next one."""
+    def _produce_next(self) -> None:
+        """Append a batch to the queue of a random partition and send it; schedule the next one."""
         if self._is_finishing:
             return
         partition = self._random.choice(self._partitions)
@@ -451,7 +453,7 @@ class SimulatedProducer:
             lane.queue.append(SentBatch(partition, lane.next_number, count))
             lane.next_number += count
             self._send(partition)
-        self._requests.after(self._random.randrange(1, 2 * self.kind.period_ms), self._due)
+        self._requests.after(self._random.randrange(1, 2 * self.kind.period_ms), self._produce_next)
 
     def _send(self, partition: TopicPartition) -> None:
         """Send the next batches of a partition's queue, unless a response is outstanding."""
@@ -460,7 +462,7 @@ class SimulatedProducer:
             return
         leader = self._requests.leaders.get(partition)
         if leader is None:
-            self._later(partition)
+            self._retry_later(partition)
             return
         lane.waits = True
         lane.sent = [lane.queue[at] for at in range(min(self.kind.window, len(lane.queue)))]
@@ -485,12 +487,14 @@ class SimulatedProducer:
         call = Call("Produce", message, highest=9, has_response=has_response)
         response = self._requests.send(leader, call)
         if has_response:
-            response.watch(lambda: self._answered(batch, leader, response))
+            response.watch(lambda: self._on_batch_response(batch, leader, response))
         else:
             batch.is_accepted = batch.is_answered = True
-            self._requests.after(1, lambda: self._all_answered(batch.partition))
+            self._requests.after(1, lambda: self._on_all_responses(batch.partition))
 
-    def _answered(self, batch: SentBatch, leader: Address, response: Promise[Response]) -> None:
+    def _on_batch_response(
+        self, batch: SentBatch, leader: Address, response: Promise[Response]
+    ) -> None:
         """Apply the response to a batch; continue when all batches in flight have a response.
 
         Until then the queue is unchanged, so that the order is kept.
@@ -499,16 +503,16 @@ class SimulatedProducer:
         if batch.partition not in self._lanes:
             return
         if response.error is not None:
-            self._failed(batch, response.error)
+            self._on_send_failure(batch, response.error)
         else:
             (topic,) = response.result().message.responses
             (row,) = topic.partition_responses
-            self._decided(batch, leader, row)
+            self._apply_result(batch, leader, row)
         if all(each.is_answered for each in self._lanes[batch.partition].sent):
-            self._all_answered(batch.partition)
+            self._on_all_responses(batch.partition)
 
-    def _decided(self, batch: SentBatch, leader: Address, row: Message) -> None:
-        """Handle the error code of a response: accepted, excused, retried, or a violation of T5.
+    def _apply_result(self, batch: SentBatch, leader: Address, row: Message) -> None:
+        """Apply the error code of a batch: accepted, excused, retried, or a violation of T5.
 
         OUT_OF_ORDER_SEQUENCE_NUMBER is excused if a fault of the run explains it.
         """
@@ -517,7 +521,9 @@ class SimulatedProducer:
             if not batch.is_accepted:
                 batch.is_accepted = True
                 self.accepted_count += 1
-                self._events.acknowledged(self, batch, row.base_offset if code == NONE else -1)
+                self._events.record_acknowledged(
+                    self, batch, row.base_offset if code == NONE else -1
+                )
             return
         error = kafka_error(code)
         text = f"{batch.partition} {batch.first_number}: {error.name}"
@@ -568,11 +574,11 @@ class SimulatedProducer:
         queue = self._lanes[batch.partition].queue
         return any(not each.is_accepted for each in queue if each.first_number < batch.first_number)
 
-    def _failed(self, batch: SentBatch, error: EngineError) -> None:
+    def _on_send_failure(self, batch: SentBatch, error: EngineError) -> None:
         """Record in the trace that a request failed without a response."""
         self._events.record(self.name, f"{batch.partition} {batch.first_number}: {error}")
 
-    def _all_answered(self, partition: TopicPartition) -> None:
+    def _on_all_responses(self, partition: TopicPartition) -> None:
         """Remove accepted batches from the front of the queue, then send the next or retry.
 
         Without acks=all a batch with any response is removed: it is sent only once.
@@ -585,35 +591,33 @@ class SimulatedProducer:
         while lane.queue and (lane.queue[0].is_accepted or (is_once and lane.queue[0].is_answered)):
             lane.queue.popleft()
         if lane.needs_id:
-            self._begin_again(partition, lane)
+            self._request_new_id(partition, lane)
         elif is_once or all(each.is_accepted for each in lane.sent):
             self._send(partition)
         else:
-            self._later(partition)
+            self._retry_later(partition)
 
-    def _begin_again(self, partition: TopicPartition, lane: _Lane) -> None:
-        """Request another producer id.
+    def _request_new_id(self, partition: TopicPartition, lane: _Lane) -> None:
+        """Request another producer id for a partition whose leader lost sequences with its records.
 
-        The leader lost sequences with its records, and expects them forever.
-
-        Batches that were sent without a success may be in the log, and are not sent again. Source:
-        KIP-360.
+        The leader would reject this producer's next sequence forever. Batches that were sent
+        without a success may be in the log, and are not sent again. Source: KIP-360.
         """
         for batch in [batch for batch in lane.queue if batch.attempts]:
             lane.queue.remove(batch)
             if not batch.is_accepted:
-                self._events.gave_up(self, batch)
+                self._events.record_abandoned(self, batch)
         lane.waits, lane.needs_id = True, False
         lane.loss_count = self._events.loss_count(partition)
 
         def go_on() -> None:
             lane.waits = False
             if partition in self._lanes:
-                self._later(partition)
+                self._retry_later(partition)
 
         self._request_producer_id(lane, go_on)
 
-    def _later(self, partition: TopicPartition) -> None:
+    def _retry_later(self, partition: TopicPartition) -> None:
         """Request the leader, and send again after the back-off."""
         lane = self._lanes[partition]
         lane.waits = True

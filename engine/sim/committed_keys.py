@@ -68,12 +68,12 @@ class CommittedKeys:
         """Record that a replica joined the ISR: it may lack tombstones that were cleaned away."""
         self._joined_ms = now_ms
 
-    def lost_writes(self, now_ms: int, kept_end: int) -> None:
+    def record_lost_writes(self, now_ms: int, kept_end: int) -> None:
         """Record that a replica lost its writes from `kept_end` on, perhaps tombstones."""
         self._lost.append((now_ms, kept_end))
 
     def cut(self, first: int) -> None:
-        """Remove all committed records from an offset on: they are lost.
+        """Remove all committed records from offset `first` on, after they were lost.
 
         A log may then have no record of their keys at all: an earlier cleaning may have removed an
         older record because of a lost one.
@@ -86,7 +86,7 @@ class CommittedKeys:
                 if record.offset >= self._uncertain.get(record.key, 0):
                     self._last[record.key] = record, self._committed_ms[base]
 
-    def owed_offsets(self, now_ms: int) -> list[int]:
+    def required_offsets(self, now_ms: int) -> list[int]:
         """Return the offsets of the keys' last records that must still exist at `now_ms`."""
         return [
             record.offset

@@ -105,9 +105,9 @@ class SimulatedConsumer:
             topics=[request.FetchTopic(topic=partition.topic, partitions=[row])],
         )
         response = self._requests.send(leader, Call("Fetch", message, highest=_BY_NAME_HIGHEST))
-        response.watch(lambda: self._fetched(partition, leader, response))
+        response.watch(lambda: self._on_fetch_response(partition, leader, response))
 
-    def _fetched(
+    def _on_fetch_response(
         self, partition: TopicPartition, leader: Address, promise: Promise[Response]
     ) -> None:
         """Check a Fetch response and advance the position, or request the leader again.
@@ -134,7 +134,7 @@ class SimulatedConsumer:
             if next_position is not None:
                 self.positions[partition] = max(position, next_position)
             if damaged_offset is not None:
-                self._events.damaged(self.name, leader.host, partition, damaged_offset)
+                self._events.check_damaged(self.name, leader.host, partition, damaged_offset)
                 self._find_leader(partition)
                 return
             now_ms = self._requests.timers.clock.monotonic_ms()

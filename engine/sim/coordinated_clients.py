@@ -144,7 +144,7 @@ class CoordinatedClients:
             copier.finish()
 
     def waiting(self) -> list[str]:
-        """Return text on clients that have not finished, and on open transactions or commits.
+        """Return a line for each client that has not finished, and each open transaction or commit.
 
         A client is left out if it cannot finish: a coordinator's partition, or a partition of its
         transaction, has too few in-sync replicas for good.
@@ -158,15 +158,17 @@ class CoordinatedClients:
         if OFFSETS_TOPIC in held or has_lost_offsets:
             waiting = []
         else:
-            waiting = self._unsettled(GROUP, self.members)
+            waiting = self._unsettled_reasons(GROUP, self.members)
         if held:
             return waiting
         if not has_lost_offsets and not self._has_lost_transactions():
-            waiting += self._unsettled(COPIERS, self.copiers)
+            waiting += self._unsettled_reasons(COPIERS, self.copiers)
         return waiting + self._open_transactions()
 
-    def _unsettled(self, group_id: str, members: Sequence[SimulatedMember | Copier]) -> list[str]:
-        """Return text on a group's running members, or on members and commits they left (G5)."""
+    def _unsettled_reasons(
+        self, group_id: str, members: Sequence[SimulatedMember | Copier]
+    ) -> list[str]:
+        """Return a line for each member of a group that runs, or for commits that are open (G5)."""
         if waiting := [f"{m.name} has not ended" for m in members if not m.is_done]:
             return waiting
         if members and group_id not in self._group_readers:

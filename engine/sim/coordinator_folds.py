@@ -55,8 +55,8 @@ class GroupFold:
         #: Whether the leader has begun: later records may or may not be in its memory.
         self._has_leader = False
 
-    def leader_began(self) -> None:
-        """Treat later records as alternatives: the leader may have applied each or not."""
+    def on_leader_epoch(self) -> None:
+        """Treat later records as alternatives: the new leader may have applied each or not."""
         self._has_leader = True
         for pending in self._open.values():
             for key, committed in pending:
@@ -161,7 +161,7 @@ class TransactionFold:
         #: Whether the leader has begun: later records may or may not be in its memory.
         self._has_leader = False
 
-    def leader_began(self) -> None:
+    def on_leader_epoch(self) -> None:
         """Treat later records as alternatives: the leader may have applied each or not."""
         self._has_leader = True
 

@@ -48,7 +48,7 @@ class _Reading:
         self.loaded_epoch = loaded_epoch
         self.fold = _FOLDS[partition.topic_partition.topic]()
         self.fold.take(content_batches(partition, 0, loaded.start_offset))
-        self.fold.leader_began()
+        self.fold.on_leader_epoch()
         #: Offset up to which the log was read (exclusive).
         self.end = loaded.start_offset
 
@@ -65,7 +65,7 @@ class _Reading:
         return has_epoch_at(partition.log.epochs.entries, self.loaded)
 
     def go_on(self, partition: Partition) -> None:
-        """Read the log up to its end."""
+        """Fold the log's batches that were appended since the last call."""
         end = partition.log.log_end_offset
         if self.end < end:
             self.fold.take(content_batches(partition, self.end, end))

@@ -71,7 +71,7 @@ class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
         """Return the smallest offsets that a copier may find committed from now on."""
         ...
 
-    def resumed(
+    def check_resume(
         self,
         group_id: str,
         offsets: Mapping[TopicPartition, int],
@@ -244,7 +244,7 @@ class Copier:
                 self._group.forget_coordinator()
             return None
         offsets = {key: max(row.committed_offset, 0) for key, row in rows.items()}
-        self._events.resumed(self._group.group_id, offsets, floors, coordinator.host)
+        self._events.check_resume(self._group.group_id, offsets, floors, coordinator.host)
         return {key: _Place(offset) for key, offset in offsets.items()}
 
     # One transaction
@@ -261,7 +261,7 @@ class Copier:
         transaction.copied = Copied(
             self._group.group_id, partition, place.committed, fetched.next_offset
         )
-        self._events.began(transaction)
+        self._events.record_begin(transaction)
         try:
             is_committed = await self._transact(ids, transaction, fetched)
         except InstanceEnds:

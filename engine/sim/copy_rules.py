@@ -69,7 +69,7 @@ class CopyRules:
             if key == partition or key.topic in INTERNAL_TOPICS
         )
 
-    def began(self, copied: Copied, transaction: SentTransaction) -> None:
+    def record_begin(self, copied: Copied, transaction: SentTransaction) -> None:
         """Record a transaction that copies."""
         copies = self._copies.setdefault((copied.group_id, copied.partition), [])
         copies.append((copied, transaction))
@@ -89,7 +89,7 @@ class CopyRules:
             if of_group == group_id
         }
 
-    def resumed(
+    def check_resume(
         self,
         group_id: str,
         offsets: Mapping[TopicPartition, int],

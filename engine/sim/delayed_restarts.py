@@ -37,7 +37,7 @@ class DelayedRestarts:
         #: The time limit of each broker that lost writes.
         self._ends_ms: dict[int, int] = {}
 
-    def lost_writes(self, broker_id: int, now_ms: int) -> None:
+    def record_lost_writes(self, broker_id: int, now_ms: int) -> None:
         """Record that a broker lost writes in a power cut."""
         self._ends_ms[broker_id] = now_ms + _AWAY_MS_MAX
 

@@ -90,7 +90,7 @@ class DeletionRules:
         start = self._starts[replica] = log.log_start_offset
         if start <= history.start:
             return
-        start = min([start, *_own_firsts(history, log, is_leader=is_leader)])
+        start = min([start, *_uncommitted_starts(history, log, is_leader=is_leader)])
         if log.log_start_offset > before:
             fault = self._fault_of(history, key, log, start, moment)
             if fault:
@@ -125,11 +125,11 @@ class DeletionRules:
         return ""
 
 
-def _own_firsts(history: History, log: LocalLog, *, is_leader: bool) -> list[int]:
+def _uncommitted_starts(history: History, log: LocalLog, *, is_leader: bool) -> list[int]:
     """Return the offsets from which a log has records that were never committed.
 
-    That is so for a log from before a loss, and for one that ends in a fork. The leader's records
-    are the committed ones.
+    A log from before a loss has such records, and one that ends in a fork. The leader's records are
+    the committed ones.
     """
     if is_leader:
         return []

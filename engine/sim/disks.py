@@ -85,7 +85,7 @@ class Disk:
 
     def read_again(self) -> None:
         """Cancel a read failure that has not happened yet."""
-        self._refuse()
+        self._apply_faults()
 
     def stop_after(self, changes: int) -> None:
         """Stop the disk after `changes` further changes, possibly in the middle of a callback."""
@@ -102,10 +102,10 @@ class Disk:
         Failed directories and fullness persist.
         """
         self.files = files
-        self._refuse()
+        self._apply_faults()
 
-    def _refuse(self) -> None:
-        """Make the files fail the operations that the disk's present faults forbid."""
+    def _apply_faults(self) -> None:
+        """Make the files fail exactly the operations that the disk's present faults forbid."""
         self.files.cancel_failures()
         for directory in sorted(self._failed):
             for operation in _CHANGING:
@@ -123,7 +123,7 @@ class Disk:
         self.has_failed_once = True
         self.failed_last = directory
         self._failed.add(directory)
-        self._refuse()
+        self._apply_faults()
 
     def folder_bytes(self, path: str) -> int:
         """Return the total bytes of the files in a folder."""
@@ -139,17 +139,17 @@ class Disk:
     def heal_directory(self, directory: str) -> None:
         """Make changes below a failed directory possible again; its files are as before."""
         self._failed.discard(directory)
-        self._refuse()
+        self._apply_faults()
 
     def fill(self) -> None:
         """Make all operations fail that need disk space."""
         self.is_full = self.has_failed_once = True
-        self._refuse()
+        self._apply_faults()
 
     def make_room(self) -> None:
         """Make operations that need disk space possible again."""
         self.is_full = False
-        self._refuse()
+        self._apply_faults()
 
     def fail_sync(self, *, cuts_power: bool = False) -> None:
         """Make the next sync fail; with `cuts_power` the power is cut at the same time."""

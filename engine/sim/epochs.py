@@ -58,7 +58,7 @@ class EpochRules:
         #: Controller epochs of each broker, by name, ascending.
         self._controllers: dict[str, list[int]] = {}
 
-    def controller_began(self, name: str, epoch: int) -> None:
+    def record_controller(self, name: str, epoch: int) -> None:
         """Record which broker is the controller of an epoch."""
         self._controllers.setdefault(name, []).append(epoch)
 
@@ -70,12 +70,12 @@ class EpochRules:
         for name, epochs in self._controllers.items():
             self._controllers[name] = [epoch for epoch in epochs if epoch <= controller_epoch]
 
-    def replica_changed(self, partition: Partition) -> None:
+    def on_replica_change(self, partition: Partition) -> None:
         """Record a replica's leader epoch."""
         key = partition.broker_id, partition.topic_partition, partition.log.topic_id
         self._reached[key] = max(self._reached.get(key, -1), partition.leader_epoch)
 
-    def leader_began(self, partition: Partition, *, led_before: bool) -> None:
+    def on_leader_epoch(self, partition: Partition, *, led_before: bool) -> None:
         """Record a leader's log end offset at the start of its epoch.
 
         A broker that also led the epoch before keeps the progress of its followers. A leader that
@@ -89,8 +89,8 @@ class EpochRules:
         if not led_before:
             self._first_epochs[partition.broker_id, partition.topic_partition] = key[2]
 
-    def watermark_rose(self, partition: Partition) -> None:
-        """Check R6: the leader counts no follower that does not know the leader's epoch yet."""
+    def check_watermark_rise(self, partition: Partition) -> None:
+        """Check R6: a leader raised its high watermark only with followers that know its epoch."""
         key, topic_id = partition.topic_partition, partition.log.topic_id
         first_epoch = self._first_epochs[partition.broker_id, key]
         for broker_id in partition.in_sync.maximal_isr:
@@ -105,8 +105,11 @@ class EpochRules:
                     key,
                 )
 
-    def is_to_join(self, partition: Partition, broker_id: int) -> None:
-        """Check R11 for a follower that a leader adds to the ISR."""
+    def check_joining_follower(self, partition: Partition, broker_id: int) -> None:
+        """Check R11 for a follower that a leader adds to the ISR.
+
+        Its log must reach the start of the leader's epoch and the high watermark.
+        """
         key, epoch = partition.topic_partition, partition.leader_epoch
         broker = self._nodes[broker_id].broker
         follower = None if broker is None else broker.storage.replica_manager.partitions.get(key)
@@ -139,7 +142,7 @@ class EpochRules:
             return
         heard.version = cache.version
         if cache.controller_id is not None:
-            self._heard_from(heard, f"b{cache.controller_id}")
+            self._check_controller_of(heard, f"b{cache.controller_id}")
         for topic, partitions in cache.topics.items():
             topic_id = cache.topic_ids.get(topic, b"")
             for index, partition in partitions.items():
@@ -150,7 +153,7 @@ class EpochRules:
                     self._broke("C2", f"{who} knew epoch {before} of {key}, hears {partition}", key)
                 heard.epochs[key, topic_id] = partition.leader_epoch
 
-    def _heard_from(self, heard: _ReceivedEpochs, name: str) -> None:
+    def _check_controller_of(self, heard: _ReceivedEpochs, name: str) -> None:
         """Check C2: a broker accepts no metadata of an older controller than the last one."""
         epochs = self._controllers.get(name, [])
         possible = [epoch for epoch in epochs if epoch >= heard.controller_epoch]

@@ -121,8 +121,8 @@ class Injector:
         if undo is not None:
             undo()
 
-    def _until(self, fault: Fault, undo: Callable[[], None]) -> None:
-        """Schedule `undo` for the end of a fault's duration."""
+    def _schedule_end(self, fault: Fault, undo: Callable[[], None]) -> None:
+        """Schedule `undo` for the end of a fault's duration; `heal_all` calls it earlier."""
         self._number += 1
         number = self._number
 
@@ -139,9 +139,9 @@ class Injector:
             self._trace.add("ORDER", f"{fault.at_ms} ms: {fault.kind.value}")
             self._operator.perform(fault)
             if fault.kind is FaultKind.THROTTLE:
-                self._until(fault, lambda: self._operator.unthrottle(is_repeated=False))
+                self._schedule_end(fault, lambda: self._operator.unthrottle(is_repeated=False))
             elif fault.kind is FaultKind.LIMIT_CLIENTS:
-                self._until(fault, lambda: self._operator.unlimit_clients(is_repeated=False))
+                self._schedule_end(fault, lambda: self._operator.unlimit_clients(is_repeated=False))
             return
         node = self._target(fault)
         self._trace.add("FAULT", f"{fault} on {node.name}")
@@ -175,7 +175,7 @@ class Injector:
             ):
                 self._disturb_disk(fault, node)
             case FaultKind.CLOCK_JUMP:
-                self._jump(fault, node)
+                self._make_clock_jump(fault, node)
             case FaultKind.DEAF:
                 self._deafen(fault, node)
             case _:
@@ -236,7 +236,7 @@ class Injector:
         if fault.kind is FaultKind.STOP:
             node.hold()
             node.stop()
-            self._until(fault, node.allow)
+            self._schedule_end(fault, node.allow)
             return
         process.hold()
         if fault.kind is FaultKind.POWER_CUT:
@@ -245,7 +245,7 @@ class Injector:
             self._bounce(fault, node)
         else:
             process.kill()
-        self._until(fault, process.allow)
+        self._schedule_end(fault, process.allow)
 
     def _bounce(self, fault: Fault, node: SimulatedBroker) -> None:
         """Kill a process and expire its session at once.
@@ -268,7 +268,7 @@ class Injector:
         if pauses and controller is not None:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
 
-    def disk_stopped(self, node: SimulatedBroker) -> None:
+    def end_after_disk_stop(self, node: SimulatedBroker) -> None:
         """Cut the power of a machine whose disk stopped, or only kill its process."""
         may_lose_power = self._may_lose_power(node)
         self._trace.add(
@@ -303,15 +303,15 @@ class Injector:
                 if member.machine.is_alive(life):
                     member.machine.resume()
 
-        self._until(fault, resume)
+        self._schedule_end(fault, resume)
 
-    def _jump(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Make a clock jump; most jumps are corrected a little later, as by NTP."""
+    def _make_clock_jump(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Make a broker's wall clock jump; most jumps are corrected a little later, as by NTP."""
         jump_ms = fault.duration_ms if fault.other % 2 else -fault.duration_ms
         self._set_clock(node, jump_ms)
         if fault.other % 4 < 3:
             lasting = fault._replace(duration_ms=1 + fault.other % _CLOCK_WRONG_MS)
-            self._until(lasting, lambda: self._set_clock(node, -jump_ms))
+            self._schedule_end(lasting, lambda: self._set_clock(node, -jump_ms))
 
     def _set_clock(self, node: SimulatedBroker, jump_ms: int) -> None:
         """Move the wall clock of all brokers in a process by `jump_ms`."""
@@ -353,7 +353,7 @@ class Injector:
             for source, target in pairs:
                 self._links.heal(source, target)
 
-        self._until(fault, heal)
+        self._schedule_end(fault, heal)
 
     def _disturb_connections(self, fault: Fault, node: SimulatedBroker) -> None:
         """Start a fault of connections or host name resolution on a broker."""
@@ -375,7 +375,7 @@ class Injector:
             for source, target in pairs:
                 self._links.slow_down(source, target, 0)
 
-        self._until(fault, heal)
+        self._schedule_end(fault, heal)
 
     def _disturb_lookups(self, fault: Fault, node: SimulatedBroker) -> None:
         """Reset a broker's connections; name resolution fails or is slow until the end."""
@@ -392,7 +392,7 @@ class Injector:
             if lookup_faults.get(node.name) is found:
                 del lookup_faults[node.name]
 
-        self._until(fault, heal)
+        self._schedule_end(fault, heal)
 
     # The store
 
@@ -402,7 +402,7 @@ class Injector:
         if fault.kind is FaultKind.STORE_RESTART:
             if self._server.machine.is_running:
                 self._server.stop()
-                self._until(fault, self._server.start)
+                self._schedule_end(fault, self._server.start)
         elif fault.kind is FaultKind.STORE_SET_BACK:
             self._set_store_back(fault)
         elif fault.kind is FaultKind.DEPOSE:
@@ -448,7 +448,7 @@ class Injector:
             for name, count in grown_topics(topics, topics_now).items():
                 self._operator.grow_again(name, count)
 
-        self._until(fault, go_on)
+        self._schedule_end(fault, go_on)
 
     def _remove_logs(self, partitions: list[TopicPartition]) -> None:
         """Remove the logs of partitions from all disks, including future logs."""
@@ -484,21 +484,21 @@ class Injector:
         elif fault.kind is FaultKind.READ_ERROR:
             directory = node.log_dirs[fault.other % len(node.log_dirs)]
             node.disk.fail_read(directory, fault.other % _READS_MAX)
-            self._until(fault, node.disk.read_again)
+            self._schedule_end(fault, node.disk.read_again)
         elif fault.kind is FaultKind.CUT_AMID:
             node.disk.stop_after(fault.other % _CHANGES_MAX)
-            self._until(fault, node.disk.go_on)
+            self._schedule_end(fault, node.disk.go_on)
         elif fault.kind is FaultKind.DIRECTORY_FAILED:
             self._lose_directory(fault, node)
         elif fault.kind is FaultKind.LATE_WORK:
-            self._be_late(fault, node)
+            self._delay_threads(fault, node)
         elif fault.kind is FaultKind.BIT_ROT:
-            self._rot(fault, node)
+            self._damage_batch(fault, node)
         elif not node.disk.is_full:
             node.disk.fill()
-            self._until(fault, node.disk.make_room)
+            self._schedule_end(fault, node.disk.make_room)
 
-    def _be_late(self, fault: Fault, node: SimulatedBroker) -> None:
+    def _delay_threads(self, fault: Fault, node: SimulatedBroker) -> None:
         """Delay the results of a broker's worker threads until the fault is over."""
         machines = [member.machine for member in node.process.nodes]
         for machine in machines:
@@ -508,9 +508,9 @@ class Injector:
             for machine in machines:
                 machine.thread_delay_ms -= _LATE_MS
 
-        self._until(fault, catch_up)
+        self._schedule_end(fault, catch_up)
 
-    def _rot(self, fault: Fault, node: SimulatedBroker) -> None:
+    def _damage_batch(self, fault: Fault, node: SimulatedBroker) -> None:
         """Damage a batch of a broker of which another ISR member has an intact copy."""
         rots = self._invariants.rots
         rot = rots.begin(node, fault.other)
@@ -518,7 +518,7 @@ class Injector:
             self._trace.add("", "spared: no batch of it is whole in another member of the set")
             return
         self._trace.add("", f"{rot.partition} at {rot.base_offset} is damaged on {node.name}")
-        self._until(fault, lambda: rots.end(rot))
+        self._schedule_end(fault, lambda: rots.end(rot))
 
     def _lose_directory(self, fault: Fault, node: SimulatedBroker) -> None:
         """Make a log directory fail.
@@ -534,7 +534,7 @@ class Injector:
             node.disk.heal_directory(directory)
             node.restart_if_directory_is_offline()
 
-        self._until(fault, heal)
+        self._schedule_end(fault, heal)
 
 
 def _is_controller(node: SimulatedBroker) -> bool:

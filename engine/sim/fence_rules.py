@@ -52,8 +52,8 @@ class FenceRules:
             return None
         return Fence(partition, self._leader_epoch(partition))
 
-    def served(self, fence: Fence, host: str, request_name: str) -> None:
-        """Report T8: a request succeeded at `host` though its instance was fenced when it was sent.
+    def check_success(self, fence: Fence, host: str, request_name: str) -> None:
+        """Check T8: no request succeeds at `host` if its instance was fenced when it was sent.
 
         Excused unless the broker is still the leader of the same epoch.
         """

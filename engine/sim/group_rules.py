@@ -71,7 +71,7 @@ class GroupRules:
         """Return how many commits were acknowledged."""
         return sum(c.code == NONE for commits in self._commits.values() for c in commits)
 
-    def assigned(
+    def check_assignment(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
         """Check G1: no other member received these partitions in the same generation."""
@@ -84,10 +84,10 @@ class GroupRules:
                 text = f"{group_id}, generation {generation_id}: {partition} is given to {owner}"
                 self._broke("G1", f"{text} and {member_id}", None)
 
-    def commits(
+    def record_commit(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
-        """Record that a member sends an offset commit now; return its numbered record.
+        """Record that a member sends an offset commit now; return the numbered commit.
 
         The numbers increase over all commits of a run and identify them.
         """
@@ -98,7 +98,7 @@ class GroupRules:
         self._commits.setdefault(group_id, []).append(commit)
         return commit
 
-    def committed(self, commit: Commit, code: int) -> None:
+    def record_response(self, commit: Commit, code: int) -> None:
         """Record the response to a commit, and check G2."""
         commit.ended_at, commit.code = self._next_event(), code
         if code == NONE and commit.is_outdated and not self.is_excused:

@@ -123,7 +123,7 @@ class History:
 
         For a compacted topic, only batches that no cleaning may have removed yet.
         """
-        owed = None if self.keys is None else self.keys.owed_offsets(now_ms)
+        owed = None if self.keys is None else self.keys.required_offsets(now_ms)
         for base, batch in reversed(self._facts.items()):
             if base < start:
                 return
@@ -158,7 +158,7 @@ class History:
         return bool(self.forks) or any(loss.first < loss.end for loss in self.losses)
 
     @property
-    def owed_start(self) -> int:
+    def required_start(self) -> int:
         """Return the offset from which on a log must have the committed records.
 
         In a compacted log it is after the forks, whose records may have superseded any earlier
@@ -217,7 +217,9 @@ class History:
         firsts = [loss.first for loss in self.losses if loss.first < position <= loss.end]
         return min(firsts, default=None)
 
-    def lost_writes(self, broker_id: int, controller_epoch: int, end_before: int = 0) -> None:
+    def record_lost_writes(
+        self, broker_id: int, controller_epoch: int, end_before: int = 0
+    ) -> None:
         """Record that a replica's disk lost writes; its log end offset was `end_before`."""
         before = self.lossy.get(broker_id)
         end_before = max(end_before, 0 if before is None else before.end_before)
@@ -257,7 +259,7 @@ class History:
         return f"all of ISR {list(isr)} {what}"
 
     def judge_unseen(self, controller_epoch: int) -> None:
-        """Expect a loss if a leader has lost writes that its controller cannot know of.
+        """Expect a loss if the leader lost writes that its controller cannot know of.
 
         A new controller reads live brokers and ISRs: a broker that restarted meanwhile keeps its
         role, even if its disk has lost data.
@@ -330,7 +332,7 @@ class History:
         lost_from = (at for epoch, at in self._lost_from.items() if 0 <= latest_epoch < epoch)
         return min(lost_from, default=None)
 
-    def owed_end(self, leader_epoch: int) -> int:
+    def required_end(self, leader_epoch: int) -> int:
         """Return the offset below which a leader must have all committed records at its start.
 
         A leader that learns of its epoch after its successor has begun lacks the records that the
@@ -348,7 +350,7 @@ class History:
         if self.keys is None:
             missing = self._missing_from(batches, end)
             return "" if missing is None else f"lacks {missing}"
-        return self.cleaning_fault(batches, self.owed_start, end, now_ms)
+        return self.cleaning_fault(batches, self.required_start, end, now_ms)
 
     def first_missing(
         self, batches: Sequence[BatchView], log_end: int, end: int, now_ms: int

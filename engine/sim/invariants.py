@@ -226,9 +226,9 @@ class Invariants:
         return broker.storage.replica_manager.partitions.get(partition)
 
     def check_all(self) -> None:
-        """Check the rules that no event triggers.
+        """Check the rules that no event triggers: watermarks of followers, cleaned logs (L7).
 
-        Followers' high watermarks and cleaned logs (L7).
+        Called every half second of simulated time.
         """
         self.watermarks.check()
         if self.rules.tombstones_stay_ms is not None:
@@ -276,7 +276,9 @@ class Invariants:
                 if self.topics.is_of(key, log.topic_id):
                     is_same = before is not None and before.partition is partition
                     with node.disk.files.suspend_failures():
-                        self._replica_changed(node, partition, before if is_same else None, changed)
+                        self._check_replica_change(
+                            node, partition, before if is_same else None, changed
+                        )
         if len(partitions) != len(seen):
             for key in [key for key in seen if key not in partitions]:
                 del seen[key]
@@ -302,7 +304,7 @@ class Invariants:
             if is_new and self.topics.is_of(key, partition.log.topic_id):
                 self._commit(history, node.broker_id, partition, partition.high_watermark)
 
-    def _replica_changed(
+    def _check_replica_change(
         self, node: SimulatedBroker, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
         """Check L1, L4, L6, R2 and R5 of a replica whose log or role has changed."""
@@ -324,10 +326,10 @@ class Invariants:
         start = now.log_start_offset
         if before is None or start != before.log_start_offset or start > history.start:
             self._check_at_start(node, history, partition)
-        self._epochs.replica_changed(partition)
-        self.losses.replica_changed(history, partition, self.now_ms)
+        self._epochs.on_replica_change(partition)
+        self.losses.on_replica_change(history, partition, self.now_ms)
         if now.leader_id == node.broker_id:
-            self._leader_changed(node.broker_id, partition, before, now)
+            self._check_leader_change(node.broker_id, partition, before, now)
         if before is not None and now.log_end_offset < before.log_end_offset:
             self.losses.log_truncated(partition)
             self._check_member(history, node.broker_id, key, "cut its log")
@@ -343,7 +345,7 @@ class Invariants:
             history, key, partition.log, node.name, moment, is_leader=is_leader
         )
 
-    def _leader_changed(
+    def _check_leader_change(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
         """Check R2, R5, R6, R9 and L6 of a leader, and record its new commits.
@@ -359,10 +361,10 @@ class Invariants:
         is_same = before is not None and before.role == now.role
         if not is_same:
             led_before = before is not None and before.role == (broker_id, now.leader_epoch - 1)
-            self._epochs.leader_began(partition, led_before=led_before)
+            self._epochs.on_leader_epoch(partition, led_before=led_before)
             if before is not None and now.log_end_offset < before.log_end_offset:
                 self.broke("R9", f"{key}: {broker_id} cut its log to lead, {before}, then {now}")
-            fault = self.losses.leader_began(
+            fault = self.losses.on_leader_epoch(
                 history, partition, self.now_ms, is_new_epoch=is_new_epoch
             )
             if fault:
@@ -375,13 +377,13 @@ class Invariants:
                 f"to {now.high_watermark} in epoch {now.leader_epoch}",
             )
         if is_same and before is not None:
-            self._set_changed(partition, before, now)
+            self._check_isr_change(partition, before, now)
             if now.log_start_offset < before.log_start_offset:
                 self.broke("L6", f"{key}: leader {broker_id}, {before}, then {now}", key)
         if now.leader_epoch < history.lost_epoch:
             rose_from = before.high_watermark if is_same and before is not None else None
             if rose_from is not None and rose_from < now.high_watermark:
-                self.losses.led_of_before(
+                self.losses.record_outdated_commits(
                     history, partition, rose_from, now.high_watermark, self.now_ms
                 )
         elif now.high_watermark > history.committed_end:
@@ -390,14 +392,14 @@ class Invariants:
         elif is_same and before is not None and now.high_watermark > before.high_watermark:
             self._compare(history, broker_id, partition, before.high_watermark, now.high_watermark)
 
-    def _set_changed(self, partition: Partition, before: _Seen, now: _Seen) -> None:
+    def _check_isr_change(self, partition: Partition, before: _Seen, now: _Seen) -> None:
         """Check the epochs after an increase of the high watermark or of the maximal ISR."""
         if now.high_watermark > before.high_watermark:
-            self._epochs.watermark_rose(partition)
+            self._epochs.check_watermark_rise(partition)
         if now.in_sync is not before.in_sync:
             for broker_id in now.in_sync.maximal_isr:
                 if broker_id not in before.in_sync.maximal_isr:
-                    self._epochs.is_to_join(partition, broker_id)
+                    self._epochs.check_joining_follower(partition, broker_id)
 
     def _commit(
         self,
@@ -449,11 +451,11 @@ class Invariants:
         partition = broker.storage.replica_manager.partitions.get(key)
         if partition is None:
             return
-        end, owed_end = partition.log.log_end_offset, history.member_end
+        end, required_end = partition.log.log_end_offset, history.member_end
         lossy = history.lossy.get(broker_id)
         if lossy is not None:
-            owed_end = min(owed_end, lossy.kept_end or 0)
-        if end < owed_end:
+            required_end = min(required_end, lossy.kept_end or 0)
+        if end < required_end:
             text = f"{key}: {broker_id} {why} and ends at {end}, committed {history.committed_end}"
             self.broke("R3", text, key)
 
@@ -487,13 +489,13 @@ class Invariants:
         log_end_offset = max(found.log_end_offset, log.log_end_offset)
         return ReplicaEnd(log_end_offset, synced_end, recovered_from)
 
-    def lost_writes(self, broker_id: int) -> None:
+    def record_lost_writes(self, broker_id: int) -> None:
         """Record that a broker lost writes in a power cut."""
-        self.losses.lost_writes(broker_id)
+        self.losses.record_lost_writes(broker_id)
 
     # The store
 
-    def committed(
+    def on_transaction(
         self,
         zxid: int,
         nodes: Mapping[str, Node | None],
@@ -501,20 +503,20 @@ class Invariants:
         writer: str,
     ) -> None:
         """Check one transaction of the store, and apply its changes to the rules' state."""
-        self._sessions.committed(nodes, sessions)
+        self._sessions.on_transaction(nodes, sessions)
         if zxid != self._zxid + 1:
             self.broke("Z1", f"transaction {zxid} follows {self._zxid}")
         self._zxid = zxid
         for path, node in nodes.items():
             if node is None:
                 self._versions.pop(path, None)
-                self._removed(path)
+                self._apply_removal(path)
                 continue
             created, version = self._versions.get(path, (node.czxid, -1))
             if created == node.czxid and node.version < version:
                 self.broke("Z1", f"{path}: version {version}, then {node.version}")
             self._versions[path] = node.czxid, node.version
-            self._written(path, node, writer)
+            self._apply_write(path, node, writer)
 
     def roll_back(self, stored: Stored, now: Stored) -> None:
         """Replace the state of the store by an earlier one, while brokers still run.
@@ -563,7 +565,7 @@ class Invariants:
         before.state = state
         if state is not None and not topics.is_equal(key, topics_now):
             before.decided_ends.setdefault(state.leader_epoch, before.committed_end)
-            self.losses.state_set_back(key, self.now_ms)
+            self.losses.record_restored_state(key, self.now_ms)
 
     def _configured(self, topic: str, config: Mapping[str, str]) -> None:
         """Add a topic's new settings to those that R8 and L6 allow.
@@ -573,7 +575,7 @@ class Invariants:
         self._min_isrs[topic].add(int(config.get(MIN_ISR, self.rules.min_isr)))
         self.deletions.configured(topic, config)
 
-    def _removed(self, path: str) -> None:
+    def _apply_removal(self, path: str) -> None:
         """Apply the deletion of a znode: a partition state, topic, deletion request or broker."""
         if match := STATE_PATH.fullmatch(path):
             history = self.histories.get(TopicPartition(match[1], int(match[2])))
@@ -586,22 +588,22 @@ class Invariants:
         elif match := DOOM_PATH.fullmatch(path):
             self.topics.pardon(match[1])
         elif match := BROKER_PATH.fullmatch(path):
-            self.losses.broker_left(int(match[1]))
+            self.losses.on_broker_leave(int(match[1]))
 
-    def _written(self, path: str, node: Node, writer: str) -> None:
+    def _apply_write(self, path: str, node: Node, writer: str) -> None:
         """Apply a written znode; check C1 if it is the controller epoch."""
         if path == CONTROLLER_EPOCH:
             epoch = decode_controller_epoch(node.data, path)
             if epoch <= self.controller_epoch and self.controller_epoch:
                 self.broke("C1", f"controller epoch {epoch} follows {self.controller_epoch}")
             self.controller_epoch = epoch
-            self._epochs.controller_began(writer, epoch)
-            self.losses.controller_changed(epoch)
+            self._epochs.record_controller(writer, epoch)
+            self.losses.on_controller_change(epoch)
         elif match := BROKER_PATH.fullmatch(path):
             self.losses.broker_came(int(match[1]))
         elif match := STATE_PATH.fullmatch(path):
             partition = TopicPartition(match[1], int(match[2]))
-            self._state_written(partition, decode_partition_state(node.data, path), writer)
+            self._check_written_state(partition, decode_partition_state(node.data, path), writer)
         elif (match := TOPIC_PATH.fullmatch(path)) and node.data is not None:
             self.topics.write(match[1], decode_topic(node.data, path))
         elif match := DOOM_PATH.fullmatch(path):
@@ -611,7 +613,9 @@ class Invariants:
             self.configs[match[1]] = config
             self._configured(match[1], config)
 
-    def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
+    def _check_written_state(
+        self, key: TopicPartition, state: PartitionStateNode, writer: str
+    ) -> None:
         """Check C1, R5 and R13 for a new partition state, and R3 for replicas that join the ISR."""
         history = self.history(key)
         before, history.state = history.state, state
@@ -630,7 +634,7 @@ class Invariants:
             if not self.rules.is_unclean_allowed:
                 self.broke("R13", f"{key}: unclean election, {before}, then {state}", key)
             history.elected_uncleanly()
-        self.losses.state_changed(key, before, state)
+        self.losses.on_state_change(key, before, state)
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 self._check_member(history, broker_id, key, "joined the ISR")

@@ -70,18 +70,18 @@ class Ledger:
             leads=self.leads,
             is_excused=self.transactions.is_excused,
         )
-        invariants.losses.on_loss = self._lost
+        invariants.losses.on_loss = self._drop_lost
         invariants.on_commit = self._committed_by_leader
 
     def record(self, subject: str, text: str) -> None:
         """Add a line to the trace."""
         self._trace.add(subject, text)
 
-    def began(self, transaction: SentTransaction) -> None:
+    def record_begin(self, transaction: SentTransaction) -> None:
         """Record the start of a transaction."""
-        self.transactions.began(transaction)
+        self.transactions.record_begin(transaction)
         if transaction.copied is not None:
-            self.copies.began(transaction.copied, transaction)
+            self.copies.record_begin(transaction.copied, transaction)
 
     def initialized(self, transactional_id: str, ids: Ids) -> None:
         """Record the producer id and epoch that InitProducerId returned to an instance."""
@@ -102,13 +102,13 @@ class Ledger:
 
     def served_fenced(self, fence: Fence, host: str, request_name: str) -> None:
         """Check the success of a request of an instance that was fenced when it was sent."""
-        self._fences.served(fence, host, request_name)
+        self._fences.check_success(fence, host, request_name)
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
         """Return the smallest offsets that a copier may find committed from now on."""
         return self.copies.floors(group_id)
 
-    def resumed(
+    def check_resume(
         self,
         group_id: str,
         offsets: Mapping[TopicPartition, int],
@@ -120,28 +120,28 @@ class Ledger:
         `host` is the broker they came from.
         """
         is_leader = self.leads(host, self._coordinator_of(OFFSETS_TOPIC, group_id))
-        self.copies.resumed(group_id, offsets, floors, is_leader=is_leader)
+        self.copies.check_resume(group_id, offsets, floors, is_leader=is_leader)
 
     def _coordinator_of(self, topic: str, key: str) -> TopicPartition:
         """Return the coordinator partition of a group id or transactional id."""
         count = sum(row.topic == topic for row in self._invariants.topics.rows)
         return TopicPartition(topic, coordinator_partition(key, max(count, 1)))
 
-    def assigned(
+    def check_assignment(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
         """Record the partitions that a member was assigned in a generation of its group."""
-        self.groups.assigned(group_id, generation_id, member_id, partitions)
+        self.groups.check_assignment(group_id, generation_id, member_id, partitions)
 
-    def commits(
+    def record_commit(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
         """Record that a member sends an offset commit now; return its numbered record."""
-        return self.groups.commits(group_id, partition, generation_id, member_id)
+        return self.groups.record_commit(group_id, partition, generation_id, member_id)
 
-    def committed(self, commit: Commit, code: int) -> None:
+    def record_response(self, commit: Commit, code: int) -> None:
         """Record the response to a commit."""
-        self.groups.committed(commit, code)
+        self.groups.record_response(commit, code)
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
         """Report a violation of a rule to the invariants."""
@@ -159,7 +159,7 @@ class Ledger:
         """Return the offset at which a reader of lost records resumes; None if it read none."""
         return self._invariants.history(partition).resume_at(position)
 
-    def gave_up(self, producer: SimulatedProducer, batch: SentBatch) -> None:
+    def record_abandoned(self, producer: SimulatedProducer, batch: SentBatch) -> None:
         """Record a batch that is not sent again and may or may not be in the log."""
         numbers_ = range(batch.first_number, batch.first_number + batch.count)
         self._given_up[producer.name, batch.partition].update(numbers_)
@@ -169,8 +169,8 @@ class Ledger:
         if partition.topic == OFFSETS_TOPIC:
             self.groups.lives.take(batch)
 
-    def _lost(self, partition: TopicPartition, loss: Loss) -> None:
-        """Stop expecting the acknowledged records that a partition has lost."""
+    def _drop_lost(self, partition: TopicPartition, loss: Loss) -> None:
+        """Stop to expect the acknowledged records that a partition has lost by an excused fault."""
         self._trace.add("LOST", f"{partition} from {loss.first} to {loss.end}: {loss.reason}")
         for (_, key), accepted in self._accepted.items():
             if key != partition:
@@ -232,7 +232,7 @@ class Ledger:
         with self._invariants.without_disk_faults():
             kept = {
                 number
-                for content in _all(log)
+                for content in _read_chunks(log)
                 for _, name, number in numbers(content)
                 if name == producer.name
             }
@@ -249,11 +249,13 @@ class Ledger:
         )
         found = [] if keys is None else [(r.offset, r.producer, r.number) for r in keys.records()]
         with self._invariants.without_disk_faults():
-            for content in () if log is None else _all(log):
+            for content in () if log is None else _read_chunks(log):
                 found += numbers(content)
         return {number: offset for offset, name, number in found if name == producer.name}
 
-    def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
+    def record_acknowledged(
+        self, producer: SimulatedProducer, batch: SentBatch, base_offset: int
+    ) -> None:
         """Record an accepted batch; check R8."""
         self.acknowledged_count += batch.count
         if producer.kind.acks != ACKS_ALL:
@@ -313,7 +315,7 @@ class Ledger:
             self._check_gaps(consumer, partition, content, (position, next_offset))
         return next_offset
 
-    def damaged(
+    def check_damaged(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int
     ) -> None:
         """Check R14: bit rot on the leader's disk explains a batch with a wrong checksum."""
@@ -354,7 +356,7 @@ class Ledger:
     ) -> None:
         """Check L7: records that a consumer of a compacted topic did not get were superseded."""
         history, now_ms = self._invariants.history(partition), self._invariants.now_ms
-        start, end = max(span[0], history.owed_start), span[1]
+        start, end = max(span[0], history.required_start), span[1]
         if history.is_lost(*span):
             # A leader from before a loss returns the records that it has.
             return
@@ -389,7 +391,7 @@ class Ledger:
                 broker = nodes[broker_id].broker
                 assert broker is not None
                 log = broker.storage.replica_manager.partitions[partition].log
-                contents[broker_id] = b"".join(_all(log))
+                contents[broker_id] = b"".join(_read_chunks(log))
             self._check_same(partition, contents)
             if partition.topic not in INTERNAL_TOPICS:
                 of_leaders[partition] = content = next(iter(contents.values()))
@@ -457,7 +459,7 @@ class Ledger:
                 continue
             placed = found.get(name, [])
             there = [number for _, number in placed]
-            missing = sorted(owed_numbers(accepted, start, forked) - set(there))
+            missing = sorted(required_numbers(accepted, start, forked) - set(there))
             if missing:
                 self._invariants.broke(
                     "R2", f"{partition}: lost {missing[:5]} of {name}, {len(missing)} in all", key
@@ -476,7 +478,7 @@ class Ledger:
             self._invariants.broke("T6", f"{partition}: {name} out of order", partition)
 
 
-def owed_numbers(accepted: Mapping[int, int], start: int, forked: frozenset[int]) -> set[int]:
+def required_numbers(accepted: Mapping[int, int], start: int, forked: frozenset[int]) -> set[int]:
     """Return the numbers of the accepted records that a log must have.
 
     Records below the log start offset are deleted, and at forked offsets each replica may have
@@ -525,7 +527,7 @@ def _without_forks(history: History, content: bytes) -> bytes:
     )
 
 
-def _all(log: LocalLog) -> Iterable[bytes]:
+def _read_chunks(log: LocalLog) -> Iterable[bytes]:
     """Yield all batches of a log, in chunks of one read each."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:

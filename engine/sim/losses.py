@@ -97,7 +97,7 @@ class LossRules:
         #: Brokers that are registered in the metadata store.
         self._registered: set[int] = set()
 
-    def controller_changed(self, epoch: int) -> None:
+    def on_controller_change(self, epoch: int) -> None:
         """Record the epoch of a new controller."""
         self._controller_epoch = epoch
         self._judge_unseen()
@@ -107,11 +107,11 @@ class LossRules:
         self._registered.add(broker_id)
         self._judge_unseen()
 
-    def broker_left(self, broker_id: int) -> None:
+    def on_broker_leave(self, broker_id: int) -> None:
         """Record that a broker's registration ended."""
         self._registered.discard(broker_id)
 
-    def state_changed(
+    def on_state_change(
         self, key: TopicPartition, before: PartitionStateNode, state: PartitionStateNode
     ) -> None:
         """Forget the losses of members that joined the ISR again, and expect a loss if due.
@@ -134,15 +134,15 @@ class LossRules:
         end = self._histories[key].committed_end
         return replica is not None and replica.log.log_end_offset >= end
 
-    def lost_writes(self, broker_id: int) -> None:
+    def record_lost_writes(self, broker_id: int) -> None:
         """Record that a broker lost unsynced writes in a power cut."""
         if self._rules.is_synced:
             return
         for key in self._histories:
             if broker_id in self._topics.replicas(key):
-                self._lost(broker_id, key)
+                self._record_lost(broker_id, key)
 
-    def process_ended(self, node: SimulatedBroker) -> None:
+    def on_process_end(self, node: SimulatedBroker) -> None:
         """Record which logs of an ended process may be shorter at its next start.
 
         A damaged batch is truncated with all batches after it. A log from a clean shutdown is read
@@ -150,12 +150,12 @@ class LossRules:
         and may be deleted completely for a damaged last offset.
         """
         self._note_ends_without_records(node.broker_id)
-        rot = self._rots.of(node.broker_id)
+        rot = self._rots.damage_of(node.broker_id)
         if rot is None or rot.partition not in self._histories:
             return
         is_recovered = node.needs_recovery(str(rot.partition))
         if is_recovered or rot.is_misplacing or rot.is_hiding:
-            self._lost(node.broker_id, rot.partition, is_recovered=is_recovered)
+            self._record_lost(node.broker_id, rot.partition, is_recovered=is_recovered)
 
     def _note_ends_without_records(self, broker_id: int) -> None:
         """Record a loss for truncated logs whose last record ends below their log end offset.
@@ -169,9 +169,11 @@ class LossRules:
                 self._ended.add(partition)
                 records_end, end = self._gaps[partition]
                 if records_end < end == partition.log.log_end_offset:
-                    self._lost(broker_id, partition.topic_partition)
+                    self._record_lost(broker_id, partition.topic_partition)
 
-    def _lost(self, broker_id: int, key: TopicPartition, *, is_recovered: bool = True) -> None:
+    def _record_lost(
+        self, broker_id: int, key: TopicPartition, *, is_recovered: bool = True
+    ) -> None:
         """Record that a broker may have lost its unsynced records of a partition.
 
         Records from the lowest synced or damaged offset on may be lost.
@@ -179,9 +181,9 @@ class LossRules:
         history, end = self._histories[key], self._end_of(broker_id, key)
         end_before = history.committed_end if end is None else end.log_end_offset
         known_to = self._controller_epoch if self._is_known(broker_id) else _NO_CONTROLLER
-        history.lost_writes(broker_id, known_to, end_before)
+        history.record_lost_writes(broker_id, known_to, end_before)
         if end is not None:
-            rot, synced_end = self._rots.of(broker_id), end.synced_end
+            rot, synced_end = self._rots.damage_of(broker_id), end.synced_end
             if rot is not None and rot.partition == key:
                 if is_recovered:
                     self._recovered_from[broker_id, key] = end.recovered_from
@@ -212,7 +214,7 @@ class LossRules:
         is_in_gap = records_end < recovery_point <= end
         return min(records_end if is_in_gap else recovery_point, file_end(partition))
 
-    def replica_changed(self, history: History, partition: Partition, now_ms: int) -> None:
+    def on_replica_change(self, history: History, partition: Partition, now_ms: int) -> None:
         """Record the log end of a lossy replica, and whether it has all records again."""
         broker_id, key = partition.broker_id, partition.topic_partition
         lossy, end = history.lossy.get(broker_id), partition.log.log_end_offset
@@ -227,7 +229,7 @@ class LossRules:
                 self._broke("L2", text, key)
             self._check_recovery(broker_id, key, end)
             if history.keys is not None and end < lossy.end_before:
-                history.keys.lost_writes(now_ms, end)
+                history.keys.record_lost_writes(now_ms, end)
         if end >= max(lossy.end_before, history.committed_end):
             is_set_back = lossy.whole_end is not None
             if not is_set_back or self._first_missing(history, partition, now_ms) is None:
@@ -238,7 +240,7 @@ class LossRules:
         batches, end = content_batches(partition), partition.log.log_end_offset
         return history.first_missing(batches, end, history.committed_end, now_ms)
 
-    def state_set_back(self, key: TopicPartition, now_ms: int) -> None:
+    def record_restored_state(self, key: TopicPartition, now_ms: int) -> None:
         """Record which ISR members lack records of a restored state.
 
         A broker that is down counts as one without any record, because nothing is known about it.
@@ -266,13 +268,13 @@ class LossRules:
             for broker_id, lossy in history.lossy.items():
                 history.lossy[broker_id] = lossy._replace(controller_epoch=_NO_CONTROLLER)
         self._registered = set(broker_ids)
-        self.controller_changed(controller_epoch)
+        self.on_controller_change(controller_epoch)
 
     def _check_recovery(self, broker_id: int, key: TopicPartition, end: int) -> None:
         """Check L2: a log that was recovered over a damaged batch ends before it."""
         recovered_from, rot = (
             self._recovered_from.pop((broker_id, key), None),
-            self._rots.of(broker_id),
+            self._rots.damage_of(broker_id),
         )
         if recovered_from is None or rot is None or rot.partition != key:
             return
@@ -280,7 +282,7 @@ class LossRules:
             text = f"{key}: {broker_id} ends at {end}, recovered over what is damaged"
             self._broke("L2", f"{text} at {rot.base_offset}", key)
 
-    def leader_began(
+    def on_leader_epoch(
         self, history: History, partition: Partition, now_ms: int, *, is_new_epoch: bool = False
     ) -> str:
         """Decide which records are lost at the start of a leader's epoch; return a fault as text.
@@ -291,7 +293,7 @@ class LossRules:
         batches, log_end = content_batches(partition), partition.log.log_end_offset
         lossy, awaited = history.lossy.get(partition.broker_id), history.awaited
         is_current, is_rewriting = self._is_current(history, partition)
-        end = history.owed_end(partition.leader_epoch)
+        end = history.required_end(partition.leader_epoch)
         end = history.committed_end if is_rewriting else end
         first = history.first_missing(batches, log_end, end, now_ms)
         if is_current:
@@ -352,9 +354,7 @@ class LossRules:
     def _fork(
         self, history: History, key: TopicPartition, lossy: LossyReplica | None, first: int | None
     ) -> None:
-        """Record a fork.
-
-        Offsets that a leader writes again in the epoch of other replicas' records.
+        """Record a fork: offsets that a leader writes again in an epoch of others' records.
 
         `first` is the first committed offset that the leader lacks; other replicas may have
         uncommitted records after it.
@@ -369,7 +369,7 @@ class LossRules:
         if firsts and min(firsts) < end:
             history.forks.append(Fork(min(firsts), end))
 
-    def led_of_before(
+    def record_outdated_commits(
         self, history: History, partition: Partition, start: int, end: int, now_ms: int
     ) -> None:
         """Record as lost the batches that a leader of an epoch before a loss commits."""

@@ -31,7 +31,7 @@ WALL_START_MS = 1_700_000_000_000
 class MachineEvents(Protocol):
     """Receives events of machines."""
 
-    def ran(self, machine: Machine) -> None:
+    def on_callback_end(self, machine: Machine) -> None:
         """Called after each callback of a process, whether it ended or its disk stopped."""
         ...
 
@@ -109,7 +109,7 @@ class Machine:
         except Exception as error:
             self._events.broke(self, error)
             return
-        self._events.ran(self)
+        self._events.on_callback_end(self)
 
 
 class MachineClock:
@@ -160,7 +160,10 @@ class MachineTimers:
         machine.loop.soon(partial(machine.enter, self.life, callback))
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
-        """Like `call_soon`, but after the machine's thread delay; there is only one thread."""
+        """Queue a callback on the loop, after the machine's thread delay.
+
+        A real host calls it from worker threads; here there is one thread.
+        """
         delay_ms = self.machine.thread_delay_ms
         if delay_ms:
             self.call_at(self.clock.monotonic_ms() + delay_ms, callback)

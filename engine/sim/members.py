@@ -60,13 +60,13 @@ class Commit:
 class MemberEvents(MembershipEvents, Protocol):
     """Receives the commits of group members."""
 
-    def commits(
+    def record_commit(
         self, group_id: str, partition: TopicPartition, generation_id: int, member_id: str
     ) -> Commit:
         """Record that a member sends an offset commit now; return its numbered record."""
         ...
 
-    def committed(self, commit: Commit, code: int) -> None:
+    def record_response(self, commit: Commit, code: int) -> None:
         """Record the response to a commit."""
         ...
 
@@ -137,7 +137,7 @@ class SimulatedMember:
     async def _commit(self, partition: TopicPartition) -> int | None:
         """Commit the next number as offset; return the error code, None without a response."""
         membership = self._membership
-        commit = self._events.commits(
+        commit = self._events.record_commit(
             membership.group_id, partition, membership.generation_id, membership.member_id
         )
         of = messages.OffsetCommitRequest
@@ -157,8 +157,8 @@ class SimulatedMember:
         if response is None:
             return None
         ((code,),) = ([int(p.error_code) for p in topic.partitions] for topic in response.topics)
-        self._events.committed(commit, code)
-        return membership.judged("OffsetCommit", code)
+        self._events.record_response(commit, code)
+        return membership.check_code("OffsetCommit", code)
 
 
 class GroupReader:

@@ -54,7 +54,7 @@ class MembershipEvents(Protocol):
         """Add a line to the trace."""
         ...
 
-    def assigned(
+    def check_assignment(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
         """Record the partitions that a member was assigned in a generation of its group."""
@@ -196,7 +196,7 @@ class Membership:
         if synced is None or not await self._is_accepted("SyncGroup", synced.error_code):
             return None
         assigned = [self._all[int(at)] for at in bytes(synced.assignment).decode().split()]
-        self._events.assigned(self.group_id, self.generation_id, self.member_id, assigned)
+        self._events.check_assignment(self.group_id, self.generation_id, self.member_id, assigned)
         return assigned
 
     def _share(self, at: int, count: int) -> bytes:
@@ -212,7 +212,7 @@ class Membership:
             group_instance_id=None,
         )
         response = await self._requests.send("Heartbeat", request, 3)
-        return None if response is None else self.judged("Heartbeat", response.error_code)
+        return None if response is None else self.check_code("Heartbeat", response.error_code)
 
     async def leave(self) -> None:
         """Send LeaveGroup."""
@@ -220,13 +220,13 @@ class Membership:
         request = messages.LeaveGroupRequest(group_id=self.group_id, members=[identity])
         response = await self._requests.send("LeaveGroup", request, 4)
         if response is not None:
-            self.judged("LeaveGroup", response.error_code)
+            self.check_code("LeaveGroup", response.error_code)
         self._events.record(self.name, "leaves")
 
     # Responses
 
-    def judged(self, api_name: str, code: int) -> int:
-        """Return a response's error code; report a violation if no member may receive it.
+    def check_code(self, api_name: str, code: int) -> int:
+        """Check a response's error code, and return it; G2 is violated if no member may get it.
 
         After an error that means a moved coordinator, the coordinator is requested again.
         """
@@ -239,7 +239,7 @@ class Membership:
 
     async def _is_accepted(self, api_name: str, code: int) -> bool:
         """Return True if the code is NONE; on UNKNOWN_MEMBER_ID the next join is a new member's."""
-        if self.judged(api_name, code) == NONE:
+        if self.check_code(api_name, code) == NONE:
             return True
         self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")
         if code == UNKNOWN_MEMBER_ID:

@@ -148,7 +148,7 @@ class MachineNetwork:
     def _resolve(
         self, fault: LookupFault, ours: MemoryConnection, found: Callable[[], None]
     ) -> None:
-        """Connect after the simulated name resolution; if it fails, close the connection."""
+        """Wait for the simulated name resolution, then call `found`; close `ours` if it fails."""
 
         def end() -> None:
             """Close the connection if the resolution fails, else connect."""

@@ -53,7 +53,7 @@ class NodeEvents(Protocol):
         """Called when a broker has started to serve."""
         ...
 
-    def gave_up(self, node: SimulatedBroker, reason: str) -> None:
+    def record_fatal(self, node: SimulatedBroker, reason: str) -> None:
         """Called when a broker reports that it cannot continue."""
         ...
 
@@ -65,7 +65,7 @@ class NodeEvents(Protocol):
         """Return True if a broker may start now; otherwise it retries later."""
         ...
 
-    def lost_writes(self, node: SimulatedBroker) -> None:
+    def record_lost_writes(self, node: SimulatedBroker) -> None:
         """Called when a broker's disk lost unsynced writes."""
         ...
 
@@ -177,10 +177,10 @@ class SimulatedBroker:
                 self._host(timers),
                 RetryingZnodeClient(client),
                 self.process.peers,
-                on_fatal=self._gave_up,
+                on_fatal=self._on_fatal,
             )
             opening = drive(self._opening)
-            opening.watch(lambda: self._opened(opening))
+            opening.watch(lambda: self._on_opened(opening))
 
         self._events.record(self.name, "starts")
         timers.call_soon(run)
@@ -207,7 +207,7 @@ class SimulatedBroker:
             encodes_local_messages=self.process.encodes_local_messages,
         )
 
-    def _opened(self, opening: Promise[Broker]) -> None:
+    def _on_opened(self, opening: Promise[Broker]) -> None:
         """Record that the broker is up; if opening failed, end the process and restart it.
 
         A log that was found in two log directories is removed from one, as an operator would.
@@ -239,9 +239,9 @@ class SimulatedBroker:
         self._events.record(self.name, f"the copy {copy} is removed")
         self.disk.remove_folder(copy)
 
-    def _gave_up(self, reason: str) -> None:
-        """Record that the broker gave up, and stop its process after this callback."""
-        self._events.gave_up(self, reason)
+    def _on_fatal(self, reason: str) -> None:
+        """Record the reason why the broker cannot continue, and stop its process."""
+        self._events.record_fatal(self, reason)
         # Like a real process: the brokers are stopped as far as possible, at the earliest after the
         # start.
         self._has_given_up = True
@@ -270,7 +270,7 @@ class SimulatedBroker:
         self.filled = filled_files(self.disk.files, self.log_dirs)
         lost = self.disk.cut_power(self._random, keeps_nothing=keeps_nothing)
         self._events.record(self.name, f"lost {lost} changes of its disk")
-        self._events.lost_writes(self)
+        self._events.record_lost_writes(self)
 
     def end(self, *, has_power: bool) -> None:
         """End this broker now; `BrokerProcess` ends all brokers of a process together."""

@@ -108,9 +108,9 @@ class Operator:
     def _send_request(
         self, name: str, request: Message, done: Callable[[Message], None] | None = None
     ) -> None:
-        """Send a request to the controller.
+        """Send a request to the controller, which is looked up first.
 
-        Call `done` with the response, None if there was none.
+        `done` is called with the response, or with None if there was none.
         """
         requests = self._requests
 
@@ -247,7 +247,7 @@ class Operator:
             request = messages.DeleteTopicsRequest(topics=[row], timeout_ms=_TIMEOUT_MS)
             self._send_request("DeleteTopics", request)
 
-    def _names(self) -> list[str]:
+    def _alterable_topics(self) -> list[str]:
         """Return the topics that may be altered: no internal topics, and none to be deleted."""
         return sorted(
             name
@@ -257,7 +257,7 @@ class Operator:
 
     def _grow_one(self, draw: Random) -> None:
         """Add a partition to a random topic, up to _PARTITIONS_MAX."""
-        names = self._names()
+        names = self._alterable_topics()
         if not names:
             return
         name = draw.choice(names)
@@ -283,7 +283,7 @@ class Operator:
 
     def _configure_one(self, draw: Random) -> None:
         """Set one random topic config by IncrementalAlterConfigs."""
-        names = self._names()
+        names = self._alterable_topics()
         if not names:
             return
         key, values = draw.choice(

@@ -210,27 +210,29 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         is_unclean_allowed=is_unclean_allowed,
         is_synced=is_synced,
         settings=tuple(settings.items()),
-        producers=_producers(draw),
+        producers=_draw_producers(draw),
         consumer_count=draw.choice((0, 1)),
         delay_ms_max=draw.choice((1, 3, 10, 30)),
         duration_ms=duration_ms,
-        faults=_with_separate_kinds(
+        faults=_add_separate_kinds(
             seed,
-            _faults(draw, duration_ms, _kinds(draw, is_unclean_allowed=is_unclean_allowed)),
+            _draw_faults(
+                draw, duration_ms, _draw_kinds(draw, is_unclean_allowed=is_unclean_allowed)
+            ),
             duration_ms,
             log_dir_count,
             is_compacted=_TOMBSTONES_MS in settings,
         ),
         is_compressed=Random(f"{seed}/compression").random() < _COMPRESSED_SHARE,
         log_dir_count=log_dir_count,
-        processes=_processes(transport, broker_count, is_shared=is_shared),
+        processes=_draw_processes(transport, broker_count, is_shared=is_shared),
         encodes_local_messages=is_shared and transport.random() < _ENCODED_SHARE,
         has_unseen_losses=Random(f"{seed}/returns").random() < _UNSEEN_LOSSES_SHARE,
     )
-    return _with_coordinators(plan)
+    return _add_coordinators(plan)
 
 
-def _with_coordinators(plan: Plan) -> Plan:
+def _add_coordinators(plan: Plan) -> Plan:
     """Add transactional producers, a consumer group and copiers, as the plan's seed determines."""
     kinds = {fault.kind for fault in plan.faults}
     if plan.is_compacted or kinds & {FaultKind.BIT_ROT, FaultKind.STORE_SET_BACK}:
@@ -266,7 +268,7 @@ def _with_coordinators(plan: Plan) -> Plan:
     )
 
 
-def _with_separate_kinds(
+def _add_separate_kinds(
     seed: int,
     faults: tuple[Fault, ...],
     duration_ms: int,
@@ -282,21 +284,21 @@ def _with_separate_kinds(
     has_moves = log_dir_count > 1 and draw.random() < _DIRECTORY_MOVES_SHARE
     has_throttles = draw.random() < (_THROTTLED_MOVES_SHARE if has_moves else _THROTTLES_SHARE)
     chosen = [FaultKind.MOVE_DIRECTORY] * has_moves + [FaultKind.THROTTLE] * has_throttles
-    more = _faults(draw, duration_ms, chosen) if chosen else ()
+    more = _draw_faults(draw, duration_ms, chosen) if chosen else ()
     draw = Random(f"{seed}/client quotas")
     if draw.random() < _CLIENT_QUOTAS_SHARE:
-        more += _faults(draw, duration_ms, [FaultKind.LIMIT_CLIENTS])
+        more += _draw_faults(draw, duration_ms, [FaultKind.LIMIT_CLIENTS])
     draw = Random(f"{seed}/bit rot")
     has_rot = not is_compacted and draw.random() < _BIT_ROT_SHARE
     if has_rot:
-        more += _faults(draw, duration_ms, [FaultKind.BIT_ROT])
+        more += _draw_faults(draw, duration_ms, [FaultKind.BIT_ROT])
     draw = Random(f"{seed}/set back")
     if not is_compacted and not has_rot and draw.random() < _SET_BACK_SHARE:
-        more += _set_backs(draw, duration_ms)
+        more += _draw_set_backs(draw, duration_ms)
     return tuple(sorted((*faults, *more), key=lambda it: it.at_ms)) if more else faults
 
 
-def _set_backs(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
+def _draw_set_backs(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
     """Draw rollbacks of the store: only a few per run, because all brokers are down meanwhile."""
     low, high = DURATIONS[FaultKind.STORE_SET_BACK]
     return tuple(
@@ -311,7 +313,9 @@ def _set_backs(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
     )
 
 
-def _processes(draw: Random, broker_count: int, *, is_shared: bool) -> tuple[tuple[int, ...], ...]:
+def _draw_processes(
+    draw: Random, broker_count: int, *, is_shared: bool
+) -> tuple[tuple[int, ...], ...]:
     """Return the brokers of each process: all in one, two in one, or each in a separate one."""
     ids = tuple(range(1, broker_count + 1))
     if not is_shared:
@@ -322,7 +326,7 @@ def _processes(draw: Random, broker_count: int, *, is_shared: bool) -> tuple[tup
     return (together, *((broker_id,) for broker_id in ids if broker_id not in together))
 
 
-def _producers(draw: Random) -> tuple[ProducerKind, ...]:
+def _draw_producers(draw: Random) -> tuple[ProducerKind, ...]:
     """Draw the kinds of producers: idempotent, acks=all, and sometimes acks 0 or 1."""
     period_ms = draw.choice((100, 200, 400, 1_500))
     kinds = [
@@ -334,7 +338,7 @@ def _producers(draw: Random) -> tuple[ProducerKind, ...]:
     return tuple(kinds)
 
 
-def _kinds(draw: Random, *, is_unclean_allowed: bool) -> list[FaultKind]:
+def _draw_kinds(draw: Random, *, is_unclean_allowed: bool) -> list[FaultKind]:
     """Draw the kinds of faults of one seed.
 
     A theme, or some faults and perhaps operator requests.
@@ -351,7 +355,7 @@ def _kinds(draw: Random, *, is_unclean_allowed: bool) -> list[FaultKind]:
     return chosen
 
 
-def _faults(draw: Random, duration_ms: int, chosen: list[FaultKind]) -> tuple[Fault, ...]:
+def _draw_faults(draw: Random, duration_ms: int, chosen: list[FaultKind]) -> tuple[Fault, ...]:
     """Draw faults of the chosen kinds at exponentially distributed intervals."""
     mean_ms = draw.choice((700, 1_500, 3_000, 5_000, 8_000))
     whoms = draw.choice(

@@ -63,9 +63,9 @@ def reasons_not_quiescent(
 def _partition_reasons(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> list[str]:
-    """Return why a partition is not quiescent.
+    """Return why a partition is not quiescent; empty if it is.
 
-    No leader, incomplete ISR, or log ends or HWs differ.
+    It has no leader, an incomplete ISR, or its log end offsets or high watermarks differ.
     """
     history = invariants.histories.get(key)
     if history is None or history.state is None:
@@ -166,7 +166,9 @@ def _has_failed_at_damage(
     partition = _replica_on(node, key)
     if partition is None or partition.is_leader:
         return False
-    return invariants.rots.may_have_given_up(node.broker_id, key) and not _is_fetched(key, node)
+    return invariants.rots.may_have_failed_at_damage(node.broker_id, key) and not _is_fetched(
+        key, node
+    )
 
 
 def _is_fetched(key: TopicPartition, node: SimulatedBroker) -> bool:

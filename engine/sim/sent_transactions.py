@@ -71,7 +71,7 @@ class TransactorEvents(Protocol):
         """Add a line to the trace."""
         ...
 
-    def began(self, transaction: SentTransaction) -> None:
+    def record_begin(self, transaction: SentTransaction) -> None:
         """Record the start of a transaction."""
         ...
 

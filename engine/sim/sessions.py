@@ -16,7 +16,7 @@ class SessionRules:
         self._live: set[int] = set()
         self._owners: dict[str, int] = {}
 
-    def committed(
+    def on_transaction(
         self, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
         """Check Z2 for a transaction of the store: ephemeral nodes are deleted with their session.

@@ -52,7 +52,7 @@ from engine.sim.process import BrokerProcess
 from engine.sim.quiescence import is_held, readable_end, reasons_not_quiescent
 from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
-from engine.sim.trace import Trace, logging_into
+from engine.sim.trace import Trace, log_into
 
 #: Log directories of a broker; one or all of them are used.
 _LOG_DIRS = ("/data", "/more")
@@ -193,25 +193,25 @@ class Simulation:
 
     # What happens on machines
 
-    def ran(self, machine: Machine) -> None:
-        """Check the invariants of the process's brokers after each callback on their machine."""
+    def on_callback_end(self, machine: Machine) -> None:
+        """Check the invariants of a process's brokers, after each callback on its machine."""
         self.invariants.now_ms = self.invariants.rots.now_ms = self.loop.now_ms
         nodes = self._nodes_by_machine.get(machine.name, ())
         for node in nodes:
             if node.disk.files.has_stopped or node.disk.loses_power:
-                self._disk_stopped(node, nodes)
+                self._on_disk_stop(node, nodes)
                 return
         for node in nodes:
             if node.broker is not None:
                 self.invariants.check(node)
 
-    def _disk_stopped(self, stopped: SimulatedBroker, nodes: Sequence[SimulatedBroker]) -> None:
+    def _on_disk_stop(self, stopped: SimulatedBroker, nodes: Sequence[SimulatedBroker]) -> None:
         """Check all brokers of the process when a disk stopped, then end the process or machine."""
         for node in nodes:
             with node.disk.files.suspend_failures():
                 node.disk.go_on()
                 self.invariants.check_midway(node)
-        self.injector.disk_stopped(stopped)
+        self.injector.end_after_disk_stop(stopped)
 
     def broke(self, machine: Machine, error: Exception) -> None:
         """Report an uncaught exception as a violation."""
@@ -227,7 +227,7 @@ class Simulation:
         if node.broker is not None:
             watch_phases(node.broker.controller.context, self.invariants.broke)
 
-    def gave_up(self, node: SimulatedBroker, reason: str) -> None:
+    def record_fatal(self, node: SimulatedBroker, reason: str) -> None:
         """Report a broker that cannot continue as a violation, unless its disk has failed."""
         self.trace.add(node.name, f"gives up: {reason}")
         if "log directory is offline" not in reason or not node.disk.has_failed_once:
@@ -235,20 +235,20 @@ class Simulation:
 
     def ended(self, node: SimulatedBroker) -> None:
         """Record the end of a process: a log may be truncated before a damaged batch."""
-        self.invariants.losses.process_ended(node)
+        self.invariants.losses.on_process_end(node)
 
     def may_start(self, node: SimulatedBroker) -> bool:
         """Return True if a broker may start now; one that lost writes may have to wait."""
         return not self._returns.is_to_wait(node.broker_id, self.loop.now_ms)
 
-    def lost_writes(self, node: SimulatedBroker) -> None:
+    def record_lost_writes(self, node: SimulatedBroker) -> None:
         """Record a power cut of a broker, and check its small files (L8).
 
         Each file must be as before or after its last write, never torn.
         """
-        self.invariants.lost_writes(node.broker_id)
+        self.invariants.record_lost_writes(node.broker_id)
         if not self.plan.has_unseen_losses:
-            self._returns.lost_writes(node.broker_id, self.loop.now_ms)
+            self._returns.record_lost_writes(node.broker_id, self.loop.now_ms)
         for log_dir in node.log_dirs:
             if broken := unreadable_files(node.disk.files, log_dir, node.filled):
                 self.invariants.broke("L8", f"{node.name} finds {', '.join(broken)}")
@@ -256,11 +256,11 @@ class Simulation:
     # Topics that grow, come and go
 
     def _topic_changed_soon(self, name: str) -> None:
-        """Schedule `_topic_changed` on the clients' machine, once there are producers."""
+        """Schedule `_on_topic_change` on the clients' machine, once there are producers."""
         if self.producers:
-            self._client_timers.call_soon(lambda: self._topic_changed(name))
+            self._client_timers.call_soon(lambda: self._on_topic_change(name))
 
-    def _topic_changed(self, name: str) -> None:
+    def _on_topic_change(self, name: str) -> None:
         """Start or stop clients for a topic that was created, grown, or is to be deleted.
 
         All clients use partitions of topics `t…`; each other topic has one producer per topic id.
@@ -316,8 +316,8 @@ class Simulation:
 
     def run(self) -> RunResult:
         """Run the plan to its end, or to the first violation."""
-        with logging_into(self.trace):
-            if self._boot() and self._load() and self._heal():
+        with log_into(self.trace):
+            if self._boot() and self._run_load() and self._heal():
                 self.ledger.check_end(self.nodes, list(self.invariants.topics.rows))
                 self.coordinated.check_end()
         violation = self.invariants.violation
@@ -340,8 +340,11 @@ class Simulation:
     def _is_broken(self) -> bool:
         return self.invariants.violation is not None
 
-    def _until(self, end_ms: int, is_done: Callable[[], bool]) -> bool:
-        """Run until `is_done` returns True, checked every half second; False if it does not."""
+    def _run_until(self, end_ms: int, is_done: Callable[[], bool]) -> bool:
+        """Run until `is_done` returns True, checked every half second, or until `end_ms`.
+
+        Returns False after a violation, and if `is_done` is still False at the end.
+        """
         while self.loop.now_ms < end_ms and not is_done():
             self.loop.run_until(min(self.loop.now_ms + _CHECK_INTERVAL_MS, end_ms))
             self.invariants.check_all()
@@ -358,7 +361,7 @@ class Simulation:
             node.start()
         topics = {f"t{number}": (count, 3) for number, count in enumerate(self.plan.topics)}
         self._client_timers.call_soon(lambda: self.operator.create(topics))
-        if not self._until(_BOOT_MS_MAX, lambda: not self._reasons_not_quiescent()):
+        if not self._run_until(_BOOT_MS_MAX, lambda: not self._reasons_not_quiescent()):
             self.invariants.broke(
                 "LIVE", f"no cluster in time: {'; '.join(self._reasons_not_quiescent())}"
             )
@@ -373,7 +376,7 @@ class Simulation:
             self.nodes, self.invariants, wanted, is_last_check=is_last_check
         )
 
-    def _load(self) -> bool:
+    def _run_load(self) -> bool:
         """Run clients and faults for the plan's duration; return False after a violation."""
         start_ms = self.loop.now_ms
         for number, kind in enumerate(self.plan.producers):
@@ -399,7 +402,10 @@ class Simulation:
             self.server.keep_snapshots()
         for fault in self.plan.faults:
             self.loop.at(start_ms + fault.at_ms, _performing(self.injector, fault))
-        return self._until(start_ms + self.plan.duration_ms, lambda: False) or not self._is_broken()
+        return (
+            self._run_until(start_ms + self.plan.duration_ms, lambda: False)
+            or not self._is_broken()
+        )
 
     def _heal(self) -> bool:
         """End all faults, and run until the cluster is quiescent and clients have finished.
@@ -413,16 +419,16 @@ class Simulation:
             producer.finish()
         self.coordinated.finish()
         deadline_ms = self.loop.now_ms + _HEAL_MS_MAX
-        if not self._until(
-            deadline_ms, lambda: not self._reasons_not_quiescent() and not self._unanswered()
+        if not self._run_until(
+            deadline_ms, lambda: not self._reasons_not_quiescent() and not self._waiting_reasons()
         ):
-            causes = [*self._reasons_not_quiescent(is_last_check=True), *self._unanswered()]
+            causes = [*self._reasons_not_quiescent(is_last_check=True), *self._waiting_reasons()]
             if causes and not self._is_broken():
                 self.invariants.broke("LIVE", f"no rest in time: {'; '.join(causes)}")
             return not self._is_broken()
         return True
 
-    def _unanswered(self) -> list[str]:
+    def _waiting_reasons(self) -> list[str]:
         """Return what clients still wait for, as text: responses, ends of transactions, records."""
         producers = (*self.producers, *self._passing.values())
         waiting = [
@@ -434,35 +440,35 @@ class Simulation:
         waiting += self.coordinated.waiting()
         waiting += limited_clients(self.nodes.values())
         for consumer in self.consumers:
-            waiting += self._unread(consumer, consumer.positions)
+            waiting += self._unread_lines(consumer, consumer.positions)
         for reader in self.coordinated.readers_to_wait_for:
             held_up = filter(self.coordinated.may_hold_up, reader.positions)
-            waiting += self._unread(reader, reader.positions.keys() - set(held_up))
+            waiting += self._unread_lines(reader, reader.positions.keys() - set(held_up))
         return waiting
 
-    def _unread(
+    def _unread_lines(
         self, consumer: SimulatedConsumer, partitions: Iterable[TopicPartition]
     ) -> list[str]:
         """Return a line for each partition that a consumer has not read to its committed end.
 
-        A partition counts only if the consumer can be expected to read it (`_is_owed`).
+        A partition counts only if the consumer can be expected to read it (`_must_get_more`).
         """
         unread = []
         for partition in sorted(partitions):
             position = consumer.positions[partition]
             end = self.invariants.history(partition).committed_end
-            if self._is_owed(partition, position):
+            if self._must_get_more(partition, position):
                 unread.append(f"{consumer.name} has read {partition} to {position} of {end}")
         return unread
 
-    def _is_owed(self, partition: TopicPartition, position: int) -> bool:
+    def _must_get_more(self, partition: TopicPartition, position: int) -> bool:
         """Return True if a consumer at `position` must still get a record of a partition."""
         history = self.invariants.history(partition)
         readable = readable_end(partition, self.nodes, self.invariants)
         end = history.committed_end if readable is None else min(readable, history.committed_end)
         if position >= end or history.excuse is not None:
             return False
-        keys, start = history.keys, max(position, history.owed_start)
+        keys, start = history.keys, max(position, history.required_start)
         return (
             keys is None or keys.missing_last_record((), start, end, self.loop.now_ms) is not None
         )
@@ -475,12 +481,12 @@ def _performing(injector: Injector, fault: Fault) -> Callable[[], None]:
 
 def run_plan(plan: Plan, *, is_traced: bool = False) -> RunResult:
     """Run a plan in a new simulation."""
-    with buried_quietly():
+    with postpone_collection():
         return Simulation(plan, is_traced=is_traced).run()
 
 
 @contextmanager
-def buried_quietly() -> Iterator[None]:
+def postpone_collection() -> Iterator[None]:
     """Postpone garbage collection to the end of a run.
 
     Coroutines of killed processes would otherwise run their `finally` blocks during other events,

@@ -37,7 +37,7 @@ _OPERATOR_MS = 1 << 30
 class StoreObserver(Protocol):
     """Receives each committed transaction of the store."""
 
-    def committed(
+    def on_transaction(
         self,
         zxid: int,
         nodes: Mapping[str, Node | None],
@@ -71,7 +71,7 @@ class WatchedJournal:
         self._journal.commit(zxid, nodes, sessions)
         if self.on_commit is not None:
             self.on_commit(self._journal.load())
-        self._observer.committed(zxid, nodes, sessions, self.writer)
+        self._observer.on_transaction(zxid, nodes, sessions, self.writer)
 
     def keep_secret(self, secret: bytes) -> None:
         """Store the secret of session passwords; it is not reported."""

@@ -76,7 +76,7 @@ class SimulatedZnodeClient:
         self._connecting: Promise[None] | None = None
         #: The connection that is being made; a later one replaces it.
         self._attaching: StoreConnection | None = None
-        self._watches = KeptWatches(self._arm)
+        self._watches = KeptWatches(self._request_watch)
         #: A fault: the next watch of this znode is lost with its connection, and set again too
         #: late.
         self.loses_watch_of: str | None = None
@@ -102,7 +102,7 @@ class SimulatedZnodeClient:
         self._session_id = 0
         self._connecting = connecting = Promise[None]()
         due_ms = self._now_ms + self._timeout_ms
-        cancel = self._timers.call_at(due_ms, self._give_up)
+        cancel = self._timers.call_at(due_ms, self._fail_connect)
         self._attach()
         try:
             await connecting
@@ -110,7 +110,7 @@ class SimulatedZnodeClient:
             cancel()
         self.on_session(SessionEvent.CONNECTED)
 
-    def _give_up(self) -> None:
+    def _fail_connect(self) -> None:
         """Fail `connect`, because no server responded within the session time-out."""
         connecting, self._connecting = self._connecting, None
         if connecting is not None:
@@ -148,15 +148,15 @@ class SimulatedZnodeClient:
                         lambda _: server.attach(session_id, timeout_ms, connection, on_closed),
                     )
                 except SessionExpired:
-                    respond(lambda: self._attached(connection, None))
+                    respond(lambda: self._on_attached(connection, None))
                     return
-                respond(lambda: self._attached(connection, given))
+                respond(lambda: self._on_attached(connection, given))
 
             server.machine.enter(server.life, run)
 
         connection.to_server.send(at_server)
 
-    def _attached(self, connection: StoreConnection, session_id: int | None) -> None:
+    def _on_attached(self, connection: StoreConnection, session_id: int | None) -> None:
         """Use the new connection: start heartbeats, and restore watches if the session existed.
 
         A `session_id` of None means that the session has expired.
@@ -165,7 +165,7 @@ class SimulatedZnodeClient:
             return
         self._cancel()
         if session_id is None:
-            self._expired()
+            self._end_session()
             return
         self._connection = connection
         self._session_id = session_id
@@ -178,11 +178,11 @@ class SimulatedZnodeClient:
             if connecting is not None:
                 connecting.keep(None)
             return
-        drive(self._reconnected())
+        drive(self._restore_session())
 
-    async def _reconnected(self) -> None:
+    async def _restore_session(self) -> None:
         """Set the watches again, send the requests that waited, and report RECONNECTED."""
-        setting = drive(self._watches.reconnected())
+        setting = drive(self._watches.set_all_again())
         unsent, self._unsent = self._unsent, []
         for send in unsent:
             send()
@@ -198,7 +198,7 @@ class SimulatedZnodeClient:
     def _ping(self) -> None:
         """Send a heartbeat; disconnect after 2/3 of the time-out without a response."""
         if self._now_ms - self._heard_ms >= self._timeout_ms * 2 // 3:
-            self._disconnected()
+            self._disconnect()
             return
         session_id = self._session_id
         self._request(lambda store: store.heartbeat(session_id))
@@ -207,7 +207,7 @@ class SimulatedZnodeClient:
     def _closed(self, connection: StoreConnection) -> None:
         """Disconnect if the server closed the session's present connection."""
         if connection is self._connection:
-            self._disconnected()
+            self._disconnect()
 
     def die(self) -> None:
         """End with the process: nothing more is sent or reported."""
@@ -217,12 +217,12 @@ class SimulatedZnodeClient:
     def reset(self) -> None:
         """Lose the present connection, as after a network reset."""
         if self._connection is not None:
-            self._disconnected()
+            self._disconnect()
 
     def _drop_connection(self) -> None:
         self._connection = None
 
-    def _disconnected(self) -> None:
+    def _disconnect(self) -> None:
         """Fail the requests in flight, report SUSPENDED, and schedule a new connection."""
         self._drop_connection()
         pending, self._pending = self._pending, {}
@@ -230,10 +230,10 @@ class SimulatedZnodeClient:
         self._cancel = self._timers.call_at(self._now_ms + _RECONNECT_MS, self._attach)
         for promise in pending.values():
             promise.fail(ZnodeConnectionLost("the connection was lost"))
-        self._watches.connection_lost()
+        self._watches.on_connection_loss()
         self.on_session(SessionEvent.SUSPENDED)
 
-    def _expired(self) -> None:
+    def _end_session(self) -> None:
         """End the session: fail all requests, drop watches, report EXPIRED."""
         self._has_session = False
         self._drop_connection()
@@ -340,7 +340,7 @@ class SimulatedZnodeClient:
             return
         promise.fail(error)
         if isinstance(error, SessionExpired) and self._has_session:
-            self._expired()
+            self._end_session()
 
     async def create(
         self,
@@ -399,7 +399,7 @@ class SimulatedZnodeClient:
         """Set a one-shot watch; raises NoNode for a children watch of a missing node."""
         await self._watches.watch(path, kind, watcher)
 
-    async def _arm(
+    async def _request_watch(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
     ) -> int | None:
         """Set a watch at the server; return the zxid of the node's state when it was set.

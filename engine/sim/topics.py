@@ -193,9 +193,9 @@ class Topics:
     # Moves
 
     def _write_row(self, key: TopicPartition, row: PartitionAssignment) -> None:
-        """Keep a partition's new assignment, and check C6.
+        """Store a partition's new assignment, and check C6.
 
-        ISR within replicas, reassignment valid.
+        The reassignment must be valid, and the ISR must be within the replicas.
         """
         before = self.rows.get(key)
         if before == row:

@@ -39,7 +39,7 @@ class _Lines(logging.Handler):
 
 
 @contextmanager
-def logging_into(trace: Trace) -> Iterator[None]:
+def log_into(trace: Trace) -> Iterator[None]:
     """Send the engine's log lines only to a trace while the context is open."""
     logger = logging.getLogger(_ENGINE_LOGGERS)
     before = logger.level, logger.propagate, logging.root.manager.disable

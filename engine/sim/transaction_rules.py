@@ -100,7 +100,7 @@ class TransactionRules:
         #: Records that read_committed consumers got, by partition.
         self._read: dict[TopicPartition, set[Numbered]] = {}
 
-    def began(self, transaction: SentTransaction) -> None:
+    def record_begin(self, transaction: SentTransaction) -> None:
         """Record the start of a transaction."""
         self._transactions.append(transaction)
 
@@ -176,11 +176,13 @@ class TransactionRules:
         None if neither shows the outcome.
         """
         for partition in transaction.sent:
-            for is_committed in self._ends(transaction, partition).values():
+            for is_committed in self._outcomes_by_number(transaction, partition).values():
                 return is_committed
         return _MUST_BE_COMMITTED.get(transaction.outcome)
 
-    def _ends(self, transaction: SentTransaction, partition: TopicPartition) -> dict[int, bool]:
+    def _outcomes_by_number(
+        self, transaction: SentTransaction, partition: TopicPartition
+    ) -> dict[int, bool]:
         """Return, by number, if each record of a transaction in a partition is committed."""
         log, producer = self._logs.get(partition), transaction.name.partition("@")[0]
         ended = {} if log is None else log.ended
@@ -196,7 +198,7 @@ class TransactionRules:
         for partition in transaction.sent:
             if partition not in self._logs:
                 continue
-            found = self._ends(transaction, partition)
+            found = self._outcomes_by_number(transaction, partition)
             ends |= set(found.values())
             missing = sorted(transaction.accepted.get(partition, set()) - set(found))
             if missing and not self._histories[partition].start:

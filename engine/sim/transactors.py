@@ -121,7 +121,7 @@ class Transactor:
         Raises InstanceEnds if the instance crashed or was fenced.
         """
         transaction = SentTransaction(f"{self.name}@{self._next_number}", *ids)
-        self._events.began(transaction)
+        self._events.record_begin(transaction)
         try:
             crashes_at = self._random.randrange(8) if self._draws(_CRASH_SHARE) else None
             added: set[TopicPartition] = set()

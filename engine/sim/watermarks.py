@@ -80,11 +80,11 @@ class WatermarkRules:
                 continue
             followed = node.broker.storage.replica_manager.partitions
             for fetcher in node.broker.storage.fetchers.fetchers.values():
-                for key, lag in self._lagging(fetcher, followed):
-                    lags[broker_id, key] = self._judge(broker_id, followed[key], lag)
+                for key, lag in self._lagging_followers(fetcher, followed):
+                    lags[broker_id, key] = self._check_follower(broker_id, followed[key], lag)
         self._lags = lags
 
-    def _lagging(
+    def _lagging_followers(
         self, fetcher: ReplicaFetcher, followed: Mapping[TopicPartition, Partition]
     ) -> Iterable[tuple[TopicPartition, Lag]]:
         """Yield the followers of a fetcher whose high watermark is lower than it could be.
@@ -119,10 +119,10 @@ class WatermarkRules:
                     ),
                 )
 
-    def _judge(self, broker_id: int, own: Partition, lag: Lag) -> Lag:
-        """Check HW-10 for a follower that lagged before: two fetches must have caught it up.
+    def _check_follower(self, broker_id: int, own: Partition, lag: Lag) -> Lag:
+        """Check HW-10: two fetches since the last observation must have caught a follower up.
 
-        Return the observation to compare with at the next check.
+        Returns the observation to compare with at the next check.
         """
         before = self._lags.get((broker_id, own.topic_partition))
         if before is None or not lag.is_later_than(before):

@@ -42,7 +42,7 @@ class AclChange(NamedTuple):
 
 
 def encode_acls(entries: Iterable[AclEntry]) -> bytes:
-    """Return the text of a resource's ACLs."""
+    """Encode a resource's ACLs as the JSON of its znode, in Kafka's form."""
     acls: list[Json] = [
         {
             "principal": acl.principal,
@@ -56,7 +56,7 @@ def encode_acls(entries: Iterable[AclEntry]) -> bytes:
 
 
 def decode_acls(data: bytes | None, path: str) -> list[AclEntry]:
-    """Return a resource's ACLs; a node without data has none."""
+    """Decode a resource's ACLs; a node without data has none. Raises InvalidZnodeValue."""
     if not data:
         return []
     fields = decode_object(data, path)
@@ -74,9 +74,9 @@ def decode_acls(data: bytes | None, path: str) -> list[AclEntry]:
 
 
 def encode_acl_change(change: AclChange) -> bytes:
-    """Return the text of an ACL change.
+    """Encode the change node of a resource pattern.
 
-    The short form for literal patterns, JSON for prefixed ones.
+    Literal patterns have the short form `Topic:name`, prefixed ones are JSON.
     """
     if change.pattern_type == "LITERAL":
         return f"{change.resource_type}:{change.name}".encode()

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from engine.znode.permissions import DIGEST, IP, SASL, Identities, digest_identity, kept_acl
+from engine.znode.permissions import DIGEST, IP, SASL, Identities, acl_to_store, digest_identity
 from engine.znode.zookeeper_wire import RequestRefused
 
 if TYPE_CHECKING:
@@ -39,12 +39,15 @@ class ClientAccess:
         #: Challenge of the SASL login; empty before the login begins.
         self._nonce = ""
 
-    def kept_acl(self, path: str, acl: tuple[NodeAclEntry, ...]) -> tuple[NodeAclEntry, ...]:
+    def acl_to_store(self, path: str, acl: tuple[NodeAclEntry, ...]) -> tuple[NodeAclEntry, ...]:
         """Return the ACL to store for an ACL that the client has sent; raise InvalidAcl."""
-        return kept_acl(path, acl, self.identities, has_sasl=bool(self._users))
+        return acl_to_store(path, acl, self.identities, has_sasl=bool(self._users))
 
     def add(self, scheme: str, proof: bytes) -> None:
-        """Add the identity that a proof of a scheme shows; raises RequestRefused (-115)."""
+        """Add the identity that a client's addAuth request proves; raises RequestRefused (-115).
+
+        `proof` is `user:password` for the scheme digest.
+        """
         if scheme == DIGEST:
             self._note(digest_identity(proof))
         elif scheme != IP:

@@ -78,14 +78,20 @@ class JsonObject:
         return self._fields.get(name) is not None
 
     def integer(self, name: str) -> int:
-        """Return an integer field of 32 bits; it may be written as a text."""
+        """Return an integer field of 32 bits; raise InvalidZnodeValue for another value.
+
+        As in Kafka, the integer may be written as a string.
+        """
         value = self.long(name)
         if not is_int32(value):
             raise InvalidZnodeValue(self.path, f"an integer {name} of 32 bits", repr(value))
         return value
 
     def long(self, name: str) -> int:
-        """Return an integer field of any size; it may be written as a text."""
+        """Return an integer field of up to 19 digits; raise InvalidZnodeValue for another value.
+
+        As in Kafka, the integer may be written as a string.
+        """
         value = self._fields.get(name)
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value, re.A):
             return int(value)
@@ -94,7 +100,7 @@ class JsonObject:
         return value
 
     def text(self, name: str) -> str:
-        """Return a text field."""
+        """Return a string field; raise InvalidZnodeValue if it is absent or of another type."""
         value = self._fields.get(name)
         if not isinstance(value, str):
             raise InvalidZnodeValue(self.path, f"a text {name}", repr(value))
@@ -109,7 +115,7 @@ class JsonObject:
         return [JsonObject(_mapping(item, self.path, name), self.path) for item in self._list(name)]
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """Return a field that is a list of integers of 32 bits."""
+        """Return a field that is a list of 32-bit integers; raise InvalidZnodeValue otherwise."""
         values = self._list(name)
         for value in values:
             if isinstance(value, bool) or not isinstance(value, int) or not is_int32(value):
@@ -117,7 +123,7 @@ class JsonObject:
         return tuple(values)  # type: ignore[arg-type]  # each was checked
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a field that is a list of texts."""
+        """Return a field that is a list of strings; raise InvalidZnodeValue otherwise."""
         values = self._list(name)
         for value in values:
             if not isinstance(value, str):

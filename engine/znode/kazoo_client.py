@@ -169,7 +169,7 @@ class KazooZnodeClient:
         self._closing: list[Promise[None]] = []
         self._session_id = 0
         #: Watches of the current session, which are set again after a lost connection.
-        self._watches = KeptWatches(self._arm)
+        self._watches = KeptWatches(self._request_watch)
         #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
 
@@ -203,11 +203,11 @@ class KazooZnodeClient:
         login, self._logins = self._login, None
         if login is not None and self._security is not None:
             self._logins = KazooLogin(kazoo, login, self._security.entropy)
-        kazoo.add_listener(lambda state: self._soon(partial(self._state_changed, kazoo, state)))
+        kazoo.add_listener(lambda state: self._soon(partial(self._on_state_change, kazoo, state)))
         self._kazoo, self._is_preparing, self._session_id = kazoo, True, 0
         self._connecting = connecting = Promise[None]()
         due_ms = self._clock.monotonic_ms() + self._connection_timeout_ms
-        cancel = self._timers.call_at(due_ms, partial(self._give_up, kazoo))
+        cancel = self._timers.call_at(due_ms, partial(self._fail_connect, kazoo))
         kazoo.start_async()
         try:
             await connecting
@@ -260,22 +260,22 @@ class KazooZnodeClient:
             return list(OPEN_ACL_UNSAFE)
         return [ACL(entry.permissions, Id(*entry[1:])) for entry in protected_acl(path)]
 
-    def _give_up(self, kazoo: KazooClient) -> None:
-        """Fail the connection attempt with ZnodeConnectionLost, if it is still the current one."""
+    def _fail_connect(self, kazoo: KazooClient) -> None:
+        """Fail `connect` with ZnodeConnectionLost, unless it has ended; called at its timeout."""
         connecting = self._connecting
         if kazoo is self._kazoo and connecting is not None:
             self._connecting = None
             waited = f"no server of {self._address} within {self._connection_timeout_ms} ms"
             connecting.fail(ZnodeConnectionLost(waited))
 
-    def _state_changed(self, kazoo: KazooClient, state: str) -> None:
+    def _on_state_change(self, kazoo: KazooClient, state: str) -> None:
         """Pass a change of kazoo's connection state to the watches and the session listener."""
         if kazoo is not self._kazoo:
             return
         if state == KazooState.CONNECTED:
             self._on_connected(kazoo)
         elif state == KazooState.SUSPENDED:
-            self._watches.connection_lost()
+            self._watches.on_connection_loss()
             self.on_session(SessionEvent.SUSPENDED)
         elif not self._is_preparing:
             _log.warning("session 0x%x has expired", self._session_id)
@@ -380,7 +380,7 @@ class KazooZnodeClient:
             """Send all operations as one transaction of kazoo, with the ACLs of new nodes."""
             transaction = kazoo.transaction()
             for operation in operations:
-                message = _message(kazoo.chroot or "", operation, self._acl(operation.path))
+                message = _multi_message(kazoo.chroot or "", operation, self._acl(operation.path))
                 transaction.operations.append(message)
             return transaction.commit_async()
 
@@ -433,10 +433,13 @@ class KazooZnodeClient:
         check_path(path)
         await self._watches.watch(path, kind, watcher)
 
-    async def _arm(
+    async def _request_watch(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
     ) -> int | None:
-        """Set a watch at the server and return the zxid of its node's last change."""
+        """Set a watch at the server; return the zxid of the node's last change, None without it.
+
+        `on_event` is called once, on the loop, when the watch fires.
+        """
 
         def on_kazoo_event(event: WatchedEvent) -> None:
             """Hand an event over from kazoo's thread; connection events belong to the session."""
@@ -455,7 +458,7 @@ class KazooZnodeClient:
     async def _reconnected(self) -> None:
         """Set the watches of the session again, and report RECONNECTED once all are set."""
         with suppress(SessionExpired):
-            if await self._watches.reconnected():
+            if await self._watches.set_all_again():
                 self.on_session(SessionEvent.RECONNECTED)
 
     def _soon(self, work: Callable[[], None]) -> None:
@@ -484,7 +487,7 @@ def _request_creation(path: str, acl: list[ACL], kazoo: KazooClient) -> IAsyncRe
     return kazoo.create_async(path, None, acl)
 
 
-def _message(chroot: str, operation: Operation, acl: list[ACL]) -> Any:
+def _multi_message(chroot: str, operation: Operation, acl: list[ACL]) -> Any:
     """Return an operation of a multi; kazoo's calls would not accept a node without data."""
     path = f"{chroot}{operation.path}" if operation.path != "/" else chroot or "/"
     if isinstance(operation, Create):

@@ -65,16 +65,16 @@ class KazooLogin:
         from engine.security.digest_md5 import DigestLogin, DigestRefused, answer_to
 
         login = DigestLogin(self._login.username, self._login.password, URI)
-        challenge = _exchanged(self._handler, b"", 1, timeout_s)
+        challenge = _exchange_token(self._handler, b"", 1, timeout_s)
         try:
             answer = answer_to(challenge, login, self._entropy.random_bytes(_CNONCE_BYTES).hex())
         except DigestRefused as error:
             raise AuthFailedError(str(error)) from error
-        if _exchanged(self._handler, answer.message, 2, timeout_s) != answer.rspauth:
+        if _exchange_token(self._handler, answer.message, 2, timeout_s) != answer.rspauth:
             raise AuthFailedError("the server does not know the password")
 
 
-def _exchanged(handler: ConnectionHandler, token: bytes, xid: int, timeout_s: float) -> bytes:
+def _exchange_token(handler: ConnectionHandler, token: bytes, xid: int, timeout_s: float) -> bytes:
     """Send a SASL token and return the server's; raises AuthFailedError."""
     handler._submit(_Token(token), timeout_s, xid)
     try:

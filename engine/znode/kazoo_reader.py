@@ -202,9 +202,9 @@ class ZnodeReader:
 
     def tree(self, path: str, depth_max: int | None) -> Iterator[TreeNode]:
         """Return a node and its descendants down to a depth, parents before children."""
-        yield from self._below(TreeNode(path, 0, self.stat(path)), depth_max)
+        yield from self._walk(TreeNode(path, 0, self.stat(path)), depth_max)
 
-    def _below(self, node: TreeNode, depth_max: int | None) -> Iterator[TreeNode]:
+    def _walk(self, node: TreeNode, depth_max: int | None) -> Iterator[TreeNode]:
         """Yield a node and its descendants, depth first; nodes deleted meanwhile are left out."""
         yield node
         if not node.stat.child_count or node.depth == depth_max:
@@ -215,7 +215,7 @@ class ZnodeReader:
             # It was deleted before this read.
             return
         for child in children:
-            yield from self._below(TreeNode(child.path, node.depth + 1, child.stat), depth_max)
+            yield from self._walk(TreeNode(child.path, node.depth + 1, child.stat), depth_max)
 
     def changes(
         self,
@@ -231,7 +231,7 @@ class ZnodeReader:
         """
         check_path(path)
         events: queue.SimpleQueue[object] = queue.SimpleQueue()
-        before = self._picture(path, events.put)
+        before = self._read_and_watch(path, events.put)
         session = self._kazoo.client_id
         while True:
             events.get()
@@ -240,14 +240,16 @@ class ZnodeReader:
             self.begin()
             if not self._kazoo.connected:
                 on_lost()
-            after = self._picture_again(path, events.put)
+            after = self._read_and_watch_again(path, events.put)
             if self._kazoo.client_id != session:
                 session = self._kazoo.client_id
                 on_new_session()
             yield from changes_between(before, after)
             before = after
 
-    def _picture_again(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
+    def _read_and_watch_again(
+        self, path: str, on_event: Callable[[object], None]
+    ) -> dict[str, Stat]:
         """Read and watch the nodes again; after a lost connection, wait for the next one first.
 
         Errors: ZookeeperUnreachable.
@@ -263,14 +265,14 @@ class ZnodeReader:
             try:
                 if not self._kazoo.connected and not back.wait(self._left_s()):
                     raise ZookeeperUnreachable(str(self._address), self._timeout_s)
-                return self._picture(path, on_event)
+                return self._read_and_watch(path, on_event)
             except (ZnodeConnectionLost, SessionExpired):
                 if not self._left_s():
                     raise
             finally:
                 self._kazoo.remove_listener(note)
 
-    def _picture(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
+    def _read_and_watch(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
         """Return the node's and its children's stats by path, and watch them for changes."""
         views = self._views([path], on_event)
         if not views:

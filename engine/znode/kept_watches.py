@@ -94,15 +94,15 @@ class KeptWatches:
         #: Number of lost connections: it shows whether one was lost during a request.
         self._loss_count = 0
 
-    def connection_lost(self) -> None:
-        """Note that the server has forgotten all watches; reads wait until they are set again."""
+    def on_connection_loss(self) -> None:
+        """Note that the server may have dropped all watches; reads wait until all are set."""
         self._loss_count += 1
         for watch in self._watches.values():
             watch.is_lost = True
         if self._until_set_again is None:
             self._until_set_again = Promise()
 
-    async def reconnected(self) -> bool:
+    async def set_all_again(self) -> bool:
         """Set all watches again and report missed events; False if the connection was lost again.
 
         All requests are in flight when this first waits, and reads go after them. A watch whose
@@ -171,7 +171,7 @@ class KeptWatches:
             return
         # Its event may come before the response.
         self._watches[watch.key] = watch
-        first_request = drive(self._first_request(watch))
+        first_request = drive(self._send_first_request(watch))
         watch.first_request = None if first_request.is_kept else first_request
         try:
             await first_request
@@ -179,7 +179,7 @@ class KeptWatches:
             self._forget(watch)
             raise
 
-    async def _first_request(self, watch: _Watch) -> int | None:
+    async def _send_first_request(self, watch: _Watch) -> int | None:
         """Set a watch at the server; from its response on the watch is set again after each loss.
 
         Raises ConnectionLost also for a response after a loss: the server may have forgotten the
@@ -193,13 +193,13 @@ class KeptWatches:
 
     def _request(self, watch: _Watch) -> PromiseCoroutine[int | None]:
         """Set a watch at the server; return the node's zxid as `Arm`, None for no node."""
-        return self._arm(watch.path, watch.kind, partial(self._fired, watch))
+        return self._arm(watch.path, watch.kind, partial(self._fire, watch))
 
     async def _set_again(self, watch: _Watch, is_set: Promise[bool]) -> None:
         """Set a watch again, and keep the promise once missed events are reported."""
         watch.is_lost = False
         try:
-            missed = await self._missed(watch)
+            missed = await self._request_missed_event(watch)
         except ZnodeConnectionLost:
             watch.is_lost = True
             is_set.keep(False)
@@ -209,12 +209,12 @@ class KeptWatches:
             return
         try:
             if missed is not None:
-                self._fired(watch, missed)
+                self._fire(watch, missed)
         finally:
             # A watcher that raises does not fail the connection: the other watches are set.
             is_set.keep(True)
 
-    async def _missed(self, watch: _Watch) -> EventType | None:
+    async def _request_missed_event(self, watch: _Watch) -> EventType | None:
         """Request a watch, and return the event that it missed, None if nothing happened."""
         try:
             now_zxid = await self._request(watch)
@@ -229,8 +229,8 @@ class KeptWatches:
             return EventType.CHILDREN_CHANGED
         return EventType.CREATED if seen_zxid is None else EventType.DATA_CHANGED
 
-    def _fired(self, watch: _Watch, type_: EventType) -> None:
-        """Call the watcher once and forget the watch; ignore events of replaced watches."""
+    def _fire(self, watch: _Watch, type_: EventType) -> None:
+        """Call the watcher of a watch once and remove the watch; ignore a replaced watch."""
         if self._watches.get(watch.key) is not watch:
             return
         self._forget(watch)

@@ -57,7 +57,7 @@ class LinkedZnodeClient:
 
     async def connect(self) -> None:
         """Begin a session, unless one is open."""
-        await self._over(self._client.connect)
+        await self._call_over_link(self._client.connect)
 
     async def close(self) -> None:
         """End the session, its ephemeral nodes and watches; closing twice is allowed.
@@ -82,33 +82,33 @@ class LinkedZnodeClient:
     ) -> str:
         """Create a node and return its path; a sequential node's path has ten digits at its end."""
         create = self._client.create
-        return await self._over(
+        return await self._call_over_link(
             partial(create, path, data, ephemeral=ephemeral, sequential=sequential)
         )
 
     async def get(self, path: str) -> tuple[bytes | None, Stat]:
         """Return a node's data and stat; raises NoNode."""
-        return await self._over(partial(self._client.get, path))
+        return await self._call_over_link(partial(self._client.get, path))
 
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
         """Replace a node's data if it has the version; raises NoNode, BadVersion."""
-        return await self._over(partial(self._client.set, path, data, version))
+        return await self._call_over_link(partial(self._client.set, path, data, version))
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
         """Remove a node without children if it has the version."""
-        await self._over(partial(self._client.delete, path, version))
+        await self._call_over_link(partial(self._client.delete, path, version))
 
     async def exists(self, path: str) -> Stat | None:
         """Return a node's stat, or None if it does not exist."""
-        return await self._over(partial(self._client.exists, path))
+        return await self._call_over_link(partial(self._client.exists, path))
 
     async def children(self, path: str) -> list[str]:
         """Return the names of a node's children, sorted; raises NoNode."""
-        return await self._over(partial(self._client.children, path))
+        return await self._call_over_link(partial(self._client.children, path))
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
         """Do all operations or none; the error has the `operation_index` of the failed one."""
-        return await self._over(partial(self._client.multi, operations))
+        return await self._call_over_link(partial(self._client.multi, operations))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
         """Set a one-shot watch; for children the node must exist (NoNode)."""
@@ -116,10 +116,10 @@ class LinkedZnodeClient:
         def fired(event: WatchEvent) -> None:
             self._in.send(partial(watcher, event))
 
-        await self._over(partial(self._client.watch, path, kind, fired))
+        await self._call_over_link(partial(self._client.watch, path, kind, fired))
 
-    async def _over(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Execute a call at the store; it and its result take as long as the link delays them."""
+    async def _call_over_link(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Run a call of the store over the simulated link, which delays call and result."""
         if self._out.is_clear and self._in.is_clear:
             return await call()
         await _passage(self._out)

@@ -61,13 +61,13 @@ def system_properties(options: str) -> dict[str, str]:
     return {name: value for name, _, value in found if name in LOGIN_KEYS}
 
 
-def client_login(properties: Mapping[str, str], read: ReadFile) -> ZookeeperLogin | None:
+def read_client_login(properties: Mapping[str, str], read: ReadFile) -> ZookeeperLogin | None:
     """Return the login of a ZooKeeper client, None if it needs none.
 
     Errors: ConfigError, also for an unreadable file.
     """
     section = properties.get(_SECTION) or _CLIENT
-    entry = _entry_of(section, properties, read)
+    entry = _read_jaas_entry(section, properties, read)
     if entry is None:
         return None
     enabled = properties.get(_IS_ENABLED, "true")
@@ -80,12 +80,12 @@ def client_login(properties: Mapping[str, str], read: ReadFile) -> ZookeeperLogi
     return ZookeeperLogin(username, password)
 
 
-def server_users(properties: Mapping[str, str], read: ReadFile) -> dict[str, str]:
+def read_server_users(properties: Mapping[str, str], read: ReadFile) -> dict[str, str]:
     """Return the passwords of the server's users by name; empty without a `Server` section.
 
     Errors: ConfigError, for a file that cannot be read too.
     """
-    entry = _entry_of(_SERVER, properties, read)
+    entry = _read_jaas_entry(_SERVER, properties, read)
     if entry is None:
         return {}
     return {
@@ -95,7 +95,9 @@ def server_users(properties: Mapping[str, str], read: ReadFile) -> dict[str, str
     }
 
 
-def _entry_of(section: str, properties: Mapping[str, str], read: ReadFile) -> JaasEntry | None:
+def _read_jaas_entry(
+    section: str, properties: Mapping[str, str], read: ReadFile
+) -> JaasEntry | None:
     """Return the first entry of a section of the JAAS file, None without file or section."""
     path = properties.get(JAAS_FILE)
     if not path:

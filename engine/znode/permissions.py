@@ -95,7 +95,7 @@ def _number(text: str) -> int:
     return int(text) if _NUMBER.fullmatch(text) else -1
 
 
-def kept_acl(
+def acl_to_store(
     path: str, acl: Iterable[NodeAclEntry], identities: Identities, *, has_sasl: bool
 ) -> tuple[NodeAclEntry, ...]:
     """Return the ACL to store for the ACL that a client has sent; raises InvalidAcl.
@@ -135,7 +135,7 @@ def _is_valid(entry: NodeAclEntry, *, has_sasl: bool) -> bool:
     return scheme == SASL and has_sasl and bool(name)
 
 
-def shown_acl(
+def masked_acl(
     acl: tuple[NodeAclEntry, ...], identities: Identities | None
 ) -> tuple[NodeAclEntry, ...]:
     """Return an ACL as a client may see it: only administrators see hashes of passwords."""

@@ -146,7 +146,10 @@ class RetryingZnodeClient:
         operations: Sequence[Operation],
         write: Callable[[], Awaitable[list[OperationResult]]],
     ) -> list[OperationResult]:
-        """Repeat a write after a lost connection; if it was done the first time, it succeeds."""
+        """Repeat a write after each lost connection until it succeeds or is refused.
+
+        A write that the store had applied before the connection was lost counts as successful.
+        """
         was_lost, tries = False, 0
         while True:
             try:
@@ -169,7 +172,9 @@ class RetryingZnodeClient:
         Of several operations on one node, the last one counts.
         """
         last = {operation.path: operation for operation in operations}
-        stats = [await self._found(each, is_last=last[each.path] is each) for each in operations]
+        stats = [
+            await self._stat_if_done(each, is_last=last[each.path] is each) for each in operations
+        ]
         pairs = list(zip(operations, stats, strict=True))
         zxids = [_zxid(operation, stat) for operation, stat in pairs if stat is not None]
         has_deletion = any(isinstance(operation, Delete) for operation in operations)
@@ -180,31 +185,31 @@ class RetryingZnodeClient:
             elif not operation.sequential:
                 results.append(operation.path)
             elif zxids or has_deletion:
-                results.append(await self._numbered(operation, zxids[0] if zxids else None))
+                results.append(await self._path_if_numbered(operation, zxids[0] if zxids else None))
             else:
                 raise _NotDone
         return results
 
-    async def _found(self, operation: Operation, *, is_last: bool) -> Stat | None:
+    async def _stat_if_done(self, operation: Operation, *, is_last: bool) -> Stat | None:
         """Return the stat of a node that was written; raises _NotDone if it was not."""
         if isinstance(operation, SetData):
-            return await self._replaced(operation, is_last=is_last)
+            return await self._stat_if_replaced(operation, is_last=is_last)
         if isinstance(operation, Create) and not operation.sequential:
-            return await self._created(operation, is_last=is_last)
+            return await self._stat_if_created(operation, is_last=is_last)
         if isinstance(operation, Delete) and await self.exists(operation.path) is not None:
             raise _NotDone
         return None
 
-    async def _created(self, operation: Create, *, is_last: bool) -> Stat:
-        """Return the stat of the node that a lost Create made; raise _NotDone otherwise."""
-        data, stat = await self._existing(operation.path)
+    async def _stat_if_created(self, operation: Create, *, is_last: bool) -> Stat:
+        """Return the stat of the node that a lost Create has made; raise _NotDone if it has not."""
+        data, stat = await self._read_existing(operation.path)
         if is_last and data != operation.data:
             raise _NotDone
         if operation.ephemeral and stat.ephemeral_owner != self.session_id:
             raise _NotDone
         return stat
 
-    async def _numbered(self, operation: Create, zxid: int | None) -> str:
+    async def _path_if_numbered(self, operation: Create, zxid: int | None) -> str:
         """Return the path of the sequential node that a lost Create made, or raise _NotDone.
 
         With a zxid, that is the node of that transaction, else the newest node with the same data.
@@ -214,23 +219,23 @@ class RetryingZnodeClient:
         for name in reversed(await self.children(parent)):
             path = f"{parent.rstrip('/')}/{name}"
             if name.startswith(prefix) and len(name) == len(prefix) + _SEQUENCE_DIGITS:
-                data, stat = await self._existing(path)
+                data, stat = await self._read_existing(path)
                 if data == operation.data and zxid in (None, stat.czxid):
                     return path
                 if zxid is not None and stat.czxid < zxid:
                     break
         raise _NotDone
 
-    async def _replaced(self, operation: SetData, *, is_last: bool) -> Stat:
+    async def _stat_if_replaced(self, operation: SetData, *, is_last: bool) -> Stat:
         """Return the stat of the node whose data a lost SetData replaced, or raise _NotDone."""
-        data, stat = await self._existing(operation.path)
+        data, stat = await self._read_existing(operation.path)
         if is_last and data != operation.data:
             raise _NotDone
         if operation.version not in (ANY_VERSION, stat.version - 1):
             raise _NotDone
         return stat
 
-    async def _existing(self, path: str) -> tuple[bytes | None, Stat]:
+    async def _read_existing(self, path: str) -> tuple[bytes | None, Stat]:
         """Return a node's data and stat; raise _NotDone if the node does not exist."""
         try:
             return await self.get(path)

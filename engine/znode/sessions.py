@@ -40,21 +40,24 @@ class SessionTable:
         self._sessions[session_id] = _Session(timeout_ms, now_ms + timeout_ms, on_expired)
 
     def touch(self, session_id: int, now_ms: int) -> None:
-        """Restart a session's timeout; raises SessionExpired."""
+        """Restart a session's timeout after a request; raise SessionExpired if it ended."""
         session = self._sessions.get(session_id)
         if session is None:
             raise SessionExpired(session_id)
         session.deadline_ms = now_ms + session.timeout_ms
 
     def take_over(self, session_id: int, now_ms: int, on_expired: OnExpired | None) -> int:
-        """Continue a session for a client that reconnected; return its timeout in ms."""
+        """Continue a session for a client that reconnected; return its timeout in ms.
+
+        `on_expired` replaces the callback of the earlier connection. Raises SessionExpired.
+        """
         self.touch(session_id, now_ms)
         session = self._sessions[session_id]
         session.on_expired = on_expired
         return session.timeout_ms
 
     def remove(self, session_id: int) -> OnExpired | None:
-        """End a session; raises SessionExpired if it has ended."""
+        """End a session and return its `on_expired`; raises SessionExpired if it has ended."""
         session = self._sessions.pop(session_id, None)
         if session is None:
             raise SessionExpired(session_id)

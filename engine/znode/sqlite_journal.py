@@ -114,7 +114,7 @@ class SqliteJournal:
             raise failure(self._path, "read", error) from error
         self._with_acl = set(acls)
         if acls:
-            nodes = [(path, _with_acl(node, acls.get(path))) for path, node in nodes]
+            nodes = [(path, _node_with_acl(node, acls.get(path))) for path, node in nodes]
         return Stored(nodes, sessions, zxid, b"" if secret is None else secret[0])
 
     def commit(
@@ -184,7 +184,7 @@ class SqliteJournal:
         execute("COMMIT")
 
 
-def _with_acl(node: Node, row: tuple[int, int, str] | None) -> Node:
+def _node_with_acl(node: Node, row: tuple[int, int, str] | None) -> Node:
     """Return a node with its stored ACL, unless that belongs to an earlier node at the path."""
     if row is None or row[0] != node.czxid:
         return node

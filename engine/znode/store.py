@@ -163,7 +163,7 @@ class ZnodeStore:
         self._deliver()
 
     def expire_sessions(self) -> list[int]:
-        """End the sessions without a call for their timeout; return their ids."""
+        """End the sessions whose timeout has passed since their last request; return their ids."""
         overdue = self._sessions.overdue(self._clock.monotonic_ms())
         for session_id in overdue:
             on_expired = self._end_session(session_id)
@@ -287,7 +287,7 @@ class ZnodeStore:
         operation: Operation | SetAcl,
         identities: Identities | None = None,
     ) -> OperationResult:
-        """Do one operation in a separate transaction."""
+        """Apply one operation in its own transaction; raises its NodeError."""
         try:
             return self.multi(session_id, (operation,), identities)[0]
         except NodeError as error:

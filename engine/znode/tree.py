@@ -121,11 +121,11 @@ class ZnodeTree:
 
     def data(self, path: str) -> bytes | None:
         """Return a node's data; raises NoNode."""
-        return self._node(path).data
+        return self._find_node(path).data
 
     def stat(self, path: str) -> Stat:
         """Return a node's stat; raises NoNode."""
-        node = self._node(path)
+        node = self._find_node(path)
         child_count = len(self._children.get(path, ()))
         return Stat(
             czxid=node.czxid,
@@ -143,11 +143,11 @@ class ZnodeTree:
 
     def acl(self, path: str) -> tuple[NodeAclEntry, ...]:
         """Return a node's ACL; raises NoNode."""
-        return self._node(path).acl
+        return self._find_node(path).acl
 
     def children(self, path: str) -> list[str]:
         """Return the names of a node's children, sorted; raises NoNode."""
-        self._node(path)
+        self._find_node(path)
         return sorted(self._children.get(path, ()))
 
     def ephemerals(self, session_id: int) -> list[str]:
@@ -207,7 +207,7 @@ class ZnodeTree:
             raise NodeExists(path)
         _check_data(path, operation.data)
         parent_path = parent_of(path)
-        parent = self._permitted(parent_path, Permission.CREATE)
+        parent = self._require_permission(parent_path, Permission.CREATE)
         if operation.sequential:
             path = f"{path}{parent.created_count:010d}"
         if path in self._nodes:
@@ -232,8 +232,8 @@ class ZnodeTree:
         """Set a node's data at the expected version, and note its watch event."""
         path = operation.path
         _check_data(path, operation.data)
-        self._permitted(path, Permission.WRITE)
-        node = self._node_of_version(path, operation.version)
+        self._require_permission(path, Permission.WRITE)
+        node = self._require_version(path, operation.version)
         self._change(
             path,
             node._replace(
@@ -253,8 +253,8 @@ class ZnodeTree:
             raise InvalidZnodePath(path, "the root cannot be removed")
         parent_path = parent_of(path)
         if parent_path in self._nodes:
-            self._permitted(parent_path, Permission.DELETE)
-        self._node_of_version(path, operation.version)
+            self._require_permission(parent_path, Permission.DELETE)
+        self._require_version(path, operation.version)
         if self._children.get(path):
             raise NotEmpty(path)
         self._change(path, None)
@@ -265,7 +265,7 @@ class ZnodeTree:
     def _set_acl(self, operation: SetAcl) -> Stat:
         """Set a node's ACL if its ACL version is the expected one."""
         path = operation.path
-        node = self._permitted(path, Permission.ADMIN)
+        node = self._require_permission(path, Permission.ADMIN)
         if operation.version not in (ANY_VERSION, node.acl_version):
             raise BadVersion(path, operation.version, node.acl_version)
         self._change(path, node._replace(acl=operation.acl, acl_version=node.acl_version + 1))
@@ -273,26 +273,26 @@ class ZnodeTree:
 
     def _check(self, operation: Check) -> None:
         """Raise unless the client may read the node and the node has the version."""
-        self._permitted(operation.path, Permission.READ)
-        self._node_of_version(operation.path, operation.version)
+        self._require_permission(operation.path, Permission.READ)
+        self._require_version(operation.path, operation.version)
 
-    def _node(self, path: str) -> Node:
+    def _find_node(self, path: str) -> Node:
         """Return the node of a path; raise NoNode if there is none."""
         node = self._nodes.get(path)
         if node is None:
             raise NoNode(path)
         return node
 
-    def _permitted(self, path: str, permission: Permission) -> Node:
-        """Return a node whose ACL grants the client a permission; raises NoNode, NoAuth."""
-        node = self._node(path)
+    def _require_permission(self, path: str, permission: Permission) -> Node:
+        """Return a node if its ACL grants the client a permission; else raise NoNode or NoAuth."""
+        node = self._find_node(path)
         if not permits(node.acl, permission, self._identities):
             raise NoAuth(path)
         return node
 
-    def _node_of_version(self, path: str, version: int) -> Node:
-        """Return a node; raises NoNode, and BadVersion if it has another version."""
-        node = self._node(path)
+    def _require_version(self, path: str, version: int) -> Node:
+        """Return a node if it has the version, or any for -1; raise NoNode or BadVersion if not."""
+        node = self._find_node(path)
         if version not in (ANY_VERSION, node.version):
             raise BadVersion(path, version, node.version)
         return node
@@ -303,7 +303,7 @@ class ZnodeTree:
         self._put(path, node)
 
     def _put(self, path: str, node: Node | None) -> None:
-        """Set or remove a node, and update the two look-ups of children and owners."""
+        """Set or remove (None) a node, with its entries in the indexes of children and owners."""
         old = self._nodes.get(path)
         if old is not None and old.ephemeral_owner:
             _discard(self._ephemerals, old.ephemeral_owner, path)

@@ -41,7 +41,10 @@ class WatchTable:
         return self._count
 
     def add(self, session_id: int, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; one that is set twice fires once."""
+        """Set a one-shot watch of a session; the same watch set twice fires once.
+
+        Raises ZnodeLimitExceeded above ZNODE_WATCHES_MAX.
+        """
         watchers = self._watchers.setdefault((kind, path), {})
         if (session_id, watcher) in watchers:
             return
@@ -92,10 +95,10 @@ class WatchTable:
         if event.type is EventType.DELETED:
             taken.update(self._remove_watchers(WatchKind.CHILDREN, path))
         if self._persistent:
-            taken.update(self._persistent_fired(event))
+            taken.update(self._persistent_watchers(event))
         return [watcher for _, watcher in taken]
 
-    def _persistent_fired(self, event: WatchEvent) -> dict[tuple[int, Watcher], None]:
+    def _persistent_watchers(self, event: WatchEvent) -> dict[tuple[int, Watcher], None]:
         """Return the persistent watches that an event fires, those of its own node first."""
         is_of_children = event.type is EventType.CHILDREN_CHANGED
         own = self._persistent.get(event.path, {})

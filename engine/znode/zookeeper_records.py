@@ -131,34 +131,34 @@ class RecordReader:
         return start
 
 
-def packed_int(value: int) -> bytes:
+def pack_int(value: int) -> bytes:
     """Encode an int."""
     return _INT.pack(value)
 
 
-def packed_buffer(data: bytes | None) -> bytes:
+def pack_buffer(data: bytes | None) -> bytes:
     """Encode a buffer, null for None."""
     return _NULL if data is None else _INT.pack(len(data)) + data
 
 
-def packed_text(text: str) -> bytes:
+def pack_text(text: str) -> bytes:
     """Encode a ustring."""
-    return packed_buffer(text.encode())
+    return pack_buffer(text.encode())
 
 
-def packed_texts(texts: Iterable[str]) -> bytes:
+def pack_texts(texts: Iterable[str]) -> bytes:
     """Encode a vector of ustrings."""
-    parts = [packed_text(text) for text in texts]
+    parts = [pack_text(text) for text in texts]
     return _INT.pack(len(parts)) + b"".join(parts)
 
 
-def packed_acls(acls: Iterable[NodeAclEntry]) -> bytes:
+def pack_acls(acls: Iterable[NodeAclEntry]) -> bytes:
     """Encode a vector of ACLs."""
-    parts = [_INT.pack(a.permissions) + packed_text(a.scheme) + packed_text(a.id) for a in acls]
+    parts = [_INT.pack(a.permissions) + pack_text(a.scheme) + pack_text(a.id) for a in acls]
     return _INT.pack(len(parts)) + b"".join(parts)
 
 
-def packed_stat(stat: Stat) -> bytes:
+def pack_stat(stat: Stat) -> bytes:
     """Encode a Stat; counters beyond an int become negative, as ZooKeeper's do."""
     return _STAT.pack(
         stat.czxid,

@@ -46,16 +46,16 @@ from engine.znode.model import (
     WatchEvent,
     WatchKind,
 )
-from engine.znode.permissions import DIGEST, Permission, shown_acl
+from engine.znode.permissions import DIGEST, Permission, masked_acl
 from engine.znode.store import ZnodeStore
 from engine.znode.zookeeper_quotas import CONFIG, CONFIG_STAT, counted_path, quota_statistics
 from engine.znode.zookeeper_records import (
-    packed_acls,
-    packed_buffer,
-    packed_int,
-    packed_stat,
-    packed_text,
-    packed_texts,
+    pack_acls,
+    pack_buffer,
+    pack_int,
+    pack_stat,
+    pack_text,
+    pack_texts,
 )
 from engine.znode.zookeeper_wire import (
     RUNTIME_INCONSISTENCY,
@@ -74,8 +74,8 @@ from engine.znode.zookeeper_wire import (
     WatchesRequest,
     multi_response,
     not_implemented,
+    op_code_of,
     operation_of,
-    type_of,
 )
 
 _SYSTEM_ERROR = -1
@@ -123,23 +123,23 @@ class ZookeeperResponses:
 
     def _create(self, body: CreateRequest) -> bytes:
         """Create a node; respond with its path."""
-        return packed_text(self._created(body))
+        return pack_text(self._created(body))
 
     def _create_2(self, body: CreateRequest) -> bytes:
         """Create a node; respond with its path and its stat."""
         path = self._created(body)
-        return packed_text(path) + packed_stat(self._stat(path))
+        return pack_text(path) + pack_stat(self._require_stat(path))
 
     def _apply(self, operation: Operation | SetAcl) -> OperationResult:
         """Apply one operation in the client's session, with the rights of its identities."""
         return self._store.apply(self._session_id, operation, self._access.identities)
 
-    def _operation(self, body: CreateRequest | Delete | SetData | Check) -> Operation:
+    def _operation_with_acl(self, body: CreateRequest | Delete | SetData | Check) -> Operation:
         """Return the store's operation, a creation's with the ACL that is kept."""
         operation = operation_of(body)
         if not isinstance(operation, Create):
             return operation
-        return operation._replace(acl=self._access.kept_acl(operation.path, operation.acl))
+        return operation._replace(acl=self._access.acl_to_store(operation.path, operation.acl))
 
     def _check_read(self, path: str) -> None:
         """Raise NoAuth unless the client may read the node."""
@@ -147,7 +147,7 @@ class ZookeeperResponses:
 
     def _created(self, body: CreateRequest) -> str:
         """Create a node, and return its path: a sequential node gets a suffix."""
-        path = self._apply(self._operation(body))
+        path = self._apply(self._operation_with_acl(body))
         assert isinstance(path, str)
         return path
 
@@ -159,7 +159,7 @@ class ZookeeperResponses:
         """Set a node's data; respond with the node's new stat."""
         stat = self._apply(body)
         assert isinstance(stat, Stat)
-        return packed_stat(stat)
+        return pack_stat(stat)
 
     def _exists(self, body: WatchedRead) -> bytes:
         """Return the node's stat; raise NoNode. The watch is set even without a node."""
@@ -167,13 +167,13 @@ class ZookeeperResponses:
             self._check_read(body.path)
         if body.watch:
             self._watch(body.path, WatchKind.DATA)
-        return packed_stat(self._stat(body.path))
+        return pack_stat(self._require_stat(body.path))
 
     def _get_data(self, body: WatchedRead) -> bytes:
         """Return data and stat; `/zookeeper` quota statistics are computed on reading."""
         if body.path == CONFIG and self._store.exists(self._session_id, CONFIG) is None:
             # This node never changes, so no watch is set.
-            return packed_buffer(b"") + packed_stat(CONFIG_STAT)
+            return pack_buffer(b"") + pack_stat(CONFIG_STAT)
         data, stat = self._store.get(self._session_id, body.path)
         self._check_read(body.path)
         counted = counted_path(body.path)
@@ -182,46 +182,46 @@ class ZookeeperResponses:
             stat = stat._replace(data_length_bytes=len(data))
         if body.watch:
             self._watch(body.path, WatchKind.DATA)
-        return packed_buffer(data) + packed_stat(stat)
+        return pack_buffer(data) + pack_stat(stat)
 
     def _get_children(self, body: WatchedRead) -> bytes:
         """Respond with the names of a node's children."""
-        names, _ = self._children(body)
+        names, _ = self._read_children(body)
         return names
 
     def _get_children_2(self, body: WatchedRead) -> bytes:
         """Respond with the names of a node's children and the node's stat."""
-        names, stat = self._children(body)
-        return names + packed_stat(stat)
+        names, stat = self._read_children(body)
+        return names + pack_stat(stat)
 
-    def _children(self, body: WatchedRead) -> tuple[bytes, Stat]:
+    def _read_children(self, body: WatchedRead) -> tuple[bytes, Stat]:
         """Return the packed child names and the node's stat; raise NoNode."""
         names, stat = self._store.children(self._session_id, body.path)
         self._check_read(body.path)
         if body.watch:
             self._watch(body.path, WatchKind.CHILDREN)
-        return packed_texts(names), stat
+        return pack_texts(names), stat
 
     def _get_acl(self, body: PathRequest) -> bytes:
         """Return ACL and stat; digests are hidden from clients without ADMIN permission."""
         acl, stat = self._store.acl(self._session_id, body.path)
         identities = self._access.identities
         self._store.check_permitted(body.path, Permission.READ | Permission.ADMIN, identities)
-        return packed_acls(shown_acl(acl, identities)) + packed_stat(stat)
+        return pack_acls(masked_acl(acl, identities)) + pack_stat(stat)
 
     def _set_acl(self, body: SetAcl) -> bytes:
         """Replace the node's ACL, with `auth` entries resolved to the client's identities."""
-        kept = self._access.kept_acl(body.path, body.acl)
+        kept = self._access.acl_to_store(body.path, body.acl)
         stat = self._apply(body._replace(acl=kept))
         assert isinstance(stat, Stat)
-        return packed_stat(stat)
+        return pack_stat(stat)
 
     def _sync(self, body: PathRequest) -> bytes:
         # A single server is always up to date.
         self._store.heartbeat(self._session_id)
-        return packed_text(body.path)
+        return pack_text(body.path)
 
-    def _stat(self, path: str) -> Stat:
+    def _require_stat(self, path: str) -> Stat:
         """Return the node's stat; raise NoNode if there is none."""
         stat = self._store.exists(self._session_id, path)
         if stat is None:
@@ -233,7 +233,7 @@ class ZookeeperResponses:
     def _get_ephemerals(self, body: PathRequest) -> bytes:
         """Respond with the session's ephemeral nodes whose paths begin with a text."""
         paths = self._store.ephemerals(self._session_id)
-        return packed_texts(path for path in paths if path.startswith(body.path))
+        return pack_texts(path for path in paths if path.startswith(body.path))
 
     def _multi(self, body: MultiRequest) -> bytes:
         """Run the operations as one transaction; return all results, or the error of each."""
@@ -243,7 +243,7 @@ class ZookeeperResponses:
         done = []
         try:
             for request in body.operations:
-                done.append(self._operation(request))
+                done.append(self._operation_with_acl(request))
             results = self._store.multi(self._session_id, done, self._access.identities)
         except RequestRefused as error:
             return _refused(len(done), error.code, len(body.operations))
@@ -254,10 +254,10 @@ class ZookeeperResponses:
         packed: list[tuple[OpCode, bytes] | int] = []
         for operation, result in zip(done, results, strict=True):
             if isinstance(result, Stat):
-                packed.append((OpCode.SET_DATA, packed_stat(result)))
+                packed.append((OpCode.SET_DATA, pack_stat(result)))
             else:
-                created = b"" if result is None else packed_text(result)
-                packed.append((type_of(operation), created))
+                created = b"" if result is None else pack_text(result)
+                packed.append((op_code_of(operation), created))
         return multi_response(packed)
 
     def _multi_read(self, body: MultiReadRequest) -> bytes:
@@ -293,7 +293,7 @@ class ZookeeperResponses:
         if body.mode not in (0, 1):
             raise RequestRefused(_BAD_ARGUMENTS, f"no mode {body.mode} of a watch")
         self._persist(body.path, is_recursive=body.mode == 1)
-        return packed_int(0)
+        return pack_int(0)
 
     def _persist(self, path: str, *, is_recursive: bool) -> None:
         """Set a watch that stays after it fires, on one node or on all its descendants too."""
@@ -340,7 +340,7 @@ class ZookeeperResponses:
         return b""
 
     def _set_again(self, path: str, kind: WatchKind, change: EventType, seen_zxid: int) -> None:
-        """Report a change after `seen_zxid` now; otherwise set the watch again."""
+        """Send the event of a change after `seen_zxid` at once; else set the one-shot watch."""
         stat = self._store.exists(self._session_id, path)
         if stat is None:
             self._watcher(WatchEvent(EventType.DELETED, path))
@@ -358,7 +358,7 @@ class ZookeeperResponses:
 
     def _sasl(self, body: SaslRequest) -> bytes:
         """Respond to a SASL token of the client with the token of the server."""
-        return packed_buffer(self._access.answer_to(body.token))
+        return pack_buffer(self._access.answer_to(body.token))
 
     def _who_am_i(self, _body: None) -> bytes:
         """Return the identities of the connection; this also counts as a heartbeat."""
@@ -366,10 +366,10 @@ class ZookeeperResponses:
         identities = self._access.identities
         # The digest after the name is not shown.
         parts = [
-            packed_text(scheme) + packed_text(name.partition(":")[0] if scheme == DIGEST else name)
+            pack_text(scheme) + pack_text(name.partition(":")[0] if scheme == DIGEST else name)
             for scheme, name in identities
         ]
-        return packed_int(len(parts)) + b"".join(parts)
+        return pack_int(len(parts)) + b"".join(parts)
 
     def _reconfigure(self, _body: None) -> bytes:
         """Refuse a change of the ensemble, as a server does where reconfig is disabled."""

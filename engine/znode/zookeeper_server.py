@@ -35,7 +35,7 @@ from engine.znode.client_access import ClientAccess
 from engine.znode.errors import SessionExpired, ZnodeStoreFailed
 from engine.znode.model import WatchEvent
 from engine.znode.store import ZnodeStore
-from engine.znode.zookeeper_records import BadZookeeperFrame, packed_buffer
+from engine.znode.zookeeper_records import BadZookeeperFrame, pack_buffer
 from engine.znode.zookeeper_responses import ZookeeperResponses, error_code
 from engine.znode.zookeeper_wire import (
     PASSWORD_BYTES,
@@ -123,7 +123,9 @@ class ZookeeperServer:
             session_id = request.session_id
             self._check_password(session_id, request.password)
             self._move(session_id)
-        timeout_ms = self.store.resume_session(session_id, partial(self._expired, session_id))
+        timeout_ms = self.store.resume_session(
+            session_id, partial(self._on_expired_session, session_id)
+        )
         self._peers[session_id] = peer
         return session_id, timeout_ms
 
@@ -151,7 +153,7 @@ class ZookeeperServer:
             del self._peers[session_id]
             self.store.drop_watches(session_id)
 
-    def _expired(self, session_id: int) -> None:
+    def _on_expired_session(self, session_id: int) -> None:
         """Close the connection of an expired session, if it has one."""
         _log.info("session 0x%x has expired", session_id)
         peer = self._peers.get(session_id)
@@ -252,7 +254,7 @@ class _Peer:
             code = error_code(error)
             if request.type == OpCode.SASL:
                 # Java's client reads a token in the response to a refused login too.
-                body = packed_buffer(None)
+                body = pack_buffer(None)
             is_last = isinstance(error, SessionExpired) or request.type in _LOGINS
         except ZnodeStoreFailed as error:
             _log.error("%s gets no answer: %s", self._connection.peer, error)

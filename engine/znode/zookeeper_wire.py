@@ -41,9 +41,9 @@ from engine.znode.model import (
 from engine.znode.zookeeper_records import (
     BadZookeeperFrame,
     RecordReader,
-    packed_buffer,
-    packed_int,
-    packed_text,
+    pack_buffer,
+    pack_int,
+    pack_text,
 )
 
 
@@ -246,12 +246,12 @@ def _path(reader: RecordReader) -> PathRequest:
     return PathRequest(reader.text())
 
 
-def _watched(reader: RecordReader) -> WatchedRead:
+def _read_watched(reader: RecordReader) -> WatchedRead:
     """Read the path of a node, and whether the read sets a watch."""
     return WatchedRead(reader.text(), reader.boolean())
 
 
-def _create(reader: RecordReader) -> CreateRequest:
+def _read_create(reader: RecordReader) -> CreateRequest:
     """Read a create request; container and TTL nodes carry the refusal to send."""
     path, data = reader.text(), reader.buffer()
     acl, flags = reader.acls(), reader.int32()
@@ -316,7 +316,7 @@ def _multi_type(reader: RecordReader) -> int | None:
     return None if done else type_
 
 
-def _multi(reader: RecordReader) -> MultiRequest:
+def _read_multi(reader: RecordReader) -> MultiRequest:
     """Read the operations of a multi; raise BadZookeeperFrame for an unknown type."""
     operations = []
     while (type_ := _multi_type(reader)) is not None:
@@ -328,13 +328,13 @@ def _multi(reader: RecordReader) -> MultiRequest:
     return MultiRequest(operations)
 
 
-def _multi_read(reader: RecordReader) -> MultiReadRequest:
+def _read_multi_read(reader: RecordReader) -> MultiReadRequest:
     """Read the reads of a multi-read: data and children only."""
     reads = []
     while (type_ := _multi_type(reader)) is not None:
         if type_ not in (OpCode.GET_DATA, OpCode.GET_CHILDREN):
             raise BadZookeeperFrame("a read of a multi", type_, 0)
-        read = _watched(reader)
+        read = _read_watched(reader)
         reads.append((OpCode(type_), read.path))
         _check_count(len(reads))
     return MultiReadRequest(reads)
@@ -347,30 +347,30 @@ def _check_count(count: int) -> None:
 
 
 _OPERATIONS: dict[int, Callable[[RecordReader], CreateRequest | Delete | SetData | Check]] = {
-    OpCode.CREATE: _create,
+    OpCode.CREATE: _read_create,
     OpCode.DELETE: _delete,
     OpCode.SET_DATA: _set_data,
     OpCode.CHECK: _check,
 }
 
 _BODIES: dict[int, Callable[[RecordReader], Body]] = {
-    OpCode.CREATE: _create,
+    OpCode.CREATE: _read_create,
     OpCode.DELETE: _delete,
-    OpCode.EXISTS: _watched,
-    OpCode.GET_DATA: _watched,
+    OpCode.EXISTS: _read_watched,
+    OpCode.GET_DATA: _read_watched,
     OpCode.SET_DATA: _set_data,
     OpCode.GET_ACL: _path,
     OpCode.SET_ACL: _set_acl,
-    OpCode.GET_CHILDREN: _watched,
+    OpCode.GET_CHILDREN: _read_watched,
     OpCode.SYNC: _path,
     OpCode.PING: _nothing,
-    OpCode.GET_CHILDREN_2: _watched,
-    OpCode.MULTI: _multi,
-    OpCode.CREATE_2: _create,
+    OpCode.GET_CHILDREN_2: _read_watched,
+    OpCode.MULTI: _read_multi,
+    OpCode.CREATE_2: _read_create,
     OpCode.RECONFIG: _nothing,
     OpCode.CHECK_WATCHES: _watches,
     OpCode.REMOVE_WATCHES: _watches,
-    OpCode.MULTI_READ: _multi_read,
+    OpCode.MULTI_READ: _read_multi_read,
     OpCode.AUTH: _auth,
     OpCode.SET_WATCHES: _set_watches,
     OpCode.SASL: _sasl,
@@ -391,7 +391,7 @@ def operation_of(body: CreateRequest | Delete | SetData | Check) -> Operation:
     return body.operation
 
 
-def type_of(operation: Operation) -> OpCode:
+def op_code_of(operation: Operation) -> OpCode:
     """Return the type of an operation of a multi."""
     if isinstance(operation, Create):
         return OpCode.CREATE
@@ -407,7 +407,7 @@ def connect_response(
     request: ConnectRequest, timeout_ms: int, session_id: int, key: bytes
 ) -> bytes:
     """Return the response to a client's first frame, with the password of the session."""
-    response = struct.pack(">iiq", 0, timeout_ms, session_id) + packed_buffer(key)
+    response = struct.pack(">iiq", 0, timeout_ms, session_id) + pack_buffer(key)
     return response + b"\0" if request.knows_read_only else response
 
 
@@ -424,7 +424,7 @@ def response_head(xid: int, zxid: int, error_code: int = 0) -> bytes:
 def notification(event: WatchEvent) -> bytes:
     """Return the frame that notifies of an event."""
     head = _RESPONSE.pack(_NOTIFICATION_XID, -1, 0)
-    return head + struct.pack(">ii", event.type.value, _CONNECTED) + packed_text(event.path)
+    return head + struct.pack(">ii", event.type.value, _CONNECTED) + pack_text(event.path)
 
 
 def multi_response(results: list[tuple[OpCode, bytes] | int]) -> bytes:
@@ -432,7 +432,7 @@ def multi_response(results: list[tuple[OpCode, bytes] | int]) -> bytes:
     parts = []
     for result in results:
         if isinstance(result, int):
-            parts.append(_MULTI_HEADER.pack(ERROR_RESULT, False, result) + packed_int(result))
+            parts.append(_MULTI_HEADER.pack(ERROR_RESULT, False, result) + pack_int(result))
         else:
             type_, body = result
             parts.append(_MULTI_HEADER.pack(type_, False, 0) + body)

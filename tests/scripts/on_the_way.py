@@ -133,7 +133,7 @@ class Reporter:
         if self._broker_id in self._stage.nodes:
             self._stage.note(f"{self._broker_id}: {line}")
 
-    def controller_changed(self, epoch: int | None) -> None:
+    def on_controller_change(self, epoch: int | None) -> None:
         """Note who is elected, and who resigns."""
         word = "resigns as controller" if epoch is None else f"is controller, epoch {epoch}"
         self._note(word)

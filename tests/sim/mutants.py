@@ -195,13 +195,13 @@ def folders_are_not_synced(patch: pytest.MonkeyPatch) -> None:
 
 def lost_watches_stay_lost(patch: pytest.MonkeyPatch) -> None:
     """Set no watch again on a new connection to the store."""
-    reconnected = KeptWatches.reconnected
+    reconnected = KeptWatches.set_all_again
 
     async def forgetful(self: KeptWatches) -> bool:
         self._watches.clear()
         return await reconnected(self)
 
-    patch.setattr(KeptWatches, "reconnected", forgetful)
+    patch.setattr(KeptWatches, "set_all_again", forgetful)
 
 
 def failed_directories_stay_in_use(patch: pytest.MonkeyPatch) -> None:

@@ -97,12 +97,12 @@ def test_a_follower_that_failed_at_damage_may_stay_behind_until_the_next_leader_
     node = SimpleNamespace(disk=SimpleNamespace(files=disk))
     rots = BitRotRules({key: history}, {2: cast(SimulatedBroker, node)})
     rots._rots[2] = BitRot(2, key, 5)
-    assert rots.may_have_given_up(2, key)
+    assert rots.may_have_failed_at_damage(2, key)
     disk.has_flipped = False
-    assert rots.may_have_given_up(2, key)
-    assert not rots.may_have_given_up(2, TopicPartition("t", 1))
+    assert rots.may_have_failed_at_damage(2, key)
+    assert not rots.may_have_failed_at_damage(2, TopicPartition("t", 1))
     history.state = history.state._replace(leader_epoch=4)
-    assert not rots.may_have_given_up(2, key)
+    assert not rots.may_have_failed_at_damage(2, key)
 
 
 def test_bits_rot_in_some_seeds_and_in_none_that_compacts() -> None:

@@ -68,7 +68,7 @@ def _take_response(
     on: int = 1,
 ) -> None:
     rules.ended("p0", _BROKER, call)
-    rules.responded(
+    rules.check_response(
         "p0",
         _BROKER,
         call,

@@ -71,7 +71,7 @@ def refused(log: Any, code: int = OUT_OF_ORDER_SEQUENCE_NUMBER) -> tuple[bool, l
     batch = SentBatch(T0, 4, 1)
     batch.leader_epoch = 7
     row = messages.ProduceResponse.PartitionProduceResponse(error_code=code)
-    producer._decided(batch, LEADER, row)
+    producer._apply_result(batch, LEADER, row)
     return batch.is_accepted, log.broken
 
 

@@ -60,7 +60,7 @@ def test_last_records_are_owed_and_tombstones_for_their_time(
     history: History, now_ms: int, owed: list[int]
 ) -> None:
     assert history.keys is not None
-    assert owed == sorted(history.keys.owed_offsets(now_ms))
+    assert owed == sorted(history.keys.required_offsets(now_ms))
 
 
 @pytest.mark.parametrize("left", [range(END), (1, 2, 3, 4, 5), (3, 4, 5), (0, 3, 4, 5)])
@@ -102,10 +102,10 @@ def test_a_replica_that_was_away_as_a_tombstone_went_may_keep_its_values(
 
 def test_a_replica_that_lost_a_tombstone_may_keep_its_values(history: History) -> None:
     assert history.keys is not None
-    history.keys.lost_writes(0, 5)
+    history.keys.record_lost_writes(0, 5)
     # It kept the tombstone, at offset 4.
     assert history.fault_of(log_of(2, 3, 5), END, LATE_MS)
-    history.keys.lost_writes(0, 4)
+    history.keys.record_lost_writes(0, 4)
     assert history.fault_of(log_of(2, 3, 5), END, EARLY_MS)
     assert "" == history.fault_of(log_of(2, 3, 5), END, LATE_MS)
 

@@ -81,7 +81,7 @@ def known_transaction(transition: Transition) -> Transaction:
 def test_the_last_offset_counts_that_the_log_had_as_its_leader_began() -> None:
     fold = GroupFold()
     fold.take(batch([commit(1), commit(2)], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     assert {"g"} == fold.group_ids()
     assert "" == fold.fault_of("g", group(2))
     assert "t-0 at 1, its log has ['2']" == fold.fault_of("g", group(1))
@@ -92,7 +92,7 @@ def test_the_last_offset_counts_that_the_log_had_as_its_leader_began() -> None:
 def test_what_was_written_since_may_count_or_have_failed() -> None:
     fold = GroupFold()
     fold.take(batch([commit(2)], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     fold.take(batch([commit(3), commit(None)], base=1))
     for offset in (2, 3, None):
         assert "" == fold.fault_of("g", group(offset))
@@ -102,7 +102,7 @@ def test_what_was_written_since_may_count_or_have_failed() -> None:
 def test_an_offset_that_was_deleted_is_not_there() -> None:
     fold = GroupFold()
     fold.take(batch([commit(2), commit(None)], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     assert set() == fold.group_ids()
     assert "" == fold.fault_of("g", None)
     assert fold.fault_of("g", group(2))
@@ -124,7 +124,7 @@ def test_the_offset_of_a_transaction_counts_if_it_is_committed(
     fold.take(batch([commit(2)], base=0))
     fold.take(batch([commit(5)], base=1, producer_id=7))
     fold.take(marker(kind, base=2))
-    fold.leader_began()
+    fold.on_leader_epoch()
     assert "" == fold.fault_of("g", group(offset))
     assert fold.fault_of("g", group(7 - offset))
 
@@ -134,7 +134,7 @@ def test_a_transaction_that_is_committed_late_does_not_undo_a_later_commit() -> 
     fold.take(batch([commit(5)], base=0, producer_id=7))
     fold.take(batch([commit(6)], base=1))
     fold.take(marker(COMMIT, base=2))
-    fold.leader_began()
+    fold.on_leader_epoch()
     assert "" == fold.fault_of("g", group(6))
     assert fold.fault_of("g", group(5))
 
@@ -143,7 +143,7 @@ def test_a_transaction_that_is_open_as_the_leader_begins_may_count_later() -> No
     fold = GroupFold()
     fold.take(batch([commit(2)], base=0))
     fold.take(batch([commit(5)], base=1, producer_id=7))
-    fold.leader_began()
+    fold.on_leader_epoch()
     fold.take(marker(COMMIT, base=2))
     for offset in (2, 5):
         assert "" == fold.fault_of("g", group(offset))
@@ -152,7 +152,7 @@ def test_a_transaction_that_is_open_as_the_leader_begins_may_count_later() -> No
 def test_generations_do_not_fall_as_a_group_moves() -> None:
     fold = GroupFold()
     fold.take(batch([group_record(group(generation_id=3), {})], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     assert "" == fold.fault_of("g", group(generation_id=3))
     assert "" == fold.fault_of("g", group(generation_id=4))
     assert "generation 2, its log has 3" == fold.fault_of("g", group(generation_id=2))
@@ -162,7 +162,7 @@ def test_generations_do_not_fall_as_a_group_moves() -> None:
 def test_a_group_that_has_ended_is_not_there() -> None:
     fold = GroupFold()
     fold.take(batch([group_record(group(generation_id=3), {}), group_tombstone("g")], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     assert "" == fold.fault_of("g", None)
     assert "" == fold.fault_of("g", group(generation_id=1))
 
@@ -170,7 +170,7 @@ def test_a_group_that_has_ended_is_not_there() -> None:
 def test_a_group_may_end_under_its_coordinator() -> None:
     fold = GroupFold()
     fold.take(batch([group_record(group(generation_id=3), {})], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     fold.take(batch([group_tombstone("g")], base=1))
     assert set() == fold.group_ids()
     assert "" == fold.fault_of("g", None)
@@ -179,7 +179,7 @@ def test_a_group_may_end_under_its_coordinator() -> None:
 def test_the_last_state_of_an_id_counts_that_the_log_had_as_its_leader_began() -> None:
     fold = TransactionFold()
     fold.take(batch([transaction_record("x", EMPTY), transaction_record("x", ONGOING)], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     assert {"x"} == fold.transactional_ids()
     assert "" == fold.fault_of("x", known_transaction(ONGOING))
     assert fold.fault_of("x", known_transaction(EMPTY))
@@ -190,7 +190,7 @@ def test_the_last_state_of_an_id_counts_that_the_log_had_as_its_leader_began() -
 def test_a_state_that_was_written_since_may_count() -> None:
     fold = TransactionFold()
     fold.take(batch([transaction_record("x", EMPTY)], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     fold.take(batch([transaction_record("x", NEXT), transaction_record("y", EMPTY)], base=1))
     for transition in (EMPTY, NEXT):
         assert "" == fold.fault_of("x", known_transaction(transition))
@@ -200,7 +200,7 @@ def test_a_state_that_was_written_since_may_count() -> None:
 def test_an_id_that_has_expired_is_not_there() -> None:
     fold = TransactionFold()
     fold.take(batch([transaction_record("x", EMPTY), transaction_tombstone("x")], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     assert set() == fold.transactional_ids()
     assert "" == fold.fault_of("x", None)
     assert fold.fault_of("x", known_transaction(EMPTY))
@@ -209,7 +209,7 @@ def test_an_id_that_has_expired_is_not_there() -> None:
 def test_nothing_is_asked_of_an_id_while_a_transition_is_written() -> None:
     fold = TransactionFold()
     fold.take(batch([transaction_record("x", EMPTY)], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     pending = known_transaction(NEXT)
     pending.pending_state = TransactionState.PREPARE_ABORT
     assert "" == fold.fault_of("x", pending)
@@ -222,7 +222,7 @@ def test_nothing_is_asked_of_an_id_while_a_transition_is_written() -> None:
 def test_a_group_that_has_ended_may_begin_again() -> None:
     fold = GroupFold()
     fold.take(batch([group_record(group(generation_id=3), {})], base=0))
-    fold.leader_began()
+    fold.on_leader_epoch()
     assert fold.fault_of("g", group(generation_id=0))
     fold.take(batch([group_tombstone("g")], base=1))
     assert not fold.fault_of("g", group(generation_id=0))

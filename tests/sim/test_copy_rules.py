@@ -29,13 +29,13 @@ class Run:
         """Have a transaction copy t0 from one offset to another."""
         transaction = SentTransaction(f"cp@{first}", 7, 0)
         transaction.outcome = outcome
-        self.rules.began(Copied("copies", T0, first, next_), transaction)
+        self.rules.record_begin(Copied("copies", T0, first, next_), transaction)
         return transaction
 
     def resume(self, offset: int, *, is_leader: bool = True) -> list[str]:
         """Have a copier ask where to go on, and be told an offset at once."""
         floors = self.rules.floors("copies")
-        self.rules.resumed("copies", {T0: offset}, floors, is_leader=is_leader)
+        self.rules.check_resume("copies", {T0: offset}, floors, is_leader=is_leader)
         return self.broken
 
     def check(self, offset: int) -> list[str]:
@@ -92,7 +92,7 @@ def test_a_commit_that_was_acknowledged_meanwhile_need_not_be_known() -> None:
     transaction = run.copy(0, 5, UNKNOWN)
     floors = run.rules.floors("copies")
     transaction.outcome = COMMITTED
-    run.rules.resumed("copies", {T0: 0}, floors, is_leader=True)
+    run.rules.check_resume("copies", {T0: 0}, floors, is_leader=True)
     assert [] == run.broken
 
 

@@ -33,7 +33,7 @@ class Run:
         """Have a request of an instance succeed at a machine."""
         fence = self.rules.fence_of("id", ids, T0)
         if fence is not None:
-            self.rules.served(fence, host, "Produce")
+            self.rules.check_success(fence, host, "Produce")
         return self.broken
 
 
@@ -73,7 +73,7 @@ def test_a_leader_that_was_deposed_may_say_yes() -> None:
     fence = run.rules.fence_of("id", FIRST, T0)
     assert fence is not None
     run.leader_epoch = 5
-    run.rules.served(fence, "b1", "Produce")
+    run.rules.check_success(fence, "b1", "Produce")
     assert [] == run.broken
 
 

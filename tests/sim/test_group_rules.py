@@ -34,25 +34,25 @@ class Run:
 
     def commit(self, code: int = NONE, *, generation_id: int = 1, member_id: str = "a") -> int:
         """Have a commit of t0 answered at once; returns its number."""
-        commit = self.rules.commits("g", T0, generation_id, member_id)
-        self.rules.committed(commit, code)
+        commit = self.rules.record_commit("g", T0, generation_id, member_id)
+        self.rules.record_response(commit, code)
         return commit.number
 
 
 def test_a_partition_has_one_owner_in_a_generation() -> None:
     run = Run()
-    run.rules.assigned("g", 1, "a", [T0])
-    run.rules.assigned("g", 1, "b", [T1])
-    run.rules.assigned("g", 2, "b", [T0])
-    run.rules.assigned("h", 1, "b", [T0])
+    run.rules.check_assignment("g", 1, "a", [T0])
+    run.rules.check_assignment("g", 1, "b", [T1])
+    run.rules.check_assignment("g", 2, "b", [T0])
+    run.rules.check_assignment("h", 1, "b", [T0])
     assert [] == run.broken
-    run.rules.assigned("g", 2, "a", [T0])
+    run.rules.check_assignment("g", 2, "a", [T0])
     assert ["G1"] == run.broken
 
 
 def test_a_commit_of_a_generation_that_is_over_is_refused() -> None:
     run = Run()
-    run.rules.assigned("g", 2, "a", [T0])
+    run.rules.check_assignment("g", 2, "a", [T0])
     run.commit(generation_id=2)
     run.commit(ILLEGAL_GENERATION, generation_id=1)
     assert [] == run.broken
@@ -62,9 +62,9 @@ def test_a_commit_of_a_generation_that_is_over_is_refused() -> None:
 
 def test_a_commit_that_is_under_way_as_a_generation_begins_may_be_taken() -> None:
     run = Run()
-    commit = run.rules.commits("g", T0, 1, "a")
-    run.rules.assigned("g", 2, "a", [T0])
-    run.rules.committed(commit, NONE)
+    commit = run.rules.record_commit("g", T0, 1, "a")
+    run.rules.check_assignment("g", 2, "a", [T0])
+    run.rules.record_response(commit, NONE)
     assert [] == run.broken
 
 
@@ -93,25 +93,25 @@ def _generation(generation_id: int, member_id: str) -> GroupRecord:
 def test_a_group_that_ended_counts_its_generations_again() -> None:
     run = Run()
     run.rules.lives.take(_written(_generation(1, "a")))
-    run.rules.assigned("g", 1, "a", [T0])
+    run.rules.check_assignment("g", 1, "a", [T0])
     run.rules.lives.take(_written(_generation(2, "a"), group_tombstone("g")))
-    run.rules.assigned("g", 2, "a", [T0])
+    run.rules.check_assignment("g", 2, "a", [T0])
     run.rules.lives.take(_written(_generation(1, "b")))
-    run.rules.assigned("g", 1, "b", [T0])
+    run.rules.check_assignment("g", 1, "b", [T0])
     run.commit(generation_id=1, member_id="b")
     assert [] == run.broken
     run.commit(generation_id=2, member_id="a")
     assert ["G2"] == run.broken
     run.rules.lives.take(_written(_generation(1, "c")))
-    run.rules.assigned("g", 1, "c", [T0])
+    run.rules.check_assignment("g", 1, "c", [T0])
     assert ["G2", "G1"] == run.broken
 
 
 def test_a_member_belongs_to_the_life_in_which_its_generation_was_written() -> None:
     run = Run()
     run.rules.lives.take(_written(_generation(1, "a"), group_tombstone("g"), _generation(1, "b")))
-    run.rules.assigned("g", 1, "b", [T0])
-    run.rules.assigned("g", 1, "a", [T0])
+    run.rules.check_assignment("g", 1, "b", [T0])
+    run.rules.check_assignment("g", 1, "a", [T0])
     assert [] == run.broken
 
 
@@ -130,8 +130,8 @@ def test_nothing_is_asked_of_a_coordinator_that_lost_records() -> None:
     run.commit()
     run.history.losses.append(Loss(0, 1, "an unclean election", 0))
     run.rules.check_end("g", {})
-    run.rules.assigned("g", 1, "a", [T0])
-    run.rules.assigned("g", 1, "b", [T0])
+    run.rules.check_assignment("g", 1, "a", [T0])
+    run.rules.check_assignment("g", 1, "b", [T0])
     assert [] == run.broken
 
 

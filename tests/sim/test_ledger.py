@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sim.ledger import first_writes_are_in_order, owed_numbers
+from engine.sim.ledger import first_writes_are_in_order, required_numbers
 
 # Two series: the first was appended and not answered, so the producer sent all of it again.
 SENT_AGAIN = [2, 3, 4, 5, 2, 3, 4, 5, 6]
@@ -34,6 +34,6 @@ def test_first_writes_are_in_order_but_for_a_series_that_a_fork_cuts(
 
 def test_records_below_the_start_or_where_replicas_differ_are_owed_by_no_log() -> None:
     accepted = {20: 0, 21: 3, 22: 5}
-    assert {20, 21, 22} == owed_numbers(accepted, 0, frozenset())
-    assert {21, 22} == owed_numbers(accepted, 3, frozenset())
-    assert {20, 22} == owed_numbers(accepted, 0, frozenset({3, 4}))
+    assert {20, 21, 22} == required_numbers(accepted, 0, frozenset())
+    assert {21, 22} == required_numbers(accepted, 3, frozenset())
+    assert {20, 22} == required_numbers(accepted, 0, frozenset({3, 4}))

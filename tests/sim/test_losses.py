@@ -105,7 +105,7 @@ class Cluster:
 
     def lead(self, *offsets: int) -> str:
         """Return what is wrong with a leader that has these offsets."""
-        return self.rules.leader_began(self.history, self.replica(*offsets), 0)
+        return self.rules.on_leader_epoch(self.history, self.replica(*offsets), 0)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_a_leader_of_before_a_loss_loses_nothing_that_is_committed_anyway(
     cluster: Cluster, offsets: tuple[int, ...], lost: list[tuple[int, int]]
 ) -> None:
     end = offsets[-1] + 1
-    cluster.rules.led_of_before(cluster.history, cluster.replica(*offsets), 7, end, 0)
+    cluster.rules.record_outdated_commits(cluster.history, cluster.replica(*offsets), 7, end, 0)
     assert lost == cluster.lost
 
 
@@ -155,8 +155,8 @@ def test_a_loss_names_its_offsets_and_all_others_are_requested(cluster: Cluster)
 
 
 def test_a_power_cut_excuses_nothing_that_the_disk_has_kept(cluster: Cluster) -> None:
-    cluster.rules.lost_writes(1)
-    cluster.rules.replica_changed(cluster.history, cluster.replica(*range(7)), 0)
+    cluster.rules.record_lost_writes(1)
+    cluster.rules.on_replica_change(cluster.history, cluster.replica(*range(7)), 0)
     cluster.history.awaited = Awaited("a reason")
     assert cluster.lead(0, 1, 2, 4, 5, 6).startswith("lacks")
 
@@ -171,8 +171,8 @@ def test_who_was_not_in_sync_may_have_kept_other_records_and_no_hole(
     cluster.history.lose(Loss(5, COUNT, "a reason", 0), leader_epoch=2)
     for batch in batches(log_of(*range(5, COUNT), key=b"other")):
         cluster.history.commit(batch, 0)
-    cluster.rules.lost_writes(1)
-    cluster.rules.replica_changed(cluster.history, cluster.replica(*range(9)), 0)
+    cluster.rules.record_lost_writes(1)
+    cluster.rules.on_replica_change(cluster.history, cluster.replica(*range(9)), 0)
     cluster.history.awaited = Awaited("a reason", is_unclean=is_unclean)
     assert is_excused is (cluster.lead(*offsets) == "")
     assert is_excused is (cluster.lost == [(5, COUNT)])
@@ -197,7 +197,7 @@ def test_processes_end_only_while_others_in_sync_have_all(
     cluster: Cluster, lossy: tuple[int, ...], damaged: int | None, ending: set[int], may_end: bool
 ) -> None:
     for broker_id in lossy:
-        cluster.history.lost_writes(broker_id, 7)
+        cluster.history.record_lost_writes(broker_id, 7)
     cluster.rots.is_damaged = lambda i, _: i == damaged  # type: ignore[method-assign]
     assert cluster.rules.may_end(frozenset(ending)) is may_end
 
@@ -210,7 +210,7 @@ def test_a_controller_changes_only_while_no_member_lost_what_others_have(
     cluster: Cluster, lossy: tuple[int, ...], damaged: int | None, may_change: bool
 ) -> None:
     for broker_id in lossy:
-        cluster.history.lost_writes(broker_id, 7)
+        cluster.history.record_lost_writes(broker_id, 7)
     cluster.rots.is_damaged = lambda i, _: i == damaged  # type: ignore[method-assign]
     assert cluster.rules.may_change_controller() is may_change
 
@@ -219,7 +219,7 @@ def test_an_unclean_election_of_who_lost_writes_unseen_is_still_one() -> None:
     history = History("t-0")
     history.state = PartitionStateNode(1, EPOCH, (1,), 7)
     history.elected_uncleanly()
-    history.lost_writes(1, 6)
+    history.record_lost_writes(1, 6)
     history.judge_unseen(7)
     assert history.awaited is not None
     assert (True, True) == (history.awaited.is_rewriting, history.awaited.is_unclean)
@@ -237,7 +237,7 @@ def test_a_loss_that_no_election_can_help_against_is_named_so_though_one_leads(
 ) -> None:
     history = History("t-0")
     history.state = PartitionStateNode(1, EPOCH, isr, 7)
-    history.lost_writes(1, 6)
+    history.record_lost_writes(1, 6)
     history.judge_unseen(7)
     assert reason == history.excuse
     assert history.awaited is not None
@@ -252,8 +252,8 @@ def test_commits_of_before_an_unclean_election_are_kept_by_nobody(cluster: Clust
 
 
 def test_a_power_cut_takes_nothing_that_was_synced(cluster: Cluster) -> None:
-    cluster.rules.lost_writes(1)
-    cluster.rules.replica_changed(cluster.history, cluster.replica(0, 1), 0)
+    cluster.rules.record_lost_writes(1)
+    cluster.rules.on_replica_change(cluster.history, cluster.replica(0, 1), 0)
     assert ["L2"] == cluster.broken
 
 
@@ -306,15 +306,15 @@ def test_of_a_log_that_ended_as_it_was_started_again_nothing_counts_as_synced(
 
 
 def test_a_power_cut_that_lost_nothing_excuses_nobody(cluster: Cluster) -> None:
-    cluster.rules.lost_writes(1)
-    cluster.rules.replica_changed(cluster.history, cluster.replica(*range(COUNT)), 0)
+    cluster.rules.record_lost_writes(1)
+    cluster.rules.on_replica_change(cluster.history, cluster.replica(*range(COUNT)), 0)
     assert {} == cluster.history.lossy
 
 
 def test_a_replica_is_lossy_until_it_has_all_of_before_again(cluster: Cluster) -> None:
-    cluster.rules.lost_writes(1)
+    cluster.rules.record_lost_writes(1)
     for count, is_lossy in ((5, True), (COUNT - 1, True), (COUNT, False)):
-        cluster.rules.replica_changed(cluster.history, cluster.replica(*range(count)), 0)
+        cluster.rules.on_replica_change(cluster.history, cluster.replica(*range(count)), 0)
         assert is_lossy is (1 in cluster.history.lossy)
 
 
@@ -344,7 +344,7 @@ def test_a_loss_is_unseen_while_the_broker_leads_or_is_in_sync_beside_others(
 ) -> None:
     cluster.history.state = PartitionStateNode(leader, EPOCH, isr, 7)
     assert not cluster.rules.is_unseen(1)
-    cluster.rules.lost_writes(1)
+    cluster.rules.record_lost_writes(1)
     assert is_unseen is cluster.rules.is_unseen(1)
 
 
@@ -352,9 +352,9 @@ def test_a_loss_is_unseen_while_the_broker_leads_or_is_in_sync_beside_others(
 def test_a_loss_is_seen_while_the_controller_lives_that_knew_the_broker(
     cluster: Cluster, epoch: int, is_unseen: bool
 ) -> None:
-    cluster.rules.controller_changed(7)
+    cluster.rules.on_controller_change(7)
     cluster.controllers(SimpleNamespace(epoch=7, live_brokers={1, 2}))
-    cluster.rules.lost_writes(1)
+    cluster.rules.record_lost_writes(1)
     cluster.controllers(SimpleNamespace(epoch=epoch, live_brokers={1, 2}))
     assert is_unseen is cluster.rules.is_unseen(1)
 
@@ -364,10 +364,10 @@ def test_in_an_epoch_that_is_new_nobody_differs_from_a_leader_that_lost_writes(
     cluster: Cluster, offsets: Iterable[int]
 ) -> None:
     # Followers truncate what they have of earlier epochs behind its end.
-    cluster.rules.lost_writes(1)
+    cluster.rules.record_lost_writes(1)
     cluster.history.awaited = Awaited("a reason", is_rewriting=True)
     replica = cluster.replica(*offsets)
-    assert "" == cluster.rules.leader_began(cluster.history, replica, 0, is_new_epoch=True)
+    assert "" == cluster.rules.on_leader_epoch(cluster.history, replica, 0, is_new_epoch=True)
     assert [] == cluster.history.forks
     assert cluster.lost == [(end, COUNT) for end in (max(offsets) + 1,) if end < COUNT]
 
@@ -404,7 +404,7 @@ def test_the_order_of_a_producers_records_is_that_of_whole_batches(
     )
     ledger = Ledger(cast(Any, invariants), cast(Any, SimpleNamespace()))
     producer = SimpleNamespace(name="p", kind=ProducerKind(-1, False, 1, 100))
-    ledger.acknowledged(cast(Any, producer), SentBatch(T0, 0, 2), 0)
+    ledger.record_acknowledged(cast(Any, producer), SentBatch(T0, 0, 2), 0)
     ledger.check_end({1: cast(Any, SimpleNamespace(broker=broker))}, [T0])
     assert broken == told
 
@@ -413,12 +413,12 @@ def test_a_leader_that_hears_of_its_epochs_one_by_one_loses_all_in_the_first(
     cluster: Cluster,
 ) -> None:
     # It writes at the lost offsets before it hears of the epoch that is stored.
-    cluster.rules.lost_writes(1)
-    cluster.rules.replica_changed(cluster.history, cluster.replica(*range(7)), 0)
+    cluster.rules.record_lost_writes(1)
+    cluster.rules.on_replica_change(cluster.history, cluster.replica(*range(7)), 0)
     cluster.history.awaited = Awaited("a reason", is_rewriting=True)
     replica = cluster.replica(*range(7))
     replica.leader_epoch = EPOCH - 1
-    assert "" == cluster.rules.leader_began(cluster.history, replica, 0)
+    assert "" == cluster.rules.on_leader_epoch(cluster.history, replica, 0)
     assert [(7, COUNT)] == cluster.lost
     assert [Fork(7, COUNT + 2)] == cluster.history.forks
 
@@ -429,12 +429,12 @@ def test_where_others_have_more_than_is_committed_they_differ_from_a_leader_that
 ) -> None:
     # It may go on in the epoch that it had before it hears of the next one.
     cluster.ends[1] = COUNT + 1
-    cluster.rules.lost_writes(1)
+    cluster.rules.record_lost_writes(1)
     cluster.history.awaited = Awaited("a reason", is_rewriting=True)
     replica = cluster.replica(*range(COUNT))
     replica.leader_epoch = epoch
-    cluster.rules.replica_changed(cluster.history, replica, 0)
-    assert "" == cluster.rules.leader_began(cluster.history, replica, 0)
+    cluster.rules.on_replica_change(cluster.history, replica, 0)
+    assert "" == cluster.rules.on_leader_epoch(cluster.history, replica, 0)
     assert [Fork(COUNT, COUNT + 2)] == cluster.history.forks
     assert (is_awaited, []) == (cluster.history.awaited is not None, cluster.history.losses)
 
@@ -554,7 +554,7 @@ def test_where_a_leader_still_has_what_was_lost_members_may_lack_it(
     cluster.history.lose(Loss(7, COUNT, "a reason", 0), 2)
     replica = cluster.replica(*range(end))
     cluster.set_last_epoch(log_epoch)
-    assert "" == cluster.rules.leader_began(cluster.history, replica, 0)
+    assert "" == cluster.rules.on_leader_epoch(cluster.history, replica, 0)
     assert forks == cluster.history.forks
 
 
@@ -577,7 +577,7 @@ def test_a_leader_of_before_a_loss_may_repeat_a_response(stale_epoch: int | None
     producer = SimpleNamespace(name="p", kind=ProducerKind(-1, True, 1, 100))
     sent = SentBatch(T0, 7, 2)
     sent.loss_count = 1
-    ledger.acknowledged(cast(Any, producer), sent, 7)
+    ledger.record_acknowledged(cast(Any, producer), sent, 7)
     assert broken == (["R8"] if stale_epoch is None else [])
 
 
@@ -596,9 +596,9 @@ def test_a_process_that_ends_may_lose_what_is_damaged(
     # A log that was closed in order is recovered where a damaged length hides the next batch, and
     # deleted where the last offset comes to be below its start.
     rot = BitRot(1, T0, 7, **damage)
-    cluster.rots.of = lambda _: rot  # type: ignore[method-assign]
+    cluster.rots.damage_of = lambda _: rot  # type: ignore[method-assign]
     node = SimpleNamespace(broker_id=1, needs_recovery=lambda _: needs_recovery)
-    cluster.rules.process_ended(cast(Any, node))
+    cluster.rules.on_process_end(cast(Any, node))
     assert is_lossy == (1 in cluster.history.lossy)
 
 
@@ -611,10 +611,10 @@ def test_a_log_that_was_truncated_behind_its_last_record_ends_there_in_its_next_
     cluster.rules.log_truncated(replica)
     replica.log.log_end_offset += appended
     node = cast(Any, SimpleNamespace(broker_id=1))
-    cluster.rules.process_ended(node)
+    cluster.rules.on_process_end(node)
     assert is_lossy == (1 in cluster.history.lossy)
     cluster.history.lossy.clear()
-    cluster.rules.process_ended(node)
+    cluster.rules.on_process_end(node)
     assert 1 not in cluster.history.lossy
 
 

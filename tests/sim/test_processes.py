@@ -8,7 +8,7 @@ import pytest
 
 from engine.sim.fault_kinds import FaultKind
 from engine.sim.plan import Fault, Plan, plan_of
-from engine.sim.simulation import Simulation, buried_quietly, run_plan
+from engine.sim.simulation import Simulation, postpone_collection, run_plan
 
 _ALL = (1, 2, 3)
 
@@ -37,7 +37,7 @@ def test_a_third_of_the_seeds_each_has_a_network_calls_and_calls_through_bytes()
 @pytest.mark.parametrize("encodes", [False, True])
 def test_brokers_of_one_process_have_no_connection_between_them(encodes: bool) -> None:
     simulation = Simulation(shared_plan(encodes=encodes))
-    with buried_quietly():
+    with postpone_collection():
         result = simulation.run()
         peers = {
             connection.peer.partition(":")[0]

@@ -209,7 +209,7 @@ def test_who_joins_has_what_is_wanted_or_had_it_before_a_power_cut(
 ) -> None:
     history = History("t-0")
     if has_lost:
-        history.lost_writes(2, 1)
+        history.record_lost_writes(2, 1)
     replica = _with_replica(SimpleNamespace(log_end_offset=end))
     assert broken == _broken_by_joining(replica, history, told_end)
 
@@ -237,7 +237,7 @@ def _broken_by_joining(
         high_watermark=102,
         followers={2: FollowerProgress(told_end)},
     )
-    rules.is_to_join(cast(Partition, leader), 2)
+    rules.check_joining_follower(cast(Partition, leader), 2)
     return told
 
 
@@ -416,18 +416,18 @@ def _ephemeral(owner: int) -> Node:
 def test_ephemeral_nodes_go_with_their_session() -> None:
     broken: list[str] = []
     sessions = SessionRules(lambda rule, _text: broken.append(rule))
-    sessions.committed({}, {7: 6000, 8: 6000})
-    sessions.committed({"/a": _ephemeral(7), "/b": _ephemeral(8)}, {})
-    sessions.committed({"/a": None}, {7: None})
+    sessions.on_transaction({}, {7: 6000, 8: 6000})
+    sessions.on_transaction({"/a": _ephemeral(7), "/b": _ephemeral(8)}, {})
+    sessions.on_transaction({"/a": None}, {7: None})
     assert [] == broken
-    sessions.committed({}, {8: None})
+    sessions.on_transaction({}, {8: None})
     assert ["Z2"] == broken
 
 
 def test_a_session_that_is_over_makes_no_node() -> None:
     broken: list[str] = []
     sessions = SessionRules(lambda rule, _text: broken.append(rule))
-    sessions.committed({"/a": _ephemeral(7)}, {})
+    sessions.on_transaction({"/a": _ephemeral(7)}, {})
     assert ["Z2"] == broken
 
 

@@ -18,7 +18,7 @@ from engine.sim.fault_kinds import FaultKind
 from engine.sim.invariants import Violation
 from engine.sim.plan import Fault, Plan, plan_of
 from engine.sim.shrink import shrink
-from engine.sim.simulation import RunResult, buried_quietly, run_plan
+from engine.sim.simulation import RunResult, postpone_collection, run_plan
 from tests.sim.mutants import MUTANTS, Mutant, first_failing_seed
 
 _PRINT = """
@@ -63,7 +63,7 @@ def test_what_a_run_leaves_logs_nothing_as_it_is_collected(
             ended.append("process")
             logging.getLogger("engine").error("the disk is gone")
 
-    with buried_quietly():
+    with postpone_collection():
         started = process()
         next(started)
         left: list[object] = [started]
@@ -89,7 +89,7 @@ def test_what_is_made_as_a_run_is_collected_is_collected_with_it() -> None:
             finally:
                 self.held.append([self])
 
-    with buried_quietly():
+    with postpone_collection():
         Process()
     # By type: `isinstance` asks a weak proxy of another test for an object that is gone.
     assert [None for held in gc.get_objects() if type(held) is Process] == []
@@ -99,7 +99,7 @@ def test_what_was_frozen_before_a_run_stays_frozen() -> None:
     before: list[object] = []
     gc.collect()
     gc.freeze()
-    with buried_quietly():
+    with postpone_collection():
         pass
     assert not [None for each in gc.get_objects() if each is before]
 
@@ -109,7 +109,7 @@ def test_what_is_frozen_for_a_run_alone_is_collected_later(monkeypatch: pytest.M
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
     monkeypatch.setattr(gc, "unfreeze", lambda: calls.append("unfreeze"))
-    with buried_quietly():
+    with postpone_collection():
         assert calls == ["freeze"]
     assert calls == ["freeze", "unfreeze"]
 

@@ -24,12 +24,12 @@ from engine.znode.tree import Node
 class Unseen:
     """Is shown transactions and machines, and notes nothing."""
 
-    def ran(self, machine: Machine) -> None: ...
+    def on_callback_end(self, machine: Machine) -> None: ...
 
     def broke(self, machine: Machine, error: Exception) -> None:
         raise error
 
-    def committed(
+    def on_transaction(
         self,
         zxid: int,
         nodes: Mapping[str, Node | None],
@@ -96,10 +96,10 @@ def test_reads_before_the_watches_of_a_new_connection_miss_it(
         unsent, self._unsent = self._unsent, []
         for send in unsent:
             send()
-        await self._watches.reconnected()
+        await self._watches.set_all_again()
 
     monkeypatch.setattr(KeptWatches, "_wait_until_readable", at_once)
-    monkeypatch.setattr(SimulatedZnodeClient, "_reconnected", late)
+    monkeypatch.setattr(SimulatedZnodeClient, "_restore_session", late)
     with pytest.raises(AssertionError):
         _play(Stage())
 

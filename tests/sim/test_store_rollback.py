@@ -180,7 +180,7 @@ def test_a_power_cut_does_not_hide_from_where_on_a_member_lacked_records() -> No
     history = History("t-0")
     history.state, history.committed_end = _state(1, 4, 1, 2), 50
     history.roll_back({2: 20})
-    history.lost_writes(2, 3, 60)
+    history.record_lost_writes(2, 3, 60)
     assert (60, 20) == (history.lossy[2].end_before, history.lossy[2].whole_end)
 
 

@@ -56,7 +56,7 @@ class Run:
         transaction.outcome = outcome
         transaction.sent = {TopicPartition("t", int(key[1])): n for key, n in numbers.items()}
         transaction.accepted = transaction.sent
-        self.rules.began(transaction)
+        self.rules.record_begin(transaction)
 
     def check(self, t0: bytes = b"", t1: bytes = b"") -> list[str]:
         """Return the rules that the logs at rest break."""

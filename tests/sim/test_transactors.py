@@ -61,11 +61,11 @@ def test_readers_are_not_waited_for_where_a_marker_may_have_been_lost(
     lossy, whole = TopicPartition("t0", 0), TopicPartition("t0", 1)
     reader = SimpleNamespace(name="committed", positions={lossy: 3, whole: 4})
     monkeypatch.setattr(world.coordinated, "readers", [reader])
-    monkeypatch.setattr(world, "_is_owed", lambda _partition, _position: True)
+    monkeypatch.setattr(world, "_must_get_more", lambda _partition, _position: True)
     unread = [f"committed has read t0-{index} to {index + 3} of 0" for index in range(2)]
-    assert unread == world._unanswered()
+    assert unread == world._waiting_reasons()
     world.invariants.history(lossy).losses.append(Loss(0, 1, "an unclean election", 0))
-    assert unread[1:] == world._unanswered()
+    assert unread[1:] == world._waiting_reasons()
 
 
 class _MovedPartition:

@@ -83,7 +83,7 @@ class FakeQuotas(NoQuotas):
     def bounds(self, _session: Session) -> bool:
         return True
 
-    def delay_ms(self, _session: Session, api_key: int, _client_id: str | None) -> int:
+    def count_request(self, _session: Session, api_key: int, _client_id: str | None) -> int:
         return self._delays_ms.get(api_key, 0)
 
     def call_later(self, _delay_ms: int, run: Callable[[], None]) -> None:

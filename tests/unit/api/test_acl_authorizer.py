@@ -86,7 +86,7 @@ def test_operations_that_are_only_listed_are_logged_at_trace(
     caplog.set_level(TRACE, LOGGER)
     client = session()
     client.operations_on(TOPIC, "t", 1 << READ)
-    assert ["x"] == client.not_creatable(["x"])
+    assert ["x"] == client.topics_not_creatable(["x"])
     found = [(level, text) for level, text in logged(caplog) if text.startswith("Principal")]
     assert [TRACE, TRACE, INFO] == [level for level, _ in found]
 

@@ -75,14 +75,16 @@ def test_each_partition_is_answered_as_by_itself(version: int) -> None:
     stage = Stage()
     stage.fill(indexes=range(0, COUNT, 2))
     more = {} if version < 3 else {"max_bytes": 1 << 30}
-    rows = _rows(stage.ask("Fetch", version, _of(version, range(COUNT), **more)))
+    rows = _rows(stage.ask("Fetch", version, _figures_of(version, range(COUNT), **more)))
     assert list(range(COUNT)) == [row.partition_index for row in rows]
     for index, row in enumerate(rows):
-        (alone,) = _rows(stage.ask("Fetch", version, _of(version, range(index, index + 1), **more)))
+        (alone,) = _rows(
+            stage.ask("Fetch", version, _figures_of(version, range(index, index + 1), **more))
+        )
         assert alone == row
 
 
-def _of(version: int, indexes: range, **more: Any) -> Any:
+def _figures_of(version: int, indexes: range, **more: Any) -> Any:
     return fetch_request(version, dict.fromkeys(indexes, 0), **more)
 
 
@@ -199,7 +201,7 @@ def test_what_waits_holds_nobody() -> None:
 def test_the_next_request_of_the_connection_does_not_overtake_the_reading() -> None:
     stage = Stage()
     head = request_header_bytes(1, VERSION, 77, "tester")
-    fetch = message_codec("FetchRequest", VERSION).encode(_of(VERSION, range(COUNT)))
+    fetch = message_codec("FetchRequest", VERSION).encode(_figures_of(VERSION, range(COUNT)))
     stage.client.send([head, fetch])
     head = request_header_bytes(0, 11, 77, "tester")
     request = produce_request({"t": [(COUNT - 1, sent())]}, acks=1)

@@ -51,7 +51,7 @@ class Stage:
         self.now_ms = 0
 
     def ask(self, requested: FetchRequest, version: int = 12) -> FetchContext:
-        return self.cache.context(requested, version, self.now_ms)
+        return self.cache.open_context(requested, version, self.now_ms)
 
     def open(self, count: int = 1, *, replica_id: int = -1, version: int = 12) -> int:
         """Start a session of some partitions; return its id."""

@@ -12,7 +12,7 @@ from engine.api.dispatch import ApiRow, DispatchTable, Rule
 from engine.api.exchange import EncodedRows, Exchange, Handled
 from engine.api.in_turns import InTurns, Rows
 from engine.api.promised import HandlerFailed
-from engine.broker.local_messages import response_of
+from engine.broker.local_messages import message_of_response
 from engine.errors import api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
@@ -168,7 +168,7 @@ def test_a_broker_of_the_same_process_gets_a_message() -> None:
     table.serve("OffsetForLeaderEpoch", stage.handler.handle, Rule.PER_RESOURCE)
     row: ApiRow | None = table.row(23)
     assert row is not None
-    response = response_of(row, _VERSION, handled.result())
+    response = message_of_response(row, _VERSION, handled.result())
     assert names == [topic.topic for topic in response.topics]
 
 

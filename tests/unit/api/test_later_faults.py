@@ -177,7 +177,7 @@ def _waiting_deletion(stage: DataStage, _count: int) -> None:
         (_waiting_produce, 2, Produce, "_add_rows"),
         (_waiting_fetch, 1, Partition, "read"),
         (_waiting_fetch, 2, Partition, "read"),
-        (_waiting_fetch, 2, Fetch, "_whole"),
+        (_waiting_fetch, 2, Fetch, "_session_response"),
         (_waiting_deletion, 1, DeleteRecords, "_response"),
     ],
 )
@@ -191,7 +191,7 @@ def test_a_fault_at_the_end_of_a_wait_ends_the_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if is_fast_path and (count, owner) == (1, Partition):
-        owner, name = FastFetch, "_after"
+        owner, name = FastFetch, "_respond_after_wait"
     stage = DataStage((1, 2), is_fast_path=is_fast_path)
     begin(stage, count)
 
@@ -205,7 +205,9 @@ def test_a_fault_at_the_end_of_a_wait_ends_the_request(
     assert "a step failed: KeyError('later')" in fault
 
 
-@pytest.mark.parametrize(("owner", "name"), [(ParkedFetch, "_unsent"), (Fetch, "_whole")])
+@pytest.mark.parametrize(
+    ("owner", "name"), [(ParkedFetch, "_unsent"), (Fetch, "_session_response")]
+)
 def test_a_fault_at_the_end_of_a_parked_fetch_ends_the_request(
     owner: type, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,7 @@ _MS = 1_000_000
 
 def ended(metrics: RequestMetrics, number: int, count: int = 1, took_ms: int = 0) -> None:
     for _ in range(count):
-        metrics.begin_size(number, "client", "1.0")(100)
+        metrics.size_recorder(number, "client", "1.0")(100)
         if took_ms:
             metrics.note_time(number, took_ms * _MS)
 

@@ -194,7 +194,7 @@ def test_a_session_ends_with_what_its_client_has_shown(
         def session_lifetime_ms(self, _mechanism: str) -> int:
             return of_listener_ms
 
-        def server(self, _mechanism: str) -> Any:
+        def new_server(self, _mechanism: str) -> Any:
             raise NotImplementedError
 
     class Server:
@@ -270,7 +270,7 @@ def test_listeners_with_sasl_take_tokens() -> None:
     stage = secured_broker(delegation_token_master_key=SECRET)
     token = created(stage)
     listener = stage.broker.listeners._authentications["SASL"].listener
-    server = listener.server("SCRAM-SHA-256")
+    server = listener.new_server("SCRAM-SHA-256")
     password = b64encode(token_hmac(SECRET, token.token_id)).decode()
     client = ScramConversation("SCRAM-SHA-256", token.token_id, password, b"abc", is_token=True)
     final = client.response_to(server.response_to(client.first()))

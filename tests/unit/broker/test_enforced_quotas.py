@@ -276,56 +276,56 @@ class Measures:
 def test_work_of_handlers_is_a_part_of_a_second() -> None:
     measures = Measures(request_percentage="1.0")
     quotas, session = measures.quotas, measures.session
-    quotas.worked(session, "c", 100_000_000)
-    assert 0 == quotas.delay_ms(session, 3, "c")
-    quotas.worked(session, "c", 20_000_000)
-    assert 0 < quotas.delay_ms(session, 3, "c") <= 1000
-    assert 0 == quotas.delay_ms(session, 3, "other")
+    quotas.count_work(session, "c", 100_000_000)
+    assert 0 == quotas.count_request(session, 3, "c")
+    quotas.count_work(session, "c", 20_000_000)
+    assert 0 < quotas.count_request(session, 3, "c") <= 1000
+    assert 0 == quotas.count_request(session, 3, "other")
 
 
 def test_a_rest_for_requests_is_at_most_a_window() -> None:
     measures = Measures(request_percentage="0.001")
-    measures.quotas.worked(measures.session, "c", 100_000_000)
-    assert 1000 == measures.quotas.delay_ms(measures.session, 3, "c")
+    measures.quotas.count_work(measures.session, "c", 100_000_000)
+    assert 1000 == measures.quotas.count_request(measures.session, 3, "c")
 
 
 def test_brokers_of_this_process_are_free() -> None:
     measures = Measures(request_percentage="0.001", consumer_byte_rate="1")
     own = Session("here", allow_all(), is_own_broker=True)
     assert not measures.quotas.bounds(own)
-    assert 0 == measures.quotas.delay_ms(own, 3, "c")
+    assert 0 == measures.quotas.count_request(own, 3, "c")
     assert measures.quotas.fetch_bytes_max(own, "c") is None
-    assert measures.quotas.mutations(own, "c", is_strict=True) is UNBOUNDED
+    assert measures.quotas.mutation_quota(own, "c", is_strict=True) is UNBOUNDED
 
 
 def test_a_fetch_that_is_not_sent_counts_for_nothing() -> None:
     measures = Measures(consumer_byte_rate="100")
     quotas, session = measures.quotas, measures.session
     assert 1000 == quotas.fetch_bytes_max(session, "c")
-    assert quotas.fetched(session, "c", 5000) > 0
-    assert 0 == quotas.fetched(session, "c", 900)
-    assert 0 == quotas.fetched(session, "other", 5000)
+    assert quotas.count_fetch(session, "c", 5000) > 0
+    assert 0 == quotas.count_fetch(session, "c", 900)
+    assert 0 == quotas.count_fetch(session, "other", 5000)
 
 
 def test_measures_go_after_an_hour_without_use() -> None:
     measures = Measures(consumer_byte_rate="100", controller_mutation_rate="1")
     quotas, session = measures.quotas, measures.session
-    quotas.fetched(session, "c", 900)
+    quotas.count_fetch(session, "c", 900)
     measures.limits.take(QuotaOwner(NONE, "d"), {"consumer_byte_rate": "100"})
     measures.clock.advance(QUOTA_RATE_IDLE_MS + 1)
-    quotas.fetched(session, "d", 1)
+    quotas.count_fetch(session, "d", 1)
     assert ["d"] == [key.counted.client for key in quotas._rates]
 
 
 def test_a_throttle_of_partitions_becomes_shorter_with_time() -> None:
     measures = Measures(controller_mutation_rate="1")
-    quota = measures.quotas.mutations(measures.session, "c", is_strict=False)
-    assert quota.admits(15)
+    quota = measures.quotas.mutation_quota(measures.session, "c", is_strict=False)
+    assert quota.take_tokens(15)
     assert (4000, False) == (quota.throttle_ms(), quota.is_exceeded)
     measures.clock.advance(1500)
     assert 2500 == quota.throttle_ms()
-    strict = measures.quotas.mutations(measures.session, "c", is_strict=True)
-    assert not strict.admits(1)
+    strict = measures.quotas.mutation_quota(measures.session, "c", is_strict=True)
+    assert not strict.take_tokens(1)
     assert (2500, True) == (strict.throttle_ms(), strict.is_exceeded)
 
 
@@ -347,6 +347,6 @@ def test_mutations_at_a_rate_that_is_none_are_judged_without_an_end(
     rate: str, is_strict: bool
 ) -> None:
     measures = Measures(controller_mutation_rate=rate)
-    quota = measures.quotas.mutations(measures.session, "c", is_strict=is_strict)
-    quota.admits(5)
-    assert (is_strict, 0) == (not quota.admits(5), quota.throttle_ms())
+    quota = measures.quotas.mutation_quota(measures.session, "c", is_strict=is_strict)
+    quota.take_tokens(5)
+    assert (is_strict, 0) == (not quota.take_tokens(5), quota.throttle_ms())

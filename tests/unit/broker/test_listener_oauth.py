@@ -49,7 +49,7 @@ def with_keys(stage: MemoryBroker) -> MemoryBroker:
 
 
 def user_of(stage: MemoryBroker, token: str) -> str | None:
-    server = stage.broker.listeners._authentications["SASL"].listener.server("OAUTHBEARER")
+    server = stage.broker.listeners._authentications["SASL"].listener.new_server("OAUTHBEARER")
     server.response_to(OAuthConversation(token).first())
     return server.user
 

@@ -74,7 +74,7 @@ def test_quotas_are_those_of_the_user() -> None:
     admission, rests = stage.broker.table.admission, {}
     for session in admission.sessions:
         session.request_bytes = 1_000_000
-        rests[session.principal] = admission.quotas.delay_ms(session, _PRODUCE, "c")
+        rests[session.principal] = admission.quotas.count_request(session, _PRODUCE, "c")
     assert rests["User:alice"] > 0
     assert rests["User:bob"] == 0
     stage.stop()

@@ -42,9 +42,9 @@ def test_bytes_are_exchanged_only_where_that_is_requested(monkeypatch: pytest.Mo
     exchanged = []
     from engine.broker import peers
 
-    serve = peers.encoded_serve
+    serve = peers.serve_encoded
     monkeypatch.setattr(
-        peers, "encoded_serve", lambda *call: (exchanged.append(call[1]), serve(*call))[1]
+        peers, "serve_encoded", lambda *call: (exchanged.append(call[1]), serve(*call))[1]
     )
     played(MemoryCluster)
     assert [] == exchanged

@@ -240,7 +240,7 @@ def test_a_fault_of_the_code_cleans_up_too(monkeypatch: pytest.MonkeyPatch) -> N
     def fail(_self: Broker) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Broker, "_take_part", fail)
+    monkeypatch.setattr(Broker, "_join_cluster", fail)
     with pytest.raises(ZeroDivisionError):
         machine.open()
     assert {} == machine.left()

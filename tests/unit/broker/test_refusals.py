@@ -61,8 +61,8 @@ def test_refused_peers_are_logged_at_info_with_lines_for_each_kind(
     clock = ManualClock()
     refusals = Refusals(clock)
     for _ in range(REFUSAL_LINES_PER_PERIOD + 3):
-        refusals.keep_out("10.0.0.1:9", "waits")
-    refusals.keep_out("10.0.0.1:9", "Too many open files")
+        refusals.note_rejection("10.0.0.1:9", "waits")
+    refusals.note_rejection("10.0.0.1:9", "Too many open files")
     refusals.note("10.0.0.1:9", "a frame of -1 bytes")
     assert refusals.counts["waits"] == REFUSAL_LINES_PER_PERIOD + 3
     lines = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
@@ -78,5 +78,5 @@ def test_refused_peers_are_logged_at_info_with_lines_for_each_kind(
     ]
     caplog.clear()
     clock.advance(REFUSAL_PERIOD_MS)
-    refusals.keep_out("10.0.0.1:9", "waits")
+    refusals.note_rejection("10.0.0.1:9", "waits")
     assert caplog.records[0].getMessage() == "3 more connections were rejected or had to wait"

@@ -187,7 +187,7 @@ class NotingReporter:
         self.failures: list[tuple[str, EngineError]] = []
         self.refusals: list[tuple[str, str, str]] = []
 
-    def controller_changed(self, epoch: int | None) -> None:
+    def on_controller_change(self, epoch: int | None) -> None:
         """Note an epoch."""
         self.epochs.append(epoch)
 

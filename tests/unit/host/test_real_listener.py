@@ -174,7 +174,7 @@ class OneByOne(UnlimitedConnections):
         super().__init__()
         self.count = 0
 
-    def obstacle(self) -> str | None:
+    def waiting_reason(self) -> str | None:
         return "one is there" if self.count else None
 
     def enter(self, _address: str) -> str | None:

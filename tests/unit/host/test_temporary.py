@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.analysis.local_query import spill_folder
+from engine.analysis.local_query import open_spill_folder
 from engine.host.protobuf_compiler import compile_protobuf
 from engine.host.source_files import SourceFiles
 from engine.host.temporary import (
@@ -54,7 +54,7 @@ def test_where_there_is_no_place_that_is_the_error(
     reason = "No space left" if is_full else "No usable temporary directory"
     with pytest.raises(NoTemporaryFolder, match=reason), temporary_folder("kctl-"):
         raise AssertionError
-    with spill_folder() as folder:
+    with open_spill_folder() as folder:
         assert folder == ""
     with pytest.raises(NoTemporaryFolder, match=reason):
         compile_protobuf({}, "none.proto")

@@ -81,10 +81,10 @@ class Server:
         self.on_event = []
         for _, promise, _ in waiting:
             promise.fail(ZnodeConnectionLost("cable"))
-        self.watches.connection_lost()
+        self.watches.on_connection_loss()
 
     def reconnect(self) -> Promise[bool]:
-        return drive(self.watches.reconnected())
+        return drive(self.watches.set_all_again())
 
 
 def test_reads_go_after_the_watches_on_a_new_connection() -> None:
@@ -143,7 +143,7 @@ def test_a_read_of_a_connection_without_watches_counts_as_lost() -> None:
     server.zxid = 7
     reading = server.read()
     # It was sent on the new connection before this thread heard of the loss.
-    server.watches.connection_lost()
+    server.watches.on_connection_loss()
     server.serve()
     with pytest.raises(ZnodeConnectionLost):
         reading.result()
@@ -152,7 +152,7 @@ def test_a_read_of_a_connection_without_watches_counts_as_lost() -> None:
 def test_a_node_that_was_not_there_then_counts_as_lost_too() -> None:
     server = Server()
     reading = server.read()
-    server.watches.connection_lost()
+    server.watches.on_connection_loss()
     server.serve()
     with pytest.raises(ZnodeConnectionLost):
         reading.result()
@@ -289,10 +289,10 @@ def test_a_fault_of_one_watcher_keeps_no_other_from_what_it_missed(faulty: int) 
     for number in range(2):
         server.watch(watcher(number))
     server.serve()
-    server.watches.connection_lost()
+    server.watches.on_connection_loss()
     server.zxid = 7
     read = server.read()
-    setting = drive(server.watches.reconnected())
+    setting = drive(server.watches.set_all_again())
     for _ in range(2):
         try:
             server.serve(1)

@@ -11,8 +11,8 @@ from engine.host.ports import FileMissing
 from engine.znode.login import (
     JAAS_FILE,
     ZookeeperLogin,
-    client_login,
-    server_users,
+    read_client_login,
+    read_server_users,
     system_properties,
 )
 
@@ -26,19 +26,19 @@ Server {{ {_MODULE} required user_kafka="secret" user_a="b" extra="c"; }};
 
 
 def test_a_client_has_the_name_and_the_password_of_its_section() -> None:
-    assert client_login(_FILE, _reading(_WHOLE)) == ZookeeperLogin("kafka", "secret")
+    assert read_client_login(_FILE, _reading(_WHOLE)) == ZookeeperLogin("kafka", "secret")
     other = {**_FILE, "zookeeper.sasl.clientconfig": "Other"}
-    assert client_login(other, _reading(_WHOLE)) == ZookeeperLogin("other", "more")
-    assert "secret" not in repr(client_login(_FILE, _reading(_WHOLE)))
+    assert read_client_login(other, _reading(_WHOLE)) == ZookeeperLogin("other", "more")
+    assert "secret" not in repr(read_client_login(_FILE, _reading(_WHOLE)))
 
 
 def test_without_file_or_section_there_is_no_login() -> None:
-    assert client_login({}, _reading(_WHOLE)) is None
-    assert client_login({JAAS_FILE: ""}, _reading(_WHOLE)) is None
-    assert client_login(_FILE, _reading("KafkaServer { M required; };")) is None
+    assert read_client_login({}, _reading(_WHOLE)) is None
+    assert read_client_login({JAAS_FILE: ""}, _reading(_WHOLE)) is None
+    assert read_client_login(_FILE, _reading("KafkaServer { M required; };")) is None
     # Kafka asks about the section only.
     off = {**_FILE, "zookeeper.sasl.client": "false"}
-    assert client_login(off, _reading("")) is None
+    assert read_client_login(off, _reading("")) is None
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_without_file_or_section_there_is_no_login() -> None:
 )
 def test_what_is_no_login_stops_the_start(text: str, more: dict[str, str]) -> None:
     with pytest.raises(ConfigError) as refused:
-        client_login({**_FILE, **more}, _reading(text))
+        read_client_login({**_FILE, **more}, _reading(text))
     assert "secret" not in str(refused.value)
 
 
@@ -62,15 +62,15 @@ def test_a_file_that_cannot_be_read_stops_the_start() -> None:
         raise FileMissing(path)
 
     with pytest.raises(ConfigError, match=r"/jaas\.conf"):
-        client_login(_FILE, missing)
+        read_client_login(_FILE, missing)
     with pytest.raises(ConfigError, match="UTF-8"):
-        client_login(_FILE, lambda _path: b"\xff")
+        read_client_login(_FILE, lambda _path: b"\xff")
 
 
 def test_a_server_has_the_users_of_its_section() -> None:
-    assert {"kafka": "secret", "a": "b"} == server_users(_FILE, _reading(_WHOLE))
-    assert {} == server_users({}, _reading(_WHOLE))
-    assert {} == server_users(_FILE, _reading("Client { M required; };"))
+    assert {"kafka": "secret", "a": "b"} == read_server_users(_FILE, _reading(_WHOLE))
+    assert {} == read_server_users({}, _reading(_WHOLE))
+    assert {} == read_server_users(_FILE, _reading("Client { M required; };"))
 
 
 def test_options_of_a_jvm_have_the_properties() -> None:

@@ -9,10 +9,10 @@ from engine.znode.model import OPEN_ACL, NodeAclEntry
 from engine.znode.permissions import (
     Identities,
     Permission,
+    acl_to_store,
     digest_identity,
-    kept_acl,
+    masked_acl,
     permits,
-    shown_acl,
 )
 
 _IP = ("ip", "10.1.2.3")
@@ -50,7 +50,7 @@ def test_who_has_no_identities_may_do_everything() -> None:
 
 def test_auth_is_what_the_client_has_shown_to_be() -> None:
     acl = (NodeAclEntry(31, "auth", ""), NodeAclEntry(1, "world", "anyone"))
-    assert kept_acl("/a", acl, (_IP, _SASL, _DIGEST), has_sasl=True) == (
+    assert acl_to_store("/a", acl, (_IP, _SASL, _DIGEST), has_sasl=True) == (
         NodeAclEntry(31, *_SASL),
         NodeAclEntry(31, *_DIGEST),
         NodeAclEntry(1, "world", "anyone"),
@@ -73,18 +73,18 @@ def test_what_nobody_can_be_is_no_acl(
     acl: tuple[NodeAclEntry, ...], identities: Identities, has_sasl: bool
 ) -> None:
     with pytest.raises(InvalidAcl):
-        kept_acl("/a", acl, identities, has_sasl=has_sasl)
+        acl_to_store("/a", acl, identities, has_sasl=has_sasl)
 
 
 def test_an_entry_counts_once() -> None:
     entry = NodeAclEntry(31, *_SASL)
-    assert (entry,) == kept_acl("/a", (entry, entry), (_IP,), has_sasl=True)
+    assert (entry,) == acl_to_store("/a", (entry, entry), (_IP,), has_sasl=True)
 
 
 def test_hashes_of_passwords_are_shown_to_administrators_alone() -> None:
     acl = (NodeAclEntry(31, *_DIGEST), NodeAclEntry(1, "world", "anyone"))
-    assert acl == shown_acl(acl, (_IP, _DIGEST))
-    assert shown_acl(acl, (_IP,)) == (NodeAclEntry(31, "digest", "super:x"), acl[1])
+    assert acl == masked_acl(acl, (_IP, _DIGEST))
+    assert masked_acl(acl, (_IP,)) == (NodeAclEntry(31, "digest", "super:x"), acl[1])
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_an_acl_is_valid_where_a_zookeeper_takes_it(scheme: str, name: str, is_v
     """As ZooKeeper 3.8.4 responded to each."""
     entry = NodeAclEntry(31, scheme, name)
     if is_valid:
-        assert (entry,) == kept_acl("/a", [entry], (), has_sasl=False)
+        assert (entry,) == acl_to_store("/a", [entry], (), has_sasl=False)
     else:
         with pytest.raises(InvalidAcl):
-            kept_acl("/a", [entry], (), has_sasl=False)
+            acl_to_store("/a", [entry], (), has_sasl=False)
 
 
 def test_an_address_lies_in_a_network_by_its_first_bits() -> None:
