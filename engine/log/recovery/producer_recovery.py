@@ -18,8 +18,12 @@ from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import AppendOrigin, Marked, ProducerState, WrittenBatch
 from engine.log.segment_list import SegmentList
 from engine.records.batch import BatchView
+from engine.records.batch_header import HEADER_BYTES
+from engine.records.builder import NO_PRODUCER_ID
 
 _LAST_OFFSET_DELTA: Final = slice(23, 27)
+#: Position of the first byte that a batch's CRC covers: its attributes.
+_FIRST_BYTE_OF_CRC: Final = 21
 
 
 def rebuild_producers(
@@ -38,8 +42,8 @@ def rebuild_producers(
     Snapshots outside the offsets of the log are removed. While the log is read, new snapshots are
     written at the base offsets in `snapshots_wanted`.
 
-    Differs: Kafka uses a batch's last offset for its producer even if a damaged header has it too
-    high.
+    Differs: Kafka applies a damaged header as it is read: a producer whose epoch reads too high is
+    rejected with INVALID_PRODUCER_EPOCH from then on.
     """
     start = load_producers(
         producers,
@@ -60,21 +64,34 @@ def rebuild_producers(
                 # A base offset may read too high, too: what follows can still be below the end.
                 if batch.base_offset >= end_offset:
                     continue
-                if isinstance(batch, BatchView) and batch.has_producer_id:
-                    whole = batch if batch.last_offset < end_offset else _repair_last_offset(batch)
-                    if whole is not None and whole.last_offset < end_offset:
-                        producers.apply_batch(whole)
+                # Any id but -1: a wrong bit may make an id negative.
+                if isinstance(batch, BatchView) and batch.producer_id != NO_PRODUCER_ID:
+                    repaired = batch if batch.is_crc_valid() else _repair_header(batch)
+                    if repaired.has_producer_id and repaired.last_offset < end_offset:
+                        producers.apply_batch(repaired)
 
 
-def _repair_last_offset(batch: BatchView) -> BatchView | None:
-    """Return a batch whose last offset is set by its record count, None if the CRC is wrong.
+def _repair_header(batch: BatchView) -> BatchView:
+    """Return a batch with a wrong CRC after repair of its header, or as it is if no repair fits.
 
-    Repairs a header whose last offset delta was damaged: only the right one satisfies the CRC.
+    A producer epoch that reads too high would make the leader reject the producer from then on.
+    Tried are the last offset that the record count implies, and each single bit of the header:
+    only the right header satisfies the CRC. If the records are damaged, the header is taken as it
+    is.
     """
     raw = bytearray(batch.raw)
+    delta = raw[_LAST_OFFSET_DELTA]
     raw[_LAST_OFFSET_DELTA] = (max(batch.record_count, 1) - 1).to_bytes(4, "big")
-    repaired = BatchView(memoryview(raw))
-    return repaired if repaired.is_crc_valid() else None
+    if BatchView(memoryview(raw)).is_crc_valid():
+        return BatchView(memoryview(raw))
+    raw[_LAST_OFFSET_DELTA] = delta
+    for position in range(_FIRST_BYTE_OF_CRC, HEADER_BYTES):
+        for bit in range(8):
+            raw[position] ^= 1 << bit
+            if BatchView(memoryview(raw)).is_crc_valid():
+                return BatchView(memoryview(raw))
+            raw[position] ^= 1 << bit
+    return batch
 
 
 def load_producers(

@@ -588,6 +588,38 @@ def test_producers_after_a_batch_whose_last_offset_reads_too_high_are_known_afte
     assert {0: 4, 1: 4, 2: 4} == {key: state.last_sequence for key, state in states.items()}
 
 
+def test_a_header_that_reads_with_one_wrong_bit_changes_no_producer_at_a_cut() -> None:
+    for position in range(21, 57):
+        for bit in range(8):
+            files = MemoryFiles()
+            log, _ = open_log(files, SMALL._replace(segment_bytes=1 << 20))
+            for number in range(4):
+                log.append_as_leader(sent_by(number, 0, 5), 0, NOW_MS)
+            size = log.segments.first.size_bytes // 4
+            path = log.segments.first.path(FileKind.LOG)
+            files.flip(path, size + position, 1 << bit)
+            assert log.truncate_to(15, NOW_MS)
+            entries = {
+                (entry.producer_id, entry.producer_epoch, entry.last_sequence)
+                for entry in log.producers.to_entries()
+            }
+            assert {(0, 0, 4), (1, 0, 4), (2, 0, 4)} == entries, (position, bit)
+            assert log.producers.first_unstable_offset(15) is None
+
+
+def test_damaged_records_leave_their_producer_known_at_a_cut() -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files, SMALL._replace(segment_bytes=1 << 20))
+    for number in range(4):
+        log.append_as_leader(sent_by(number, 0, 5), 0, NOW_MS)
+    size = log.segments.first.size_bytes // 4
+    files.flip(log.segments.first.path(FileKind.LOG), 2 * size - 1, 255)
+    assert log.truncate_to(15, NOW_MS)
+    assert {0: 4, 1: 4, 2: 4} == {
+        key: state.last_sequence for key, state in log.producers.producers.items()
+    }
+
+
 def test_a_cut_at_the_end_only_drops_an_epoch_without_records() -> None:
     log = new_log()
     fill(log, [3], epoch=1)
