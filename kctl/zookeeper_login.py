@@ -41,9 +41,9 @@ def _logs_in(session: ZnodeReader, properties: Mapping[str, str]) -> bool:
     # Imported late: nearly all commands run without a login.
     from engine.host.input_file import read_input
     from engine.host.real import RealEntropy
-    from engine.znode.login import client_login
+    from engine.znode.login import read_client_login
 
-    login = client_login(properties, read_input)
+    login = read_client_login(properties, read_input)
     if login is not None:
         session.log_in_as(login, RealEntropy())
     return login is not None

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from engine.host.input_file import read_input
 from engine.host.real import RealClock, RealEntropy
 from engine.znode.errors import NoAuth, NoNode
-from engine.znode.login import client_login
+from engine.znode.login import read_client_login
 from engine.znode.model import ANY_VERSION, OPEN_ACL
 from engine.znode.names import ROOT
 from engine.znode.permissions import SASL
@@ -42,7 +42,7 @@ def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -
     # The import loads kazoo, which a cluster without a protected store does not need.
     from engine.znode.kazoo_shell import ZnodeShellSession
 
-    login = client_login(settings, read_input)
+    login = read_client_login(settings, read_input)
     if login is None:
         return
     session = ZnodeShellSession(
