@@ -22,5 +22,5 @@ def embedded_metrics(
     def pause(duration_ms: int) -> None:
         client.connections.pause(duration_ms)
 
-    with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
+    with daemon.hold_start_lock(data, RealFiles(), RealClock(), timeout_s, pause):
         return request_metrics(data, RealClock(), timeout_s, pause)

@@ -23,9 +23,9 @@ CHANGED_HINT = "run it again, or on a copy of the directory: a broker is at work
 
 def damage_text(problems: list[Problem]) -> str:
     """Return damage in one line: how much of what, in which partitions."""
-    from engine.analysis.damage import counted
+    from engine.analysis.damage import count_damage
 
-    count = counted(problems)
+    count = count_damage(problems)
     names = ", ".join(count.partitions[:_PARTITIONS_MAX])
     more = len(count.partitions) - _PARTITIONS_MAX
     where = f"{names} and {_number(more, 'more partition')}" if more > 0 else names

@@ -93,7 +93,7 @@ def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[Lo
 
 def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
     """Return queries that run in this process; with `is_committed` over committed records only."""
-    from engine.analysis.isolation import Committed, committed_here
+    from engine.analysis.isolation import Committed, hide_uncommitted_here
     from engine.analysis.local_query import require_local_engine, run_local_query
     from engine.host.source_files import SourceFiles
     from kctl.arrow_alone import keep_pandas_out
@@ -103,7 +103,7 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
     read = Committed(wanted.plan.splits, [])
     if wanted.is_committed:
         show_step("looking for transactions")
-        read = committed_here(SourceFiles(), wanted.plan.splits)
+        read = hide_uncommitted_here(SourceFiles(), wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
     def execute(query: str, max_rows: int, damage: ReadDamage, **how: Any) -> QueryResult:
@@ -122,23 +122,23 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
 @contextmanager
 def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
     """Yield queries that Spark runs; stop the session after use."""
-    from engine.analysis.isolation import Committed, committed_on_spark
+    from engine.analysis.isolation import Committed, hide_uncommitted_on_spark
     from engine.analysis.shipping import SCHEMA_PACKAGES, ship
     from engine.analysis.spark_query import run_query, run_report
-    from engine.analysis.spark_session import require_spark, start_session, stopped_session
+    from engine.analysis.spark_session import require_spark, start_session, stop_session_after
     from engine.analysis.spark_target import SparkTarget
 
     require_spark()
     show_step("starting Spark")
     target = wanted.target or SparkTarget()
     session = start_session(target)
-    with stopped_session(session, show_step):
+    with stop_session_after(session, show_step):
         if not target.is_local and wanted.values is not None and wanted.values.by_schemas:
             ship(session, SCHEMA_PACKAGES)
         read = Committed(wanted.plan.splits, [])
         if wanted.is_committed:
             show_step("looking for transactions")
-            read = committed_on_spark(session, wanted.plan.splits)
+            read = hide_uncommitted_on_spark(session, wanted.plan.splits)
         splits = [*read.splits, *wanted.plan.spares]
 
         def execute(query: str, max_rows: int, damage: ReadDamage, **how: Any) -> QueryResult:

@@ -118,9 +118,9 @@ def schema_decoders(
 
 
 def _one(path: str) -> Schema:
-    from engine.schemas.folder import schema_in_file
+    from engine.schemas.folder import read_schema_file
 
-    return schema_in_file(RealFiles(), path)
+    return read_schema_file(RealFiles(), path)
 
 
 def _source(

@@ -20,11 +20,11 @@ from engine.analysis.saved_views import (
     SavedViews,
     WrongViewName,
     WrongViewText,
-    changed,
-    changed_text,
-    text_of,
-    view_change,
-    views_in,
+    apply_change,
+    apply_change_to_text,
+    create_view_statements,
+    parse_view_change,
+    parse_views,
 )
 from engine.analysis.statements import check_statement
 from engine.errors import EngineError
@@ -68,7 +68,7 @@ class ViewStore:
     def load(self) -> SavedViews:
         """Return the saved views, none if there is no file; raises BadViewFile, StorageError."""
         try:
-            return views_in(self._text())
+            return parse_views(self._text())
         except (WrongViewText, WrongViewName, UnicodeDecodeError) as error:
             raise BadViewFile(self.path, str(error)) from error
 
@@ -83,9 +83,11 @@ class ViewStore:
         release = lock_file(f"{self.path}.lock", waits=True)
         try:
             before = self.load()
-            after = changed(before, change)
+            after = apply_change(before, change)
             if after != before:
-                self._files.replace_file(self.path, changed_text(self._text(), change).encode())
+                self._files.replace_file(
+                    self.path, apply_change_to_text(self._text(), change).encode()
+                )
         finally:
             release()
         if isinstance(change, CreateView):
@@ -107,8 +109,10 @@ def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> Que
 
     Errors: ViewExists, WrongViewName, and those of its query.
     """
-    saved = changed(store.load(), change)
-    if views_in(text_of({change.name: change.query})) != {change.name: change.query}:
+    saved = apply_change(store.load(), change)
+    if parse_views(create_view_statements({change.name: change.query})) != {
+        change.name: change.query
+    }:
         raise WrongViewName(change.name, "its query ends within a text or a comment")
     return queries.run_with(saved, f"describe `{change.name}`", 0)
 
@@ -121,7 +125,7 @@ def answered(
     It returns None after dropping a view.
     Errors: StatementRefused, those of a query and of `ViewStore.apply`.
     """
-    change = view_change(statement)
+    change = parse_view_change(statement)
     if not isinstance(change, DropView):
         check_statement(change.query if change else statement)
     result = None

@@ -47,9 +47,9 @@ def target_of(master: str | None, remote: str | None, conf: list[str] | None) ->
     """Return where Spark runs, None if no option says so; raises WrongSparkTarget."""
     if master is None and remote is None and not conf:
         return None
-    from engine.analysis.spark_target import spark_target
+    from engine.analysis.spark_target import parse_spark_target
 
-    return spark_target(master, remote, conf or ())
+    return parse_spark_target(master, remote, conf or ())
 
 
 def check_engine(name: str, target: SparkTarget | None) -> str:
@@ -87,7 +87,7 @@ class Inputs:
 
     def plan(self) -> ReadingPlan:
         """Return the plan for reading; raises WrongSelection and the errors of `plan_reading`."""
-        from engine.analysis.sources import log_dirs_in
+        from engine.analysis.sources import find_log_dirs_in
         from engine.analysis.splits import Selection, plan_reading
         from engine.host.source_files import SourceFiles
 
@@ -98,7 +98,7 @@ class Inputs:
             except re.error as error:
                 raise WrongSelection("--topics", self._topics, str(error)) from error
         files = SourceFiles()
-        paths = log_dirs_in(files, self._paths)
+        paths = find_log_dirs_in(files, self._paths)
         return plan_reading(files, paths, Selection(pattern, self._partitions))
 
 
@@ -123,10 +123,10 @@ def partition_numbers(text: str | None) -> frozenset[int] | None:
     """Return the numbers of a list such as `0,2,5-9`, None for None; raises WrongSelection."""
     if text is None:
         return None
-    from engine.analysis.partition_numbers import numbers_in
+    from engine.analysis.partition_numbers import parse_numbers
 
     try:
-        return numbers_in(text)
+        return parse_numbers(text)
     except ValueError as error:
         raise WrongSelection("--partitions", text, str(error)) from error
 

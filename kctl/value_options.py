@@ -121,27 +121,29 @@ def decoding_of(
         IDS_QUERY,
         ValueDecoding,
         by_one,
-        by_schemas,
+        fetch_schema_decoding,
         ids_in,
         with_keys_by_one,
     )
     from engine.host.real import RealFiles
-    from engine.schemas.folder import schema_in_file
+    from engine.schemas.folder import read_schema_file
 
     if wanted is None:
         return None
     if wanted.value_format != "schema":
         decoding = ValueDecoding(wanted.value_format)
     elif wanted.schemas is not None and not os.path.isdir(wanted.schemas):
-        decoding = by_one(schema_in_file(RealFiles(), wanted.schemas))
+        decoding = by_one(read_schema_file(RealFiles(), wanted.schemas))
     else:
         of_values, of_keys = ids_in(execute(IDS_QUERY).rows)
         if wanted.key_schema is not None:
             of_keys = set()
-        decoding = by_schemas(_source(wanted), of_values, of_keys, shapes_keys=wanted.shapes_keys)
+        decoding = fetch_schema_decoding(
+            _source(wanted), of_values, of_keys, shapes_keys=wanted.shapes_keys
+        )
     if wanted.key_schema is None:
         return decoding
-    return with_keys_by_one(decoding, schema_in_file(RealFiles(), wanted.key_schema))
+    return with_keys_by_one(decoding, read_schema_file(RealFiles(), wanted.key_schema))
 
 
 def _source(wanted: WantedValues) -> SchemaSource:

@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 
 from engine.analysis.columns import RECORDS
 from engine.analysis.damage import HARMLESS_CODES
-from engine.analysis.gaps import with_gaps
-from engine.analysis.isolation import committed_only, partitions_of
+from engine.analysis.gaps import add_gaps
+from engine.analysis.isolation import hide_uncommitted, partitions_of
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import NothingSelected, Selection, Split, plan_splits
@@ -262,7 +262,7 @@ def _view(disk: Disk, topic: str) -> _View:
         findings += verify_partition(files, partition, found.state, options).findings
     splits = plan_splits(files, [ROOT], Selection(), _SPLIT_BYTES)
     rows, problems, repeated = _exported(files, splits)
-    committed = [committed_only(files, group) for group in partitions_of(splits)]
+    committed = [hide_uncommitted(files, group) for group in partitions_of(splits)]
     settled = [split for part in committed for split in part.splits]
     return _View(
         rows,
@@ -281,7 +281,7 @@ def _exported(files: MemoryFiles, splits: list[Split]) -> tuple[dict[Key, Row], 
         row for split in splits for part in records.batches_of(split) for row in part.to_pylist()
     ]
     by_key = {(row["topic"], row["offset"]): row for row in rows}
-    return by_key, with_gaps(records.problems, records.spans), len(rows) - len(by_key)
+    return by_key, add_gaps(records.problems, records.spans), len(rows) - len(by_key)
 
 
 def _check(view: _View, truth: _View) -> Outcome:

@@ -80,7 +80,10 @@ class _Addition:
         self._added = added
 
     def entries(self, before: tuple[AccessEntry, ...]) -> tuple[AccessEntry, ...]:
-        """Return the old and the new entries; raises AclWriteFailed for an invalid principal."""
+        """Return a pattern's entries with the added ones, for `AclAdmin._update`.
+
+        Raises AclWriteFailed for an invalid principal.
+        """
         for entry in self._added:
             if not is_principal(entry.principal):
                 reason = f"{entry.principal!r} is no principal of a type and a name"
@@ -97,7 +100,10 @@ class _Removal:
         self._filters = filters
 
     def entries(self, before: tuple[AccessEntry, ...]) -> list[AccessEntry]:
-        """Return the entries that no filter matches."""
+        """Return a pattern's entries that no filter matches, for `AclAdmin._update`.
+
+        The removed entries are recorded under the first filter that matched them.
+        """
         left = []
         for entry in before:
             indexes = (
@@ -168,7 +174,7 @@ class AclAdmin:
     async def refresh(self, pattern: AclPattern) -> None:
         """Read the ACLs of one resource pattern into the cache."""
         entries, _ = await self._read(pattern)
-        self._know(pattern, entries)
+        self._cache_entries(pattern, entries)
 
     async def create(self, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
         """Add ACLs; return None or the error for each.
@@ -178,7 +184,7 @@ class AclAdmin:
         errors: dict[AclPattern, EngineError | None] = {}
         for pattern in dict.fromkeys(binding.pattern for binding in bindings):
             added = [binding.entry for binding in bindings if binding.pattern == pattern]
-            errors[pattern] = await self._attempt(pattern, _Addition(pattern, added).entries)
+            errors[pattern] = await self._try_update(pattern, _Addition(pattern, added).entries)
         return [errors[binding.pattern] for binding in bindings]
 
     async def delete(self, filters: Sequence[AclFilter]) -> list[list[DeletedAcl]]:
@@ -189,12 +195,12 @@ class AclAdmin:
             if not any(one.patterns.matches(pattern) for one in filters):
                 continue
             removal = _Removal(pattern, filters)
-            error = await self._attempt(pattern, removal.entries)
+            error = await self._try_update(pattern, removal.entries)
             for entry, index in removal.removed.items():
                 results[index].append(DeletedAcl(AclBinding(pattern, entry), error))
         return results
 
-    async def _attempt(self, pattern: AclPattern, compute: Compute) -> EngineError | None:
+    async def _try_update(self, pattern: AclPattern, compute: Compute) -> EngineError | None:
         """Change a pattern's entries; return the error, None for success."""
         try:
             await self._update(pattern, compute)
@@ -211,7 +217,7 @@ class AclAdmin:
         for _ in range(_WRITES_MAX):
             before, version = await self._read(pattern)
             after = tuple(dict.fromkeys(compute(before)))
-            notes = [_note(pattern)] if set(after) != set(before) else []
+            notes = [_change_note(pattern)] if set(after) != set(before) else []
             known_count = self._known_count
             if await self._write(pattern, after, version, notes):
                 break
@@ -221,7 +227,7 @@ class AclAdmin:
             # A write whose response was lost may be confirmed late: entries that were read
             # meanwhile may be newer.
             after, _ = await self._read(pattern)
-        self._know(pattern, after)
+        self._cache_entries(pattern, after)
 
     async def _read(self, pattern: AclPattern) -> tuple[tuple[AccessEntry, ...], int | None]:
         """Return the stored entries and the znode version; ((), None) if there is no node."""
@@ -230,7 +236,7 @@ class AclAdmin:
             data, stat = await self._znodes.get(path)
         except NoNode:
             return (), None
-        entries = (_entry_of(stored) for stored in decode_acls(data, path))
+        entries = (_from_stored(stored) for stored in decode_acls(data, path))
         return tuple(dict.fromkeys(entries)), stat.version
 
     async def _write(
@@ -244,7 +250,7 @@ class AclAdmin:
         if version is None and not entries:
             return True
         path = _path_of(pattern)
-        data = encode_acls(_stored(entry) for entry in entries)
+        data = encode_acls(_to_stored(entry) for entry in entries)
         write: Operation
         if version is None:
             write = Create(path, data)
@@ -263,8 +269,11 @@ class AclAdmin:
             return False
         return True
 
-    def _know(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
-        """Put entries into the cache; call `on_change` if the cache becomes empty or non-empty."""
+    def _cache_entries(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
+        """Put a pattern's entries into the cache.
+
+        Calls `on_change` if the cache became empty or non-empty.
+        """
         self._known_count += 1
         was_empty = self.cache.is_empty
         self.cache.set(pattern, entries)
@@ -281,7 +290,7 @@ def pattern_of(change: AclChange) -> AclPattern:
     )
 
 
-def _note(pattern: AclPattern) -> Create:
+def _change_note(pattern: AclPattern) -> Create:
     """Return the creation of a change note; prefixed patterns have a separate directory."""
     is_literal = pattern.pattern_type is PatternType.LITERAL
     prefix = ACL_CHANGE_PREFIX if is_literal else EXTENDED_ACL_CHANGE_PREFIX
@@ -295,7 +304,7 @@ def _path_of(pattern: AclPattern) -> str:
     return acl_path(pascal_name(pattern.kind), pattern.name, prefixed=is_prefixed)
 
 
-def _entry_of(stored: AclEntry) -> AccessEntry:
+def _from_stored(stored: AclEntry) -> AccessEntry:
     """Convert a stored entry: operation and permission are parsed."""
     return AccessEntry(
         stored.principal,
@@ -305,7 +314,7 @@ def _entry_of(stored: AclEntry) -> AccessEntry:
     )
 
 
-def _stored(entry: AccessEntry) -> AclEntry:
+def _to_stored(entry: AccessEntry) -> AclEntry:
     """Convert an entry to the names in the znode's JSON."""
     return AclEntry(
         entry.principal,

@@ -76,9 +76,11 @@ class ConfigAdmin:
     async def change(
         self, entity_path: str, compute: Compute, *, validate_only: bool = False
     ) -> None:
-        """Change an entity's settings and notify all brokers, or only check the change.
+        """Write an entity's changed settings with a change note, which notifies all brokers.
 
-        Raises the errors of `compute` and the store, NoController, InvalidZnodeValue.
+        `compute` returns them from the present ones; it is repeated after a concurrent write.
+        `validate_only` writes nothing. Raises the errors of `compute` and the store, NoController,
+        InvalidZnodeValue.
         """
         path = config_path(entity_path)
         note = change_note(entity_path)
@@ -160,7 +162,7 @@ def usable_broker_overrides(
     usable = {}
     for name, text in overrides.items():
         try:
-            value = _decoded(name, text, passwords) if is_encrypted(name) else text
+            value = _decrypt(name, text, passwords) if is_encrypted(name) else text
             check_broker_change({name: value}, per_broker=per_broker)
             usable[name] = value
         except ConfigError as error:
@@ -168,7 +170,7 @@ def usable_broker_overrides(
     return usable
 
 
-def _decoded(name: str, text: str, passwords: PasswordEncoder | None) -> str:
+def _decrypt(name: str, text: str, passwords: PasswordEncoder | None) -> str:
     """Decrypt a password; raises ConfigError if that is impossible."""
     if passwords is None:
         raise ConfigError(name, HIDDEN, "is encrypted, and this broker has no key for it")

@@ -133,12 +133,12 @@ class ConfigAlteration:
             # An unchanged setting keeps its text, salt and all.
             same = {k: current[k] for k, text in kept.items() if checked.get(k) == text}
             new = {k: text for k, text in checked.items() if k not in same}
-            return {**changed, **self._encoded(new), **same}
+            return {**changed, **self._encrypt_passwords(new), **same}
 
         entity = str(self.broker_id) if per_broker else DEFAULT_ENTITY
         await self._admin.change(f"{BROKER_CONFIGS}/{entity}", compute, validate_only=validate_only)
 
-    def _encoded(self, changed: Mapping[str, str]) -> dict[str, str]:
+    def _encrypt_passwords(self, changed: Mapping[str, str]) -> dict[str, str]:
         """Encrypt the passwords among settings; raises InvalidConfiguration."""
         if self._passwords is None:
             return {}

@@ -52,10 +52,13 @@ def config_message(error: ConfigError) -> str:
         return f"conflict topic config setting {_MIN_LAG} ({error.value}) > {_MAX_LAG} ({most})"
     if key.name == _REMOTE_STORAGE and str(error.value).strip().lower() == "true":
         return NO_TIERED_STORAGE
-    return f"Invalid value {_shown(key, error)} for configuration {error.key}: {_why(key, error)}"
+    return (
+        f"Invalid value {_shown_text(key, error)} for configuration {error.key}: "
+        f"{_why_text(key, error)}"
+    )
 
 
-def _shown(key: ConfigKey, error: ConfigError) -> str:
+def _shown_text(key: ConfigKey, error: ConfigError) -> str:
     """Return the rejected value as it is written in Kafka's error message."""
     text = str(error.value).strip()
     number = _number(key, text)
@@ -76,8 +79,8 @@ def _shown(key: ConfigKey, error: ConfigError) -> str:
     return text
 
 
-def _why(key: ConfigKey, error: ConfigError) -> str:
-    """Return Kafka's reason why the value is invalid for this key, or our rule."""
+def _why_text(key: ConfigKey, error: ConfigError) -> str:
+    """Return Kafka's reason why a value is invalid for this key, or the engine's own rule."""
     text = str(error.value).strip()
     if key.type is ConfigType.BOOLEAN:
         if text.lower() not in ("true", "false"):

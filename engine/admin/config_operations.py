@@ -79,11 +79,11 @@ def apply_operations(
         if operation == Operation.SET:
             changed[name] = value
         elif operation == Operation.APPEND:
-            old = _elements(name, operation, changed, keys)
+            old = _list_elements(name, operation, changed, keys)
             new = [element for element in _split(value) if element not in old]
             changed[name] = ",".join(old + new)
         elif operation == Operation.SUBTRACT:
-            left = _elements(name, operation, changed, keys)
+            left = _list_elements(name, operation, changed, keys)
             for element in _split(value):
                 if element in left:
                     left.remove(element)
@@ -93,7 +93,7 @@ def apply_operations(
     return changed
 
 
-def _elements(
+def _list_elements(
     name: str, operation: int, current: Mapping[str, str], keys: Mapping[str, ConfigKey]
 ) -> list[str]:
     """Return the elements of a list for APPEND or SUBTRACT: as set, or the default's.

@@ -86,18 +86,18 @@ class QuotaAdmin:
 
     async def _entities(self) -> AsyncIterator[Entity]:
         """Yield all entities that have a znode: users, client ids, pairs of both, addresses."""
-        users = await self._names(USER_CONFIGS)
+        users = await self._child_names(USER_CONFIGS)
         for user in users:
             yield {USER: name_of(user)}
-        for client in await self._names(CLIENT_CONFIGS):
+        for client in await self._child_names(CLIENT_CONFIGS):
             yield {CLIENT_ID: name_of(client)}
         for user in users:
-            for client in await self._names(f"{USER_CONFIGS}/{user}/{CLIENT_CONFIGS}"):
+            for client in await self._child_names(f"{USER_CONFIGS}/{user}/{CLIENT_CONFIGS}"):
                 yield {USER: name_of(user), CLIENT_ID: name_of(client)}
-        for ip in await self._names(IP_CONFIGS):
+        for ip in await self._child_names(IP_CONFIGS):
             yield {IP: name_of(ip)}
 
-    async def _names(self, path: str) -> list[str]:
+    async def _child_names(self, path: str) -> list[str]:
         """Return the names of a config node's children; empty if the node does not exist."""
         try:
             return await self._znodes.children(f"{CONFIG}/{path}")

@@ -128,25 +128,25 @@ def changed(
         elif key not in keys:
             raise InvalidRequest(f"Invalid configuration key {key}")
         else:
-            config[key] = _text_of(keys[key], value)
+            config[key] = _stored_text(keys[key], value)
     return config
 
 
-def _text_of(key: ConfigKey, value: float) -> str:
+def _stored_text(key: ConfigKey, value: float) -> str:
     """Return a quota as stored; raises InvalidRequest for a fraction where it must be whole."""
     if key.type is ConfigType.DOUBLE:
         return java_double_text(value)
     if key.type not in _INT_BITS:
         raise UnexpectedChange(f"{key.name} is no number")
-    whole = _whole(value + _EPSILON, _INT_BITS[key.type])
+    whole = _java_cast(value + _EPSILON, _INT_BITS[key.type])
     # A comparison with NaN is false, so NaN passes.
     if abs(whole - value) > _EPSILON:
         raise InvalidRequest(f"Configuration {key.name} must be a {key.type.name} value")
     return str(whole)
 
 
-def _whole(value: float, bits: int) -> int:
-    """Truncate a number as a Java cast does."""
+def _java_cast(value: float, bits: int) -> int:
+    """Truncate a number to an integer of `bits` bits as a Java cast does; NaN is 0."""
     if math.isnan(value):
         return 0
     highest = (1 << bits - 1) - 1

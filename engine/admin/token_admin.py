@@ -133,7 +133,7 @@ class TokenAdmin:
 
         Return the expiry time. Raises ApiError and the errors of the store.
         """
-        token, now_ms = self._changeable(principal, hmac), self._clock.wall_ms()
+        token, now_ms = self._require_changeable(principal, hmac), self._clock.wall_ms()
         if token.is_expired(now_ms):
             raise api_error(DELEGATION_TOKEN_EXPIRED)
         renewal_ms = self._lifetimes.renewal_ms if period_ms < 0 else period_ms
@@ -144,7 +144,7 @@ class TokenAdmin:
 
         Return the expiry time. Raises ApiError and the errors of the store.
         """
-        token, now_ms = self._changeable(principal, hmac), self._clock.wall_ms()
+        token, now_ms = self._require_changeable(principal, hmac), self._clock.wall_ms()
         if period_ms < 0:
             await self._remove(token)
             return now_ms
@@ -170,7 +170,7 @@ class TokenAdmin:
             if token.is_expired(now_ms):
                 await self._remove(token)
 
-    def _changeable(self, principal: str, hmac: bytes) -> DelegationToken:
+    def _require_changeable(self, principal: str, hmac: bytes) -> DelegationToken:
         """Return the token of an HMAC; raises ApiError if unknown or of another owner."""
         token = self.cache.by_hmac(hmac)
         if token is None:

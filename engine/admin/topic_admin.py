@@ -23,7 +23,7 @@ from engine.admin.admin_ports import AdminPorts
 from engine.admin.mutation_quota import EXCEEDED, UNBOUNDED, MutationQuota
 from engine.admin.topic_creation import TopicCreation
 from engine.admin.topic_growth import MorePartitions, TopicGrowth
-from engine.admin.topic_results import TopicResult, TopicResults, with_late
+from engine.admin.topic_results import TopicResult, TopicResults, mark_late_topics
 from engine.admin.topic_rules import CreatableTopic, is_name
 from engine.config.broker_config import BrokerConfig
 from engine.controller.grouped_writes import write_groups
@@ -61,7 +61,7 @@ class TopicAdmin:
         quota: MutationQuota = UNBOUNDED,
     ) -> TopicResults:
         """Create topics of distinct names; `describe` adds their settings to the results."""
-        results = await _written(
+        results = await _await_writes(
             [topic.name for topic in topics],
             self._creation.create(
                 topics, validate_only=validate_only, describe=describe, quota=quota
@@ -70,7 +70,7 @@ class TopicAdmin:
         counts = {
             name: result.partition_count for name, result in results.items() if result.code == NONE
         }
-        return results if validate_only else await self._led(results, counts, timeout_ms)
+        return results if validate_only else await self._await_leaders(results, counts, timeout_ms)
 
     # -- delete --------------------------------------------------------------------------------
 
@@ -81,11 +81,11 @@ class TopicAdmin:
 
         It also waits for deletions that were requested earlier.
         """
-        results = await _written(topics, self._delete(topics, quota))
+        results = await _await_writes(topics, self._delete(topics, quota))
         late = [name for name, result in results.items() if result.code == NONE]
         if late and timeout_ms > 0:
             late = await self._waiting.for_removal(late, timeout_ms)
-        return with_late(results, late)
+        return mark_late_topics(results, late)
 
     async def _delete(self, topics: Sequence[str], quota: MutationQuota) -> TopicResults:
         """Write a deletion node for each topic within the quota; return one result per topic."""
@@ -118,29 +118,32 @@ class TopicAdmin:
         quota: MutationQuota = UNBOUNDED,
     ) -> TopicResults:
         """Add partitions to topics of distinct names."""
-        results = await _written(
+        results = await _await_writes(
             [topic.name for topic in topics],
             self._growth.grow(topics, validate_only=validate_only, quota=quota),
         )
         counts = {
             topic.name: topic.new_count for topic in topics if results[topic.name].code == NONE
         }
-        return results if validate_only else await self._led(results, counts, timeout_ms)
+        return results if validate_only else await self._await_leaders(results, counts, timeout_ms)
 
     # -- waiting -------------------------------------------------------------------------------
 
-    async def _led(
+    async def _await_leaders(
         self, results: TopicResults, counts: Mapping[str, int], timeout_ms: int
     ) -> TopicResults:
-        """Return the results once `counts` partitions of each topic have leaders, or timed out."""
+        """Wait until `counts` partitions of each topic have leaders; return all results.
+
+        A topic that is not complete within `timeout_ms` has REQUEST_TIMED_OUT.
+        """
         late = list(counts)
         if late and timeout_ms > 0:
-            late = await self._waiting.for_leaders(counts, timeout_ms)
-        return with_late(results, late)
+            late = await self._waiting.await_leaders(counts, timeout_ms)
+        return mark_late_topics(results, late)
 
 
-async def _written(names: Sequence[str], work: PromiseCoroutine[TopicResults]) -> TopicResults:
-    """Return the results of the writes; if the store fails, all topics get UNKNOWN_SERVER_ERROR."""
+async def _await_writes(names: Sequence[str], work: PromiseCoroutine[TopicResults]) -> TopicResults:
+    """Await the writes and return their results; a store error fails all topics."""
     try:
         return await work
     except EngineError:

@@ -126,7 +126,7 @@ class TopicCreation:
         if topic.name in self._metadata_cache.topics:
             raise already_exists(topic.name)
         check_form(topic)
-        replicas = self._place(topic)
+        replicas = self._place_replicas(topic)
         check_name(topic.name)
         await self._check_free(topic.name, created)
         check_assignment(replicas)
@@ -142,7 +142,7 @@ class TopicCreation:
             topic_id=topic_id,
             partition_count=len(replicas),
             replication_factor=len(replicas[0]),
-            configs=self._described(configs, settings) if describe else (),
+            configs=self._describe_configs(configs, settings) if describe else (),
         )
         return _Planned(TopicAssignment(uuid_text(topic_id), partitions), configs, result)
 
@@ -171,7 +171,7 @@ class TopicCreation:
         except ConfigError as error:
             raise TopicRefused(INVALID_CONFIG, error.rule) from error
 
-    def _described(
+    def _describe_configs(
         self, configs: dict[str, str], settings: BrokerSettings
     ) -> Sequence[DescribedConfig]:
         """Describe a topic's settings in Kafka's order; the last result is cached."""
@@ -182,7 +182,7 @@ class TopicCreation:
             last = self._last_described = _Described(settings, configs, described)
         return last.described
 
-    def _place(self, topic: CreatableTopic) -> dict[int, tuple[int, ...]]:
+    def _place_replicas(self, topic: CreatableTopic) -> dict[int, tuple[int, ...]]:
         """Return the replicas of each partition: as requested, or assigned over all brokers."""
         if topic.assignments:
             return dict(topic.assignments)
@@ -213,7 +213,7 @@ class TopicCreation:
         for name, plan in planned.items():
             if share.is_over():
                 await share.next()
-            groups.append(await self._creation(name, plan))
+            groups.append(await self._creation_writes(name, plan))
 
         async def multi(operations: Sequence[Operation]) -> list[OperationResult]:
             if share.is_over():
@@ -226,7 +226,7 @@ class TopicCreation:
             if error is not None:
                 results[name] = error
 
-    async def _creation(self, topic: str, plan: _Planned) -> list[Operation]:
+    async def _creation_writes(self, topic: str, plan: _Planned) -> list[Operation]:
         """Return the writes for a new topic; a config node left by an earlier topic is replaced."""
         path, data = topic_config_path(topic), encode_config(plan.configs)
         is_there = await self._client.exists(path) is not None

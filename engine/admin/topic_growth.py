@@ -82,7 +82,7 @@ class TopicGrowth:
             if validate_only:
                 break
             if remaining == list(topics):
-                self._count(writes, results, quota)
+                self._reject_over_quota(writes, results, quota)
             group_results = await write_groups(
                 self._client.multi, [write.operations for write in writes.values()]
             )
@@ -95,13 +95,16 @@ class TopicGrowth:
             remaining = [topic for topic in remaining if topic.name in outdated]
         return results
 
-    def _count(
+    def _reject_over_quota(
         self,
         writes: dict[str, _Growth],
         results: dict[str, TopicResult],
         quota: MutationQuota,
     ) -> None:
-        """Reject topics that exceed the quota; called once, not for repeated writes."""
+        """Count the added partitions for the quota; reject topics above it.
+
+        They move from `writes` to `results`. Called once, not for repeated writes.
+        """
         for name in [
             name for name, write in writes.items() if not quota.take_tokens(write.added_count)
         ]:
@@ -115,8 +118,8 @@ class TopicGrowth:
         writes: dict[str, _Growth] = {}
         for topic in topics:
             try:
-                stored = await self._stored_topic(topic.name)
-                assignment = await self._grown(topic, stored.assignment)
+                stored = await self._read_stored_topic(topic.name)
+                assignment = await self._grow_assignment(topic, stored.assignment)
             except TopicRefused as error:
                 results[topic.name] = refused(error)
                 continue
@@ -130,7 +133,7 @@ class TopicGrowth:
             writes[topic.name] = _Growth([write], added_count)
         return writes
 
-    async def _stored_topic(self, topic: str) -> StoredTopic:
+    async def _read_stored_topic(self, topic: str) -> StoredTopic:
         """Return the topic from its znode; raises TopicRefused if it does not exist."""
         # An invalid topic name could be the path of another node.
         stored = await read_topic(self._client, topic) if is_name(topic) else None
@@ -138,7 +141,9 @@ class TopicGrowth:
             raise TopicRefused(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
         return stored
 
-    async def _grown(self, topic: MorePartitions, current: TopicAssignment) -> TopicAssignment:
+    async def _grow_assignment(
+        self, topic: MorePartitions, current: TopicAssignment
+    ) -> TopicAssignment:
         """Return a topic's assignment with the new partitions; raises TopicRefused."""
         partitions = current.partitions
         if any(p.adding_replicas or p.removing_replicas for p in partitions.values()):

@@ -49,7 +49,9 @@ def write_error(topic: str, group_result: GroupResult) -> TopicResult | None:
     return None
 
 
-def with_late(results: Mapping[str, TopicResult], late: Iterable[str]) -> dict[str, TopicResult]:
+def mark_late_topics(
+    results: Mapping[str, TopicResult], late: Iterable[str]
+) -> dict[str, TopicResult]:
     """Return results with REQUEST_TIMED_OUT for late topics; a new topic keeps its id."""
     timed_out = {
         name: TopicResult(REQUEST_TIMED_OUT, topic_id=results[name].topic_id) for name in late

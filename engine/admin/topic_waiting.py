@@ -104,10 +104,13 @@ class TopicWaiting:
         """Return the numbers of waiting requests and of watched entries."""
         return self._purgatory.count
 
-    def for_leaders(
+    def await_leaders(
         self, partition_counts: Mapping[str, int], timeout_ms: int
     ) -> Promise[list[str]]:
-        """Wait until each topic has the given number of partitions with a leader."""
+        """Wait until each topic has the given number of partitions with a leader.
+
+        Promises the topics that do not have them after `timeout_ms`.
+        """
 
         def is_done(topic: str) -> bool:
             partitions = self._metadata_cache.topics.get(topic, {})
@@ -116,10 +119,13 @@ class TopicWaiting:
 
         return self._wait(partition_counts, timeout_ms, is_done)
 
-    def for_new_leaders(
+    def await_new_leaders(
         self, leaders: Mapping[TopicPartition, int], timeout_ms: int
     ) -> Promise[list[str]]:
-        """Wait until the metadata has the given leader of each partition."""
+        """Wait until the metadata has the given leader of each partition.
+
+        Promises the topics for which it does not after `timeout_ms`.
+        """
         topics: dict[str, list[TopicPartition]] = {}
         for partition in leaders:
             topics.setdefault(partition.topic, []).append(partition)

@@ -39,7 +39,7 @@ from engine.security.scram import (
     SaltedPassword,
     ScramMechanism,
     credential_text,
-    iterations_of,
+    parse_iterations,
 )
 from engine.znode.client import ZnodeClient
 from engine.znode.paths import CONFIG, USER_CONFIGS, sanitized
@@ -98,19 +98,23 @@ class CredentialAdmin:
         for change in changes:
             by_user.setdefault(change.user, []).append(change)
         results: dict[str, EngineError | None] = {}
-        for judge in (_illegal, _repeated):
+        for judge in (_error_of_illegal, _error_of_repeated):
             for user in [user for user in by_user if judge(by_user[user])]:
                 results[user] = judge(by_user.pop(user))
         if not _WITHOUT_PATH.isdisjoint(by_user):
             return dict.fromkeys((change.user for change in changes), AllRefused())
         if any(_has_empty_password(of_user) for of_user in by_user.values()):
-            return results | await self._unprepared(by_user)
-        return results | await self._altered(by_user)
+            return results | await self._alter_unprepared(by_user)
+        return results | await self._alter_users(by_user)
 
-    async def _unprepared(
+    async def _alter_unprepared(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Handle changes of which some have an empty password; missing credentials fail first."""
+        """Handle a request in which some change has an empty password.
+
+        Missing credentials fail their users first. If an empty password remains, all other users
+        fail too, otherwise they are altered.
+        """
         missing: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():
             found = await self._read(user, sanitized(user))
@@ -121,11 +125,11 @@ class CredentialAdmin:
                 missing[user] = CredentialRefused(RESOURCE_NOT_FOUND, _MISSING)
         prepared = {user: changes for user, changes in by_user.items() if user not in missing}
         if not any(_has_empty_password(changes) for changes in prepared.values()):
-            return missing | await self._altered(prepared)
+            return missing | await self._alter_users(prepared)
         refused = CredentialRefused(UNKNOWN_SERVER_ERROR, "an empty password has no key")
         return missing | dict.fromkeys(prepared, refused)
 
-    async def _altered(
+    async def _alter_users(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
         """Change users one by one; as in Kafka, users with a missing credential come first."""
@@ -143,7 +147,8 @@ class CredentialAdmin:
         """Write a user's changed credentials; return the error, None for success."""
         try:
             await self._configs.change(
-                f"{USER_CONFIGS}/{sanitized(user)}", lambda current: _changed(current, changes)
+                f"{USER_CONFIGS}/{sanitized(user)}",
+                lambda current: _apply_changes(current, changes),
             )
         except EngineError as error:
             return error
@@ -193,7 +198,7 @@ class CredentialAdmin:
         iterations = {}
         for mechanism in ScramMechanism:
             if mechanism.key in config:
-                count = iterations_of(config[mechanism.key])
+                count = parse_iterations(config[mechanism.key])
                 if count is None:
                     return _nothing(user, UNKNOWN_SERVER_ERROR, "a credential cannot be read")
                 iterations[mechanism] = count
@@ -210,18 +215,18 @@ def _has_empty_password(changes: Sequence[CredentialChange]) -> bool:
     return any(change.salted is not None and not change.salted.password for change in changes)
 
 
-def _illegal(changes: Sequence[CredentialChange]) -> EngineError | None:
+def _error_of_illegal(changes: Sequence[CredentialChange]) -> EngineError | None:
     """Return the error of a user's changes: of the last upsert, else of the last removal."""
     for is_creation in (True, False):
         kind = [change for change in changes if (change.salted is not None) == is_creation]
         for change in reversed(kind):
-            error = _illegal_change(change)
+            error = _error_of_change(change)
             if error is not None:
                 return error
     return None
 
 
-def _illegal_change(change: CredentialChange) -> EngineError | None:
+def _error_of_change(change: CredentialChange) -> EngineError | None:
     """Return the error if user, mechanism or iterations of a change are invalid; else None."""
     if not change.user:
         return CredentialRefused(UNACCEPTABLE_CREDENTIAL, _NO_NAME)
@@ -233,7 +238,7 @@ def _illegal_change(change: CredentialChange) -> EngineError | None:
     return CredentialRefused(UNACCEPTABLE_CREDENTIAL, f"Too {few_or_many} iterations")
 
 
-def _repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
+def _error_of_repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
     """Return the error if two changes have the same mechanism; else None."""
     if len({change.mechanism for change in changes}) == len(changes):
         return None
@@ -242,7 +247,9 @@ def _repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
     )
 
 
-def _changed(current: Mapping[str, str], changes: Sequence[CredentialChange]) -> dict[str, str]:
+def _apply_changes(
+    current: Mapping[str, str], changes: Sequence[CredentialChange]
+) -> dict[str, str]:
     """Return a user's settings after all removals, then all upserts, of SCRAM credentials."""
     config = dict(current)
     for change in changes:

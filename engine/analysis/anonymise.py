@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.analysis.columns import RECORDS, chosen
+from engine.analysis.columns import RECORDS, choose_columns
 from engine.analysis.view_column import ColumnType, ViewColumn
 from engine.errors import EngineError
 from engine.records.anonymising import DROP, METHODS, anonymised_content
@@ -61,7 +61,7 @@ class Anonymised(NamedTuple):
         return ".".join((self.column, *self.fields))
 
 
-def anonymised_columns(
+def parse_anonymised_columns(
     texts: Sequence[str], columns: tuple[ViewColumn, ...] = RECORDS
 ) -> tuple[Anonymised, ...]:
     """Parse texts such as `key=hash` into columns and methods.
@@ -74,7 +74,7 @@ def anonymised_columns(
         if method not in METHODS:
             raise WrongAnonymising(text, f"expected COLUMN= and one of {', '.join(METHODS)}")
         name, *fields = path.strip().split(".")
-        (column,) = chosen(columns, [name])
+        (column,) = choose_columns(columns, [name])
         entry = Anonymised(column.name, method, tuple(fields))
         kind = _field_type(text, column.type, fields)
         is_text = kind in _TEXTS or (isinstance(kind, Shape) and kind.kind in _TEXT_SHAPES)
@@ -137,7 +137,7 @@ def anonymise(
             values = array.to_pylist()
             for entry in entries:
                 values = [
-                    _anonymised_value(value, entry.fields, entry.method, key) for value in values
+                    _anonymise_value(value, entry.fields, entry.method, key) for value in values
                 ]
             arrays.append(pa.array(values, field.type))
         elif named & set(_COMPUTED_FROM.get(field.name, ())):
@@ -147,7 +147,7 @@ def anonymise(
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
-def _anonymised_value(value: Any, fields: Sequence[str], method: str, key: bytes | None) -> Any:
+def _anonymise_value(value: Any, fields: Sequence[str], method: str, key: bytes | None) -> Any:
     """Return one value anonymised, or with its field at the path `fields` anonymised.
 
     A list on the path is changed item by item. Null and dropped values become None. In headers only
@@ -156,17 +156,17 @@ def _anonymised_value(value: Any, fields: Sequence[str], method: str, key: bytes
     if value is None:
         return None
     if fields and isinstance(value, list):
-        return [_anonymised_value(item, fields, method, key) for item in value]
+        return [_anonymise_value(item, fields, method, key) for item in value]
     if fields:
         name, rest = fields[0], fields[1:]
-        return {**value, name: _anonymised_value(value[name], rest, method, key)}
+        return {**value, name: _anonymise_value(value[name], rest, method, key)}
     if method == DROP:
         return None
     if isinstance(value, list):
         return [
-            {**header, "value": _anonymised_value(header["value"], (), method, key)}
+            {**header, "value": _anonymise_value(header["value"], (), method, key)}
             for header in value
         ]
     if isinstance(value, str):
-        return _anonymised_value(value.encode(), (), method, key).decode()
+        return _anonymise_value(value.encode(), (), method, key).decode()
     return anonymised_content(value, method, key)

@@ -69,7 +69,7 @@ class Earlier(NamedTuple):
         return int(self.manifest.get("runs", 1))
 
 
-def earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier | None:
+def read_earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier | None:
     """Return the export in the folder `out`, None if the folder has no manifest.
 
     Raises AppendMismatch for another form or a manifest without end offsets.
@@ -95,8 +95,8 @@ def check_form(out: str, earlier: Mapping[str, Any], form: Mapping[str, Any]) ->
             raise AppendMismatch(out, f"its {name} is {earlier.get(name)}, here it is {value}")
 
 
-def not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
-    """Return the splits that have records above the exported ends, restricted to these records."""
+def splits_not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
+    """Return the splits with records above the exported ends, restricted to these records."""
     ends = earlier.ends
     found = []
     for split in splits:
@@ -107,7 +107,7 @@ def not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
     return found
 
 
-def deleted_offsets(splits: Iterable[Split], earlier: Earlier) -> list[Problem]:
+def deleted_offset_problems(splits: Iterable[Split], earlier: Earlier) -> list[Problem]:
     """Return a problem for each partition in which offsets were deleted before any run read them.
 
     Compares the end of the earlier export with the log start offset of the first split.
@@ -125,7 +125,7 @@ def deleted_offsets(splits: Iterable[Split], earlier: Earlier) -> list[Problem]:
     return found
 
 
-def shortened(spans: Iterable[OffsetSpan], earlier: Earlier | None) -> list[Problem]:
+def shortened_log_problems(spans: Iterable[OffsetSpan], earlier: Earlier | None) -> list[Problem]:
     """Return a problem `short` for each log that ends below the earlier export's end offset."""
     last: dict[tuple[str, int], OffsetSpan] = {}
     for span in spans:
@@ -196,7 +196,7 @@ def _with_parents(folder: str) -> Iterable[str]:
     return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
 
 
-def earlier_problems(files: Files, path: str) -> list[Problem]:
+def read_earlier_problems(files: Files, path: str) -> list[Problem]:
     """Return the problems that an earlier export wrote to the Parquet file at `path`."""
     import io
 

@@ -147,8 +147,8 @@ class BatchOrder:
         """Record that damaged bytes precede the next batch."""
         self._after_damage = True
 
-    def accepts(self, position: int, batch: RecordBatch) -> bool:
-        """Return True and accept a batch with a valid CRC if its offsets can be right.
+    def accept(self, position: int, batch: RecordBatch) -> bool:
+        """Check a batch with a valid CRC; return True if its offsets can be right, and accept it.
 
         Notes a problem for a batch that is refused, for a gap, an overlap and a wrong leader epoch.
         """
@@ -163,7 +163,7 @@ class BatchOrder:
         if is_next and (batch.leader_epoch == self._epoch or batch.magic < MAGIC):
             self._accept_batch(position, batch, base_offset)
             return True
-        following = self._following(position + batch.size_bytes)
+        following = self._read_following_header(position + batch.size_bytes)
         if not self._fits(position, batch, base_offset, following.base_offset):
             self.see_damage()
             return False
@@ -317,7 +317,7 @@ class BatchOrder:
         stored = [EpochStart(*epoch) for epoch in self._split.epochs if epoch[1] <= offset]
         return max(stored, key=lambda epoch: epoch.start_offset, default=None)
 
-    def _following(self, position: int) -> _Following:
+    def _read_following_header(self, position: int) -> _Following:
         """Read base offset and epoch of the batch header at `position`.
 
         Without a header there, return the base offset of the next segment.

@@ -70,7 +70,7 @@ class SplitReader:
 
         With `keep_bad` batches with a wrong CRC or a wrong base offset are yielded too.
         """
-        return cast("Iterator[Single]", self._pieces(SCAN_CHUNK_BYTES, keep_bad=keep_bad))
+        return cast("Iterator[Single]", self._read_pieces(SCAN_CHUNK_BYTES, keep_bad=keep_bad))
 
     def runs(self, finder: Callable[[], RunFinder | None]) -> Iterator[BatchRun | Single]:
         """Yield the good batches, consecutive ones without faults together as one run.
@@ -78,9 +78,9 @@ class SplitReader:
         A run is valid until the iterator's next step. `finder` returns the compiled code that finds
         runs; None while the code is not loaded.
         """
-        return self._pieces(RUN_CHUNK_BYTES, finder)
+        return self._read_pieces(RUN_CHUNK_BYTES, finder)
 
-    def _pieces(
+    def _read_pieces(
         self,
         chunk_max: int,
         finder: Callable[[], RunFinder | None] | None = None,
@@ -102,14 +102,14 @@ class SplitReader:
                         self.is_whole = True
                         return
                     if finder is not None and view[MAGIC_AT] == MAGIC:
-                        run = self._run_at(at, scan, finder)
+                        run = self._take_run_at(at, scan, finder)
                         if run is not None:
                             yield run
                             continue
                     batch = scan.parse_frame(at, view)
                     valid = self._has_valid_crc(batch)
-                    following = scan.position if valid else self._after_bad_crc(at, batch)
-                    accepted = valid and self._order.accepts(at, batch)
+                    following = scan.position if valid else self._skip_bad_crc(at, batch)
+                    accepted = valid and self._order.accept(at, batch)
                     if valid and not accepted:
                         self.damages.append((at, batch.is_control))
                     if accepted or keep_bad:
@@ -119,16 +119,16 @@ class SplitReader:
                 else:
                     following = self._after_last(scan.position)
             except CorruptRecord as error:
-                following = self._pass_over(scan.position, error.expected, error.got)
+                following = self._skip_damage(scan.position, error.expected, error.got)
             position = following
         self.is_whole = True
 
-    def _run_at(
+    def _take_run_at(
         self, at: int, scan: BatchScan, finder: Callable[[], RunFinder | None]
     ) -> BatchRun | None:
-        """Return the run that starts at `at`, and move the scan to its end.
+        """Return the run of batches that starts at `at`, and move the scan to the run's end.
 
-        None if no run starts there.
+        None if no run starts there: the caller then reads a single batch.
         """
         expected, found = self._order.run_start, finder()
         if expected is None or found is None:
@@ -152,7 +152,7 @@ class SplitReader:
         """Return the position to continue from after the scan's end or a truncated batch."""
         if position >= self.split.end:
             return position
-        return self._pass_over(position, "a batch that ends within the file", "not")
+        return self._skip_damage(position, "a batch that ends within the file", "not")
 
     def note(self, position: int, size_bytes: int, code: str, message: str) -> None:
         """Append a problem of this split to `problems`."""
@@ -168,7 +168,7 @@ class SplitReader:
         except CorruptRecord:
             return False
 
-    def _after_bad_crc(self, position: int, batch: RecordBatch) -> int:
+    def _skip_bad_crc(self, position: int, batch: RecordBatch) -> int:
         """Note a batch with a wrong CRC; return the position to continue from."""
         stated_end = position + batch.size_bytes
         following = find_end_after_bad_crc(
@@ -190,7 +190,7 @@ class SplitReader:
         self.damages.append((position, may_be_marker))
         return following
 
-    def _pass_over(self, position: int, expected: str, got: object) -> int:
+    def _skip_damage(self, position: int, expected: str, got: object) -> int:
         """Note damage; return the position to continue from.
 
         The next whole batch, or the split's end.

@@ -82,7 +82,10 @@ class ClassArchive:
             self._remove_unused()
 
     def discard(self) -> bool:
-        """Remove the archive that a crashed JVM was started with; return False if it used none."""
+        """Remove the archive that a crashed JVM was started with; return False if it used none.
+
+        Called after such a crash: the JVM is then started again without an archive.
+        """
         if self.is_made:
             return False
         with suppress(StorageError):

@@ -158,10 +158,12 @@ class UnknownColumn(EngineError):
         self.name = name
 
 
-def chosen(columns: tuple[ViewColumn, ...], names: list[str] | None) -> tuple[ViewColumn, ...]:
+def choose_columns(
+    columns: tuple[ViewColumn, ...], names: list[str] | None
+) -> tuple[ViewColumn, ...]:
     """Return the columns with these names in the view's order; all columns for None.
 
-    Names are compared without regard to case, as SQL does. Raises UnknownColumn.
+    Names are compared case-insensitively, as in SQL. Raises UnknownColumn.
     """
     if names is None:
         return columns

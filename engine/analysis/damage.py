@@ -29,7 +29,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
-from engine.analysis.gaps import with_gaps
+from engine.analysis.gaps import add_gaps
 from engine.analysis.problem import Problem
 from engine.analysis.pruning import ALL_RECORDS, RecordRange
 from engine.analysis.splits import Split
@@ -65,7 +65,7 @@ class DamagedData(EngineError):
 
 
 def refuse_damage(problems: list[Problem]) -> None:
-    """Raise DamagedData if any problem has a code outside HARMLESS_CODES."""
+    """Raise DamagedData if any problem has a code outside HARMLESS_CODES; for strict reads."""
     serious = [problem for problem in problems if problem.code not in HARMLESS_CODES]
     if serious:
         first = serious[0]
@@ -94,7 +94,7 @@ def split_key(view: str, split: Split) -> tuple[str, str, int]:
 
 
 @contextmanager
-def noted_reader(files: Files, split: Split, note: ReaderNote) -> Iterator[SplitReader]:
+def open_noted_reader(files: Files, split: Split, note: ReaderNote) -> Iterator[SplitReader]:
     """Open a split and yield a reader of its batches.
 
     Call `note` with the reader after the block.
@@ -134,7 +134,7 @@ class ReadDamage:
         """Register the splits that a view of the query reads."""
         self._expected[view] = _Expected(splits, wanted)
 
-    def unread(self) -> Iterator[tuple[str, list[Split]]]:
+    def unread_splits(self) -> Iterator[tuple[str, list[Split]]]:
         """Yield each view with its splits for which no result is in `seen`, if there are any."""
         for view, (splits, _) in self._expected.items():
             found = [split for split in splits if split_key(view, split) not in self.seen]
@@ -146,14 +146,14 @@ class ReadDamage:
 
         If a broker changed a segment of a partition during the read, that is its only problem.
         """
-        found = [p for view in self._expected for p in self._of_view(view)]
+        found = [p for view in self._expected for p in self._problems_of_view(view)]
         damaged = {(p.topic, p.partition) for p in found if p.code not in HARMLESS_CODES}
-        changed = [p for p in self._changes(files) if (p.topic, p.partition) in damaged]
+        changed = [p for p in self._changed_segments(files) if (p.topic, p.partition) in damaged]
         places = {(p.topic, p.partition) for p in changed}
         found = [p for p in found if (p.topic, p.partition) not in places] + changed
         return sorted(dict.fromkeys(found), key=lambda p: (p.topic, p.partition, p.segment))
 
-    def _changes(self, files: Files) -> Iterator[Problem]:
+    def _changed_segments(self, files: Files) -> Iterator[Problem]:
         """Yield the segments that are gone, or have another size than when the read was planned."""
         for splits, _ in self._expected.values():
             for split in splits:
@@ -161,7 +161,7 @@ class ReadDamage:
                     place = (split.topic, split.partition, split.path, 0, 0)
                     yield Problem(*place, CHANGED, "it was replaced or removed while it was read")
 
-    def _of_view(self, view: str) -> Iterator[Problem]:
+    def _problems_of_view(self, view: str) -> Iterator[Problem]:
         """Yield the problems of one view."""
         splits, wanted = self._expected[view]
         unread: set[tuple[str, int]] = set()
@@ -181,7 +181,7 @@ class ReadDamage:
             # The ends of logs are not read.
             spans = [s._replace(reached_offset=None, indexed_offset=None) for s in spans]
         whole = [span for span in spans if (span.topic, span.partition) not in unread]
-        for problem in with_gaps(problems, whole):
+        for problem in add_gaps(problems, whole):
             if problem.code != "gap" or (problem.topic, problem.partition) not in compacted:
                 yield problem
 
@@ -215,8 +215,8 @@ class DamageCount(NamedTuple):
     partitions: tuple[str, ...]
 
 
-def counted(problems: Iterable[Problem]) -> DamageCount:
-    """Return the sums over problems."""
+def count_damage(problems: Iterable[Problem]) -> DamageCount:
+    """Return the sums over problems for the summary line: batches, bytes, missing offsets."""
     batches = size_bytes = missing = tails = tail_bytes = changed = others = 0
     is_bound = False
     partitions: dict[str, None] = {}

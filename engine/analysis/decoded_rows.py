@@ -18,7 +18,7 @@ from struct import Struct as Format
 from typing import Any
 
 from engine.analysis.batch_reader import BAD_BATCH_CODES
-from engine.analysis.damage import ReaderNote, noted_reader
+from engine.analysis.damage import ReaderNote, open_noted_reader
 from engine.analysis.decoding import (
     DecodedPair,
     control_row,
@@ -53,7 +53,7 @@ _ENDS = (ControlType.ABORT, ControlType.COMMIT)
 
 def decoded_rows(files: Files, view: str, split: Split, note: ReaderNote) -> Iterator[Row]:
     """Yield the rows of a view of decoded records (offsets, groups, …) for a split."""
-    with noted_reader(files, split, note) as reader:
+    with open_noted_reader(files, split, note) as reader:
         hidden = HiddenRecords(split)
         for position, batch, _ in reader.batches():
             transactional = batch.is_transactional and not batch.is_control
@@ -73,10 +73,14 @@ def decoded_rows(files: Files, view: str, split: Split, note: ReaderNote) -> Ite
                     continue
                 row = _row(view, split, batch, record)
                 if row is not None:
-                    yield {**_place(view, split, position), **_of_record(record), **row}
+                    yield {
+                        **_location_columns(view, split, position),
+                        **_record_columns(record),
+                        **row,
+                    }
         for problem in reader.problems:
             if problem.code in _SHOWN_CODES:
-                yield {**_place(view, split, problem.position), **_shown(problem)}
+                yield {**_location_columns(view, split, problem.position), **_shown(problem)}
 
 
 def _has_rows(view: str, split: Split, batch: RecordBatch) -> bool:
@@ -91,7 +95,7 @@ def _has_rows(view: str, split: Split, batch: RecordBatch) -> bool:
     return not batch.is_control
 
 
-def _place(view: str, split: Split, position: int) -> Row:
+def _location_columns(view: str, split: Split, position: int) -> Row:
     """Return the columns that locate a record: segment, byte position, partition and topic."""
     place: Row = {"segment": split.path, "position": position}
     if view != "metadata":
@@ -101,7 +105,7 @@ def _place(view: str, split: Split, position: int) -> Row:
     return place
 
 
-def _of_record(record: Record) -> Row:
+def _record_columns(record: Record) -> Row:
     """Return the columns of a record's offset and timestamp."""
     return {
         "logOffset": record.offset,
@@ -116,18 +120,21 @@ def _shown(problem: Problem) -> Row:
 
 
 def _row(view: str, split: Split, batch: RecordBatch, record: Record) -> Row | None:
-    """Return a record's row in the view, None for a record that belongs to another view."""
+    """Return a record's row in the view, None for a record that belongs to another view.
+
+    A record that cannot be decoded gets a row with `problem`.
+    """
     try:
         if view == "metadata":
-            return _metadata(batch, record)
+            return _metadata_columns(batch, record)
         if view == "transactions":
-            return _marker(batch, record) if batch.is_control else _transaction(record)
+            return _marker_row(batch, record) if batch.is_control else _transaction_row(record)
         return _group_row(view, batch, record)
     except EngineError as error:
         return {"problem": readable(str(error))}
 
 
-def _metadata(batch: RecordBatch, record: Record) -> Row:
+def _metadata_columns(batch: RecordBatch, record: Record) -> Row:
     """Return the columns of a metadata record; only `problem` and its batch's if undecodable."""
     columns = {"isControl": batch.is_control, "leaderEpoch": batch.leader_epoch}
     try:
@@ -136,7 +143,7 @@ def _metadata(batch: RecordBatch, record: Record) -> Row:
         return columns | {"problem": readable(str(error))}
 
 
-def _marker(batch: RecordBatch, record: Record) -> Row | None:
+def _marker_row(batch: RecordBatch, record: Record) -> Row | None:
     """Return the row of a COMMIT or ABORT marker, None for other control records."""
     if control_type(record) not in _ENDS:
         return None
@@ -151,7 +158,7 @@ def _marker(batch: RecordBatch, record: Record) -> Row | None:
     }
 
 
-def _transaction(record: Record) -> Row:
+def _transaction_row(record: Record) -> Row:
     """Return the row of a record of `__transaction_state`; an unknown state sets `problem`."""
     pair = decode_pair("transaction_log", record)
     row: Row = {
@@ -188,10 +195,10 @@ def _group_row(view: str, batch: RecordBatch, record: Record) -> Row | None:
         if (type_id in _COMMIT_TYPES) != (view == "offsets"):
             return None
     pair = decode_pair("offsets", record)
-    return _commit(batch, pair) if view == "offsets" else _group(pair)
+    return _commit_row(batch, pair) if view == "offsets" else _group_columns(pair)
 
 
-def _commit(batch: RecordBatch, pair: DecodedPair) -> Row:
+def _commit_row(batch: RecordBatch, pair: DecodedPair) -> Row:
     """Return the row of an offset commit; a tombstone has only the columns of the key."""
     key, value = pair.key, pair.value
     row: Row = {
@@ -214,7 +221,7 @@ def _commit(batch: RecordBatch, pair: DecodedPair) -> Row:
     }
 
 
-def _group(pair: DecodedPair) -> Row:
+def _group_columns(pair: DecodedPair) -> Row:
     """Return the row of a group's record; generation and members only for classic groups."""
     group_id = getattr(pair.key, "group", None) or getattr(pair.key, "group_id", None)
     row: Row = {

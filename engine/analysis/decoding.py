@@ -62,15 +62,15 @@ def decode_pair(kind: str, record: Record) -> DecodedPair:
     if record.key is None:
         raise CorruptRecord("a key", None)
     try:
-        return _decoded(kind, record.key, record.value, _RELEASE)
+        return _decode(kind, record.key, record.value, _RELEASE)
     except WireError as failure:
         try:
-            return _decoded(kind, record.key, record.value, _EARLIER_RELEASE)
+            return _decode(kind, record.key, record.value, _EARLIER_RELEASE)
         except WireError:
             raise failure from None
 
 
-def _decoded(kind: str, key: bytes, value: bytes | None, release: str) -> DecodedPair:
+def _decode(kind: str, key: bytes, value: bytes | None, release: str) -> DecodedPair:
     """Decode a record by the message schemas of one Kafka release; raises WireError."""
     found = decode_coordinator_record(kind, key, value, release)
     name = RECORD_TYPES[kind][release][found.type]
@@ -85,15 +85,15 @@ def metadata_row(record: Record) -> Row:
     if record.value is None:
         raise CorruptRecord("a value", None)
     try:
-        return _framed(record.value, _RELEASE)
+        return _decode_framed(record.value, _RELEASE)
     except WireError as failure:
         try:
-            return _framed(record.value, _EARLIER_RELEASE)
+            return _decode_framed(record.value, _EARLIER_RELEASE)
         except WireError:
             raise failure from None
 
 
-def _framed(value: bytes, release: str) -> Row:
+def _decode_framed(value: bytes, release: str) -> Row:
     """Return type, version and fields of a metadata record by the schemas of one release."""
     framed = decode_framed_record("cluster_metadata", value, release)
     return {

@@ -25,7 +25,7 @@ from engine.analysis.table_format import (
     TableFailed,
     TableFile,
     TableState,
-    stored_form,
+    parse_stored_form,
 )
 from engine.host.real import RealClock
 
@@ -50,7 +50,7 @@ class Delta:
         """Return what earlier exports stored in the table, None without a table; see `Table`."""
         from deltalake import DeltaTable
 
-        with _failures(self._out):
+        with _convert_failures(self._out):
             if not DeltaTable.is_deltatable(self._out):
                 return None
             table = DeltaTable(self._out)
@@ -62,21 +62,21 @@ class Delta:
                 for place in partitions
                 if (end := table.transaction_version(_app(place))) is not None
             }
-            stored = stored_form(self._out, form)
+            stored = parse_stored_form(self._out, form)
             return TableState(stored, table.transaction_version(_RUN) or 0, ends)
 
     def check(self, columns: TableColumns) -> None:
         """Raise AppendMismatch unless the table accepts the columns; see `Table`."""
         from deltalake import DeltaTable
 
-        with _failures(self._out):
+        with _convert_failures(self._out):
             _check_columns(self._out, DeltaTable(self._out), columns)
 
     def create(self, columns: TableColumns, form: str) -> list[str]:
         """Create the table; return the path of its first log entry; see `Table`."""
         from deltalake import DeltaTable
 
-        with _failures(self._out):
+        with _convert_failures(self._out):
             DeltaTable.create(
                 self._out,
                 columns.schema,
@@ -96,13 +96,13 @@ class Delta:
         """Add the files and store the run and its end offsets in one commit; see `Table`."""
         from deltalake import CommitProperties, DeltaTable, Transaction
 
-        with _failures(self._out):
+        with _convert_failures(self._out):
             table = DeltaTable(self._out)
             _check_columns(self._out, table, columns)
             now_ms = RealClock().wall_ms()
             versions = {_RUN: run, **{_app(place): end for place, end in sorted(ends.items())}}
             table.create_write_transaction(
-                [_added(file, now_ms) for file in files],
+                [_add_action(file, now_ms) for file in files],
                 "append",
                 table.schema(),
                 table.metadata().partition_columns,
@@ -145,8 +145,8 @@ def _app(place: tuple[str, int]) -> str:
     return f"kctl/{topic}/{partition}"
 
 
-def _added(file: TableFile, now_ms: int) -> object:
-    """Return the action of Delta's log that adds a file, with partition values and row count."""
+def _add_action(file: TableFile, now_ms: int) -> object:
+    """Return the Delta log's action that adds a file, with partition values and row count."""
     from deltalake.transaction import AddAction
 
     return AddAction(
@@ -160,7 +160,7 @@ def _added(file: TableFile, now_ms: int) -> object:
 
 
 @contextmanager
-def _failures(out: str) -> Iterator[None]:
+def _convert_failures(out: str) -> Iterator[None]:
     """Convert errors of deltalake and of the file system into TableFailed."""
     from deltalake.exceptions import DeltaError
 

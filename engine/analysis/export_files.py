@@ -131,7 +131,7 @@ class ExportFile:
         if self._held_bytes >= self._group_bytes:
             self._write()
 
-    def pieces_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def slices_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield a batch in slices of about a row group each.
 
         Callers check `is_full` between slices.

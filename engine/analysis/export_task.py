@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.anonymise import Anonymised, anonymise, left_columns
 from engine.analysis.batch_order import OffsetSpan
-from engine.analysis.columns import arrow_schema, chosen
+from engine.analysis.columns import arrow_schema, choose_columns
 from engine.analysis.partitioned_files import (
     FileEntry,
     PartitionedFiles,
     columns_in_files,
     columns_of_folders,
-    with_columns_of_folders,
+    require_columns_of_folders,
 )
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
@@ -54,12 +54,15 @@ class ExportShape(NamedTuple):
         """Return all columns of the view `records` with the export's decoding."""
         return views_of(self.decoding)["records"]
 
-    def written(self, names: tuple[str, ...]) -> tuple[ViewColumn, ...]:
-        """Return the columns of the files, given the names of the exported columns."""
-        columns = left_columns(chosen(self.records, list(names)), self.anonymised)
+    def written_columns(self, names: tuple[str, ...]) -> tuple[ViewColumn, ...]:
+        """Return the columns that the export's files contain, given the names of all columns.
+
+        Dropped columns, and those that only folder names have, are left out.
+        """
+        columns = left_columns(choose_columns(self.records, list(names)), self.anonymised)
         if self.file_format == "iceberg":
             # The table's own partitions come from the columns of the files.
-            return with_columns_of_folders(columns, self.partition_by)
+            return require_columns_of_folders(columns, self.partition_by)
         return columns_in_files(columns, self.partition_by)
 
 
@@ -110,9 +113,9 @@ def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskRepor
     """
     shape = job.shape
     condition = shape.condition
-    schema = arrow_schema(shape.written(job.columns))
+    schema = arrow_schema(shape.written_columns(job.columns))
     needed = [*columns_of_folders(shape.partition_by), *(condition.columns if condition else ())]
-    read = chosen(shape.records, [*schema.names, *needed])
+    read = choose_columns(shape.records, [*schema.names, *needed])
     records = SplitRecords(
         SourceFiles(), read, include_control=job.include_control, decoding=shape.decoding
     )

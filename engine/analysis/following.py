@@ -36,18 +36,18 @@ def place_of(split: Split) -> str:
     return f"{split.topic}-{split.partition}"
 
 
-def log_positions(files: Files, splits: Iterable[Split]) -> dict[str, int]:
+def read_log_positions(files: Files, splits: Iterable[Split]) -> dict[str, int]:
     """Return the offset after the last whole batch of each partition.
 
-    Read only the logs' last splits.
+    Reads only the last splits of each log. A stream's next read ends there.
     """
     by_place: dict[str, list[Split]] = {}
     for split in splits:
         by_place.setdefault(place_of(split), []).append(split)
-    return {place: _next_offset(files, of_place) for place, of_place in by_place.items()}
+    return {place: _read_next_offset(files, of_place) for place, of_place in by_place.items()}
 
 
-def _next_offset(files: Files, splits: list[Split]) -> int:
+def _read_next_offset(files: Files, splits: list[Split]) -> int:
     """Return the offset after the last whole batch of one partition's splits; 0 without splits."""
     for split in reversed(splits):
         with closing(files.open(split.path)) as file:

@@ -16,21 +16,21 @@ from engine.analysis.batch_order import OffsetSpan, missing_offsets
 from engine.analysis.problem import Problem
 
 
-def with_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[Problem]:
+def add_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[Problem]:
     """Return the problems of all splits and those between splits, sorted by place."""
     compacted = {(s.topic, s.partition) for s in spans if s.is_compacted}
     found = [p for p in problems if p.code != "gap" or (p.topic, p.partition) not in compacted]
     in_order = sorted(spans, key=lambda s: (s.topic, s.partition, s.base_offset, s.start))
     for key, of_partition in groupby(in_order, key=lambda s: (s.topic, s.partition)):
         in_partition = list(of_partition)
-        found += _between(in_partition, is_compacted=key in compacted)
-        found += _short(in_partition)
+        found += _problems_between(in_partition, is_compacted=key in compacted)
+        found += _short_log_problems(in_partition)
         for _, of_segment in groupby(in_partition, key=lambda s: s.base_offset):
-            found += _short_segment(list(of_segment))
+            found += _short_segment_problems(list(of_segment))
     return sorted(found, key=lambda p: (p.topic, p.partition, p.segment, p.position))
 
 
-def _between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Iterable[Problem]:
+def _problems_between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Iterable[Problem]:
     """Yield a problem for offsets missing or repeated between consecutive splits of a partition."""
     expected: int | None = None
     is_damaged = False
@@ -59,7 +59,7 @@ def _between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Iterable[Pro
             yield Problem(*place, "gap", missing)
 
 
-def _short(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
+def _short_log_problems(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
     """Yield a problem if a log ends below an offset in the checkpoints of its directory."""
     last, end_offset = spans[-1], _end_of(spans)
     if last.reached_offset is not None and last.reached_offset > end_offset:
@@ -70,7 +70,7 @@ def _short(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
         yield Problem(last.topic, last.partition, last.path, last.start, 0, "short", message)
 
 
-def _short_segment(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
+def _short_segment_problems(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
     """Yield a problem if a segment ends at or below the last offset of its indexes."""
     last, end_offset = spans[-1], _end_of(spans)
     if last.indexed_offset is not None and last.indexed_offset >= end_offset:

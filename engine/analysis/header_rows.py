@@ -59,7 +59,7 @@ def are_of_split(
     return decoding is None and wanted == ALL_RECORDS and names <= _OF_SPLIT.keys()
 
 
-def encoded_schema(schema: pa.Schema) -> pa.Schema:
+def dictionary_schema(schema: pa.Schema) -> pa.Schema:
     """Return a schema with strings as dictionary columns.
 
     A repeated value takes four bytes a row.
@@ -84,9 +84,9 @@ class HeaderRows:
         self.span: OffsetSpan | None = None
 
     def count(self, split: Split) -> tuple[int, Split | None]:
-        """Return a split's record count by headers, and the rest to read in full.
+        """Count a split's records by batch headers; return the count and the rest to read in full.
 
-        None without a rest.
+        The rest is None if the headers were enough, and the whole split if records are hidden.
         """
         self.span = None
         hides_records = split.aborted or split.end_offset is not None
@@ -99,7 +99,7 @@ class HeaderRows:
                 return 0, split
             file_end = split.end if split.is_last else file.size_bytes()
             within = HeaderRange(descriptor, split.start, split.end, file_end, *first)
-            counted = self._counted(within, file)
+            counted = self._count_records(within, file)
             is_over = counted.position >= split.end
             is_contradicted = is_over and _contradicts(file, split, counted)
             following = counted.next_offset
@@ -118,16 +118,18 @@ class HeaderRows:
         import pyarrow as pa
 
         size = min(count, COUNTED_ROWS_MAX)
-        columns = [_repeated(_OF_SPLIT[field.name](split), field.type, size) for field in schema]
+        columns = [
+            _repeated_column(_OF_SPLIT[field.name](split), field.type, size) for field in schema
+        ]
         rows = pa.RecordBatch.from_arrays(columns, schema=schema)
         while count:
             yield rows.slice(0, min(count, size))
             count -= min(count, size)
 
-    def _counted(self, within: HeaderRange, file: File) -> CountedRecords:
-        """Count with compiled code if it is loaded.
+    def _count_records(self, within: HeaderRange, file: File) -> CountedRecords:
+        """Count the records of a range by headers, with compiled code if that is loaded.
 
-        A large split loads it, a small split does not.
+        A large split loads the compiled code, a small split does not.
         """
         if self._counter is None:
             is_large = within.limit - within.start >= COUNTED_SPLIT_BYTES_MIN
@@ -164,7 +166,7 @@ def _contradicts(file: File, split: Split, counted: CountedRecords) -> bool:
     return bool(offset < counted.next_offset)
 
 
-def _repeated(value: str | int, kind: pa.DataType, count: int) -> pa.Array:
+def _repeated_column(value: str | int, kind: pa.DataType, count: int) -> pa.Array:
     """Return a column that has the same value `count` times, as a dictionary if `kind` is one."""
     import pyarrow as pa
 

@@ -29,7 +29,7 @@ from engine.analysis.table_format import (
     TableFailed,
     TableFile,
     TableState,
-    stored_form,
+    parse_stored_form,
 )
 from engine.errors import EngineError
 
@@ -61,7 +61,7 @@ class Iceberg:
         self._address = f"file://{out}"
 
     @contextmanager
-    def _catalog(self) -> Iterator[Any]:
+    def _open_catalog(self) -> Iterator[Any]:
         """Open the catalog in the existing folder, and close it after the block.
 
         Errors of the libraries become TableFailed.
@@ -91,7 +91,7 @@ class Iceberg:
         """Return what earlier exports stored in the table, None without a table; see `Table`."""
         if not os.path.exists(f"{self._out}/{self.mark}"):
             return None
-        with self._catalog() as catalog:
+        with self._open_catalog() as catalog:
             if not catalog.table_exists(TABLE):
                 return None
             table = catalog.load_table(TABLE)
@@ -100,11 +100,11 @@ class Iceberg:
         if table.location() != self._address:
             made_in = table.location().removeprefix("file://")
             raise AppendMismatch(self._out, f"it is a copy of the table in {made_in}")
-        return self._stored(table.properties)
+        return self._parse_state(table.properties)
 
-    def _stored(self, properties: Mapping[str, str]) -> TableState:
+    def _parse_state(self, properties: Mapping[str, str]) -> TableState:
         """Return the state in the table's properties; raises AppendMismatch if it is incomplete."""
-        form = stored_form(self._out, properties[_FORM])
+        form = parse_stored_form(self._out, properties[_FORM])
         try:
             listed = json.loads(properties[_ENDS])
             ends = {(topic, int(number)): int(end) for topic, number, end in listed}
@@ -115,7 +115,7 @@ class Iceberg:
 
     def check(self, columns: TableColumns) -> None:
         """Raise AppendMismatch unless the table has the columns; see `Table`."""
-        with self._catalog() as catalog:
+        with self._open_catalog() as catalog:
             self._check(catalog.load_table(TABLE), columns)
 
     def _check(self, table: Any, columns: TableColumns) -> None:
@@ -137,7 +137,7 @@ class Iceberg:
         from pyiceberg.transforms import DayTransform, IdentityTransform
 
         os.makedirs(self._out, exist_ok=True)
-        with self._catalog() as catalog:
+        with self._open_catalog() as catalog:
             catalog.create_namespace_if_not_exists(NAMESPACE)
             properties = {_FORM: form, _RUN: "0", _ENDS: "[]"}
             with (
@@ -161,7 +161,7 @@ class Iceberg:
         # pyiceberg warns of each column without statistics; keys and values never have any.
         logging.getLogger("pyiceberg").setLevel(logging.ERROR)
         listed = [[topic, number, end] for (topic, number), end in sorted(ends.items())]
-        with self._catalog() as catalog:
+        with self._open_catalog() as catalog:
             table = catalog.load_table(TABLE)
             self._check(table, columns)
             with table.transaction() as transaction:

@@ -61,7 +61,7 @@ def check_isolation(name: str) -> str:
     return name
 
 
-def committed_only(files: Files, splits: list[Split]) -> Committed:
+def hide_uncommitted(files: Files, splits: list[Split]) -> Committed:
     """Return one partition's splits with the ranges hidden from read_committed readers."""
     read = _read(files, splits)
     if read.is_compacted and read.outcome.has_doubts:
@@ -95,7 +95,7 @@ def _read(files: Files, splits: list[Split]) -> _Read:
     for split in splits:
         if split.path not in paths:
             paths.append(split.path)
-            transactions.enter(split.base_offset, _txn_index(files, split))
+            transactions.enter(split.base_offset, _read_txn_index(files, split))
         with closing(files.open(split.path)) as file:
             reader = SplitReader(file, split)
             seen = 0
@@ -118,7 +118,7 @@ def _see_damages(transactions: PartitionTransactions, reader: SplitReader, seen:
     return len(reader.damages)
 
 
-def _txn_index(files: Files, split: Split) -> tuple[AbortedTransaction, ...] | None:
+def _read_txn_index(files: Files, split: Split) -> tuple[AbortedTransaction, ...] | None:
     """Return the entries of a segment's transaction index; None if it is missing or incomplete."""
     path = split.path.removesuffix(FileKind.LOG.value) + FileKind.TXNINDEX.value
     try:
@@ -161,17 +161,17 @@ def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
     ]
 
 
-def committed_here(files: Files, splits: list[Split]) -> Committed:
-    """Apply `committed_only` to each partition in this process."""
-    found = [committed_only(files, of_partition) for of_partition in partitions_of(splits)]
+def hide_uncommitted_here(files: Files, splits: list[Split]) -> Committed:
+    """Apply `hide_uncommitted` to each partition in this process."""
+    found = [hide_uncommitted(files, of_partition) for of_partition in partitions_of(splits)]
     return Committed(
         [split for committed in found for split in committed.splits],
         [problem for committed in found for problem in committed.problems],
     )
 
 
-def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
-    """Apply `committed_only` to each partition in its own Spark task."""
+def hide_uncommitted_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
+    """Apply `hide_uncommitted` to each partition in its own Spark task."""
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
     frame = frame_of_tasks(session, groups, "splits string")
     found = frame.mapInArrow(_map_committed, "splits string, problems string")
@@ -183,12 +183,12 @@ def committed_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
 
 
 def _map_committed(groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Apply `committed_only` to each row's splits, in a Spark task (`mapInArrow`)."""
+    """Apply `hide_uncommitted` to each row's splits, in a Spark task (`mapInArrow`)."""
     import pyarrow as pa
 
     for batch in groups:
         for row in batch.to_pylist():
-            committed = committed_only(SourceFiles(), decode_splits(row["splits"]))
+            committed = hide_uncommitted(SourceFiles(), decode_splits(row["splits"]))
             yield pa.RecordBatch.from_pydict(
                 {
                     "splits": [encode_splits(committed.splits)],

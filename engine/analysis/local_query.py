@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from engine.analysis.column_types import spark_type_of
 from engine.analysis.damage import ReadDamage
 from engine.analysis.interruptible import Result
-from engine.analysis.local_plan import Views, ViewScan, make_stand_ins, remove_stand_ins, scans_of
+from engine.analysis.local_plan import Views, ViewScan, make_stand_ins, remove_stand_ins, view_scans
 from engine.analysis.local_sql import LocalQuery, translate
 from engine.analysis.local_views import LocalView, ViewReading, add_functions, add_view
 from engine.analysis.query_thread import QueryFiles, on_query_thread
@@ -41,7 +41,7 @@ from engine.analysis.statements import (
 )
 from engine.analysis.table_values import plain_rows
 from engine.analysis.value_decoding import ValueDecoding, views_of
-from engine.analysis.view_statements import about_views, described, described_query
+from engine.analysis.view_statements import answer_about_views, describe_columns, described_query
 from engine.errors import EngineError
 from engine.host.temporary import NoTemporaryFolder, remove_abandoned, temporary_folder
 from engine.limits import LOCAL_ENGINE_MEMORY_BYTES
@@ -110,7 +110,7 @@ def run_local_query(
     query = bare_statement(query)
     if keyword in ABOUT_VIEWS and (wanted := described_query(query, saved)) is not None:
         return _describe(translate(wanted[0], 0, views, saved), views, names_alone=wanted[1])
-    if keyword in ABOUT_VIEWS and (answer := about_views(query, views, saved)) is not None:
+    if keyword in ABOUT_VIEWS and (answer := answer_about_views(query, views, saved)) is not None:
         return answer
     explained = keyword == "explain"
     if explained:
@@ -123,7 +123,7 @@ def run_local_query(
     return QueryResult(translated.columns, plain_rows(kept), kept.num_rows < table.num_rows)
 
 
-def local_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
+def query_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
     """Return all rows of a query as an Arrow table; raises the errors of `run_local_query`."""
     require_local_engine()
     check_statement(query)
@@ -142,7 +142,7 @@ def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
 
 
 @contextmanager
-def spill_folder() -> Iterator[str]:
+def open_spill_folder() -> Iterator[str]:
     """Yield a folder for DuckDB's temporary files; an empty path if no folder can be created.
 
     Folders that killed processes left are removed first: they may contain gigabytes.
@@ -189,10 +189,10 @@ def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
 
         views: list[LocalView] = []
         try:
-            for view, scan in _plan(connection, query.sql, views_of(how.decoding)):
+            for view, scan in _plan_scans(connection, query.sql, views_of(how.decoding)):
                 views.append(add_view(connection, view, scan, splits, ViewReading(files, *how)))
             connection.execute("set lock_configuration = true")
-            return _as_spark_types(connection.sql(query.sql).to_arrow_table())
+            return _cast_to_spark_types(connection.sql(query.sql).to_arrow_table())
         except duckdb.Error as error:
             for failure in (view.failure for view in views if view.failure is not None):
                 if isinstance(failure, Exception):
@@ -200,18 +200,20 @@ def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
                 raise failure from None
             raise QueryFailed(failure_of(error)) from error
 
-    with spill_folder() as folder:
+    with open_spill_folder() as folder:
         return _named(on_query_thread(partial(connect, folder), work), query)
 
 
-def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> Iterable[tuple[str, ViewScan]]:
+def _plan_scans(
+    connection: DuckDBPyConnection, sql: str, views: Views
+) -> Iterable[tuple[str, ViewScan]]:
     """Return (view, columns and conditions to read) for each view that a query names.
 
     DuckDB's plan omits a view whose rows are not needed, as with `where false`. The query still
     refers to such a view, so it gets all columns.
     """
     make_stand_ins(connection, views)
-    scans = dict(scans_of(connection, sql, views))
+    scans = dict(view_scans(connection, sql, views))
     remove_stand_ins(connection)
     for view in views:
         if view not in scans and f'"{view}"' in sql:
@@ -219,7 +221,7 @@ def _plan(connection: DuckDBPyConnection, sql: str, views: Views) -> Iterable[tu
     return scans.items()
 
 
-def _as_spark_types(table: pa.Table) -> pa.Table:
+def _cast_to_spark_types(table: pa.Table) -> pa.Table:
     """Return the table with Spark's types: times in UTC, sums of integers as int64."""
     import pyarrow as pa
 
@@ -244,7 +246,7 @@ def _explain(query: LocalQuery, views: Views) -> QueryResult:
         rows = connection.execute(f"explain {query.sql}").fetchall()
         return QueryResult(["plan"], [{"plan": text} for _, text in rows], is_cut=False)
 
-    return _over_stand_ins(views, work)
+    return _run_over_stand_ins(views, work)
 
 
 def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryResult:
@@ -252,15 +254,18 @@ def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryRes
 
     def work(connection: DuckDBPyConnection) -> pa.Table:
         """Return the query's empty result."""
-        return _as_spark_types(connection.sql(query.sql).to_arrow_table())
+        return _cast_to_spark_types(connection.sql(query.sql).to_arrow_table())
 
-    table = _over_stand_ins(views, work)
+    table = _run_over_stand_ins(views, work)
     types = (spark_type_of(field.type) for field in _named(table, query).schema)
-    return described(zip(query.columns, types, strict=True), names_alone=names_alone)
+    return describe_columns(zip(query.columns, types, strict=True), names_alone=names_alone)
 
 
-def _over_stand_ins(views: Views, work: Callable[[DuckDBPyConnection], Result]) -> Result:
-    """Run `work` on a connection with an empty table for each view. Raises QueryFailed."""
+def _run_over_stand_ins(views: Views, work: Callable[[DuckDBPyConnection], Result]) -> Result:
+    """Run `work` on a connection with an empty table for each view; raises QueryFailed.
+
+    For `explain` and `describe`, which need no rows.
+    """
 
     def prepared(connection: DuckDBPyConnection, _files: QueryFiles) -> Result:
         """Create the empty tables, then run `work`."""

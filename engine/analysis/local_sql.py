@@ -33,8 +33,8 @@ from engine.analysis.column_types import spark_type
 from engine.analysis.columns import VIEWS
 from engine.analysis.local_plan import Views
 from engine.analysis.saved_views import NO_VIEWS, SavedViews, failed_view
-from engine.analysis.sql_differences import is_time, put_into, replace_difference, time_types
-from engine.analysis.sql_text import with_escaped_quotes
+from engine.analysis.sql_differences import is_time, replace_difference, time_types, wrap_in_call
+from engine.analysis.sql_text import escape_doubled_quotes
 from engine.analysis.statements import QueryFailed, StatementRefused, unknown_column, unknown_view
 from engine.analysis.table_values import time_text
 from engine.analysis.view_expansion import ViewExpansion
@@ -80,28 +80,28 @@ def translate(
     """
     from sqlglot.errors import SqlglotError
 
-    tree = _parsed(query)
+    tree = _parse(query)
     written = _written_names(tree)
-    expansion = ViewExpansion(saved, _parsed, _spark_text)
+    expansion = ViewExpansion(saved, _parse, _spark_text)
     tree = expansion.expand(tree)
     of_views = [name for used in expansion.used.values() for name in _written_names(used)]
     names = _Names(views, [*views, *saved], [name for name in of_views if name is not None])
     try:
-        tree = _checked(tree, names)
+        tree = _check_and_resolve(tree, names)
     except QueryFailed:
         _check_saved(expansion, names)
         raise
     columns = _result_names(written, tree, views, of_views)
     _replace_differences(tree)
     if max_rows:
-        tree = _limited(tree, max_rows)
+        tree = _limit(tree, max_rows)
     try:
         return LocalQuery(tree.sql(dialect="duckdb"), columns)
     except SqlglotError as error:
         raise QueryFailed(str(error).split("\n", 1)[0]) from error
 
 
-def _parsed(query: str) -> exp.Query:
+def _parse(query: str) -> exp.Query:
     """Parse one query of Spark's SQL; `TABLE t` and `VALUES …` become a `SELECT *`.
 
     Raises QueryFailed for a syntax error, StatementRefused for a statement that is no query.
@@ -117,7 +117,7 @@ def _parsed(query: str) -> exp.Query:
         if form.match(query):
             query = form.sub("select * from ", query, count=1)
     try:
-        statements = sqlglot.parse(_with_quoted_offsets(with_escaped_quotes(query)), read="spark")
+        statements = sqlglot.parse(_quote_offsets(escape_doubled_quotes(query)), read="spark")
     except (ParseError, TokenError) as error:
         raise QueryFailed(_parsing_failure(error)) from error
     (tree,) = statements  # `check_statement` refuses several.
@@ -128,10 +128,10 @@ def _parsed(query: str) -> exp.Query:
     return tree
 
 
-def _with_quoted_offsets(query: str) -> str:
+def _quote_offsets(query: str) -> str:
     """Return a query with the column name `offset` in backquotes.
 
-    Unquoted, sqlglot takes some for the clause OFFSET; an `offset` before a number is left as
+    Without quotes sqlglot parses some as the clause OFFSET; an `offset` before a number remains a
     clause.
     """
     from sqlglot.dialects import Spark
@@ -168,8 +168,11 @@ def _resolving_failure(text: str, names: _Names) -> str:
     return unknown_column((name[1] or name[2]).strip("`\"'."), names.views, names.of_saved)
 
 
-def _resolved(tree: exp.Query, views: Views) -> exp.Query:
-    """Return the tree with qualified names, expanded stars and derived types."""
+def _resolve(tree: exp.Query, views: Views) -> exp.Query:
+    """Return the tree with qualified names, expanded stars and derived types.
+
+    Raises sqlglot's OptimizeError for an unknown name.
+    """
     from sqlglot.optimizer.annotate_types import annotate_types
     from sqlglot.optimizer.qualify import qualify
     from sqlglot.schema import MappingSchema
@@ -183,12 +186,12 @@ def _resolved(tree: exp.Query, views: Views) -> exp.Query:
     return annotate_types(tree, schema=schema, dialect="spark")
 
 
-def _checked(tree: exp.Query, names: _Names) -> exp.Query:
-    """Return the tree resolved by `_resolved`; raises QueryFailed for an unknown view or column."""
+def _check_and_resolve(tree: exp.Query, names: _Names) -> exp.Query:
+    """Return the tree resolved by `_resolve`; raises QueryFailed for an unknown view or column."""
     from sqlglot.errors import OptimizeError
 
     try:
-        tree = _resolved(tree, names.views)
+        tree = _resolve(tree, names.views)
     except OptimizeError as error:
         # Columns of an unknown view are unknown too: report the view first.
         _check_tables(tree, names)
@@ -201,7 +204,7 @@ def _check_saved(expansion: ViewExpansion, names: _Names) -> None:
     """Raise QueryFailed for the first used saved view whose own query is invalid."""
     for name, query in expansion.used.items():
         try:
-            _checked(query.copy(), names)
+            _check_and_resolve(query.copy(), names)
         except QueryFailed as error:
             raise failed_view(name, error) from error
 
@@ -272,13 +275,13 @@ def _replace_differences(tree: exp.Query) -> None:
     untyped = [node for node in nodes if _is_untyped_text(node)]
     for node in nodes:
         if _is_bytes(node) and _wants_text(node):
-            put_into(node, TEXT_OF_BYTES)
+            wrap_in_call(node, TEXT_OF_BYTES)
         if not replace_difference(node):
             _replace_time_or_bytes(node)
     # The innermost first, and last of all: the copies made here contain replaced nodes only.
     for node in reversed(nodes):
         if isinstance(node, exp.JSONExtractScalar):
-            node.replace(_where_json(node))
+            node.replace(_null_unless_json(node))
         elif any(node is cast for cast in untyped):
             node.replace(_text_of_either(node))
 
@@ -308,10 +311,10 @@ def _replace_time_or_bytes(node: exp.Expression) -> None:
     elif isinstance(node, exp.Length) and _is_bytes(node.this):
         node.replace(exp.Anonymous(this="octet_length", expressions=[node.this]))
     elif isinstance(node, exp.Literal) and node.is_string and _is_compared_with(node, _is_bytes):
-        put_into(node, "encode")
+        wrap_in_call(node, "encode")
 
 
-def _where_json(extract: exp.JSONExtractScalar) -> exp.Expression:
+def _null_unless_json(extract: exp.JSONExtractScalar) -> exp.Expression:
     """Return an expression that is null for invalid JSON, as in Spark; DuckDB would fail."""
     from sqlglot import exp
 
@@ -412,7 +415,7 @@ def _zoned_type() -> exp.DataType:
     return exp.DataType(this=exp.DataType.Type.TIMESTAMPTZ)
 
 
-def _limited(tree: exp.Query, max_rows: int) -> exp.Query:
+def _limit(tree: exp.Query, max_rows: int) -> exp.Query:
     """Return the query limited to `max_rows` + 1 rows.
 
     The additional row shows that rows are cut.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engine.analysis.column_types import duckdb_type
 from engine.analysis.columns import CHEAPEST, arrow_schema
 from engine.analysis.damage import ReadDamage
-from engine.analysis.header_rows import are_of_split, encoded_schema
+from engine.analysis.header_rows import are_of_split, dictionary_schema
 from engine.analysis.local_plan import ViewScan
 from engine.analysis.local_sql import CRC_OF_BYTES, TEXT_OF_BYTES
 from engine.analysis.pruning import ALL_RECORDS, Bounds, RecordRange, bounds_of, within
@@ -67,7 +67,7 @@ class LocalView:
             and not reading.damage.is_strict
             and are_of_split(columns, reading.decoding, wanted)
         )
-        self._schema = encoded_schema(schema) if self._by_headers else schema
+        self._schema = dictionary_schema(schema) if self._by_headers else schema
         #: The error that ended a stream of this view; None while none has failed.
         self.failure: BaseException | None = None
 
@@ -75,10 +75,10 @@ class LocalView:
         """Return a new stream, by Arrow's PyCapsule protocol."""
         import pyarrow as pa
 
-        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches())
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._read_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
+    def _read_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of all splits as Arrow batches.
 
         Store an error in `failure` and raise it.
@@ -126,12 +126,12 @@ def add_view(
     stream = LocalView(view, used, pieces, reading, bounds.records)
     source = f"kctl_{view}"
     connection.register(source, stream)
-    selected = ", ".join(_selected(column, used) for column in columns)
+    selected = ", ".join(_select_text(column, used) for column in columns)
     connection.execute(f'create temp view "{view}" as select {selected} from "{source}"')
     return stream
 
 
-def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
+def _select_text(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
     """Return the SQL that selects a column of a view; for an unused column a constant."""
     if column in used:
         return f'"{column.name}"'
@@ -140,16 +140,16 @@ def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
 
 
 def add_functions(connection: DuckDBPyConnection) -> None:
-    """Register functions on bytes that Spark's SQL has and DuckDB lacks."""
+    """Register with DuckDB the functions on bytes that Spark's SQL has and DuckDB lacks."""
     connection.create_function(
-        TEXT_OF_BYTES, _unannotated(text_of_bytes), ["BLOB"], "VARCHAR", type="arrow"
+        TEXT_OF_BYTES, _drop_annotations(text_of_bytes), ["BLOB"], "VARCHAR", type="arrow"
     )
     connection.create_function(
-        CRC_OF_BYTES, _unannotated(crc_of_bytes), ["BLOB"], "BIGINT", type="arrow"
+        CRC_OF_BYTES, _drop_annotations(crc_of_bytes), ["BLOB"], "BIGINT", type="arrow"
     )
 
 
-def _unannotated(function: Callable[[pa.Array], pa.Array]) -> Callable[..., object]:
+def _drop_annotations(function: Callable[[pa.Array], pa.Array]) -> Callable[..., object]:
     """Wrap a function without its annotations.
 
     DuckDB would evaluate them without Arrow imported.

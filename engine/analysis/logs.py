@@ -22,12 +22,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from engine.analysis.columns import VIEWS, arrow_schema, chosen
-from engine.analysis.local_query import local_table
-from engine.analysis.partition_numbers import numbers_in
+from engine.analysis.columns import VIEWS, arrow_schema, choose_columns
+from engine.analysis.local_query import query_table
+from engine.analysis.partition_numbers import parse_numbers
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import ViewReader
-from engine.analysis.sources import log_dirs_in
+from engine.analysis.sources import find_log_dirs_in
 from engine.analysis.splits import ReadingPlan, Selection, plan_reading
 from engine.analysis.view_pieces import pieces_of
 from engine.errors import EngineError
@@ -61,7 +61,7 @@ class Logs:
     def sql(self, query: str) -> pa.Table:
         """Return the rows of a query as an Arrow table; raises StatementRefused, QueryFailed."""
         splits = [*self._plan.splits, *self._plan.spares]
-        return local_table(query, splits, control=self._control)
+        return query_table(query, splits, control=self._control)
 
     def read(self, view: str = "records", columns: list[str] | None = None) -> pa.RecordBatchReader:
         """Return a view's rows as a stream of Arrow batches; raises NoSuchView, UnknownColumn."""
@@ -69,7 +69,7 @@ class Logs:
 
         if view not in VIEWS:
             raise NoSuchView(view)
-        wanted = chosen(VIEWS[view], columns)
+        wanted = choose_columns(VIEWS[view], columns)
         splits = pieces_of(view, [*self._plan.splits, *self._plan.spares])
         reader = ViewReader(SourceFiles(), view, wanted, control=self._control)
 
@@ -92,10 +92,10 @@ def open_logs(
     Raises the planner's errors, ValueError for wrong numbers, re.error for a wrong expression.
     """
     files = SourceFiles()
-    found = log_dirs_in(files, paths)
+    found = find_log_dirs_in(files, paths)
     selection = Selection(
         None if topics is None else re.compile(topics),
-        None if partitions is None else numbers_in(partitions),
+        None if partitions is None else parse_numbers(partitions),
     )
     return Logs(plan_reading(files, found, selection), include_control=include_control)
 

@@ -97,12 +97,12 @@ class Narrowing:
         self._path: str | None = None
         self._ends = (0, 0)
 
-    def narrowed(self, split: Split) -> Split | None:
+    def narrow(self, split: Split) -> Split | None:
         """Return the part of a split that can have the wanted records, None if there is none."""
         if self._wanted == ALL_RECORDS:
             return split
         if self._path != split.path:
-            self._ends = self._range_of(split)
+            self._ends = self._read_range(split)
             self._path = split.path
         start, end = max(split.start, self._ends[0]), min(split.end, self._ends[1])
         if start >= end:
@@ -110,7 +110,7 @@ class Narrowing:
         is_last = split.is_last and end == split.end
         return split._replace(start=start, end=end, is_last=is_last)
 
-    def _range_of(self, split: Split) -> tuple[int, int]:
+    def _read_range(self, split: Split) -> tuple[int, int]:
         """Return the positions [start, end) in a segment between which the wanted records are."""
         everything = (0, 1 << 63)
         try:
@@ -128,14 +128,14 @@ class Narrowing:
                     return everything
                 first = self._wanted.first_offset
                 if self._wanted.first_ms > ALL_RECORDS.first_ms:
-                    first = max(first, self._first_by_time(segment, path, split.base_offset))
+                    first = max(first, self._read_first_by_time(segment, path, split.base_offset))
                 start = segment.start_of(first)
                 end = segment.end_of(self._wanted.last_offset)
                 return start, everything[1] if end is None else end
         except StorageError:
             return everything
 
-    def _first_by_time(self, segment: _Segment, path: str, base_offset: int) -> int:
+    def _read_first_by_time(self, segment: _Segment, path: str, base_offset: int) -> int:
         """Return the first offset that can have a wanted time, by the time index.
 
         0 without an index.
@@ -227,10 +227,10 @@ class _Segment:
         return entry.position if is_right else None
 
     def offset_after(self, times: TimeIndex, time_ms: int) -> int:
-        """Return the offset after the last batch up to which no timestamp exceeds `time_ms`.
+        """Return an offset below which no timestamp exceeds `time_ms`, by the time index.
 
-        Reading for later times can start there. Returns 0, which means the complete segment, if the
-        time index has no such entry, is damaged, or contradicts the batch of its entry.
+        A read of later times can start there. 0, which means the complete segment, if the time
+        index has no such entry, is damaged, or contradicts the batch of its entry.
         """
         stamps, offsets = times.timestamps, times.relative_offsets
         rises = all(map(operator.lt, stamps, stamps[1:])) and all(

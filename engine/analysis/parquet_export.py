@@ -22,12 +22,12 @@ from engine import __version__
 from engine.analysis.appending import (
     Earlier,
     carry_over,
-    deleted_offsets,
-    earlier_export,
-    earlier_problems,
+    deleted_offset_problems,
     exported_ends,
-    not_exported,
-    shortened,
+    read_earlier_export,
+    read_earlier_problems,
+    shortened_log_problems,
+    splits_not_exported,
 )
 from engine.analysis.column_types import type_name
 from engine.analysis.columns import PROBLEMS, arrow_schema
@@ -35,11 +35,11 @@ from engine.analysis.damage import refuse_damage
 from engine.analysis.export_files import EXTENSIONS, empty_content
 from engine.analysis.export_folder import MANIFEST, ExportFiles, ExportFolder
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, map_export
-from engine.analysis.gaps import with_gaps
+from engine.analysis.gaps import add_gaps
 from engine.analysis.problem import Problem
 from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_session import SparkFailed
-from engine.analysis.spark_tasks import frame_of_tasks, parallelism, watched
+from engine.analysis.spark_tasks import count_parallel_tasks, frame_of_tasks, run_with_progress
 from engine.analysis.spark_thread import on_spark_thread
 from engine.analysis.splits import Split, encode_splits, pack_splits
 from engine.analysis.view_column import ViewColumn
@@ -86,14 +86,14 @@ class ExportPlan(NamedTuple):
 
     def after(self, earlier: Earlier) -> ExportPlan:
         """Return the plan restricted to the records that an earlier export lacks."""
-        splits = not_exported(self.splits, earlier)
-        problems = (*self.problems, *deleted_offsets(splits, earlier))
+        splits = splits_not_exported(self.splits, earlier)
+        problems = (*self.problems, *deleted_offset_problems(splits, earlier))
         return self._replace(splits=splits, problems=problems, earlier=earlier)
 
     @property
     def written_columns(self) -> tuple[ViewColumn, ...]:
         """Return the columns of the files."""
-        return self.shape.written(self.columns)
+        return self.shape.written_columns(self.columns)
 
     @property
     def form(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def plan_to_append(files: Files, plan: ExportPlan) -> ExportPlan:
     Without an earlier export the plan is returned unchanged. Raises AppendMismatch for an export of
     another form.
     """
-    earlier = earlier_export(files, os.path.realpath(plan.out), plan.form)
+    earlier = read_earlier_export(files, os.path.realpath(plan.out), plan.form)
     if earlier is None:
         return plan
     return plan.after(earlier)
@@ -164,7 +164,7 @@ def export_with(
         prefix = f"run{plan.earlier.run_count + 1}-" if plan.earlier else ""
         columns, control = plan.columns, plan.include_control
         reports = run(ExportJob(folder.staging, columns, control, plan.shape, prefix))
-        summary = _complete(files, plan._replace(out=out), folder.staging, reports)
+        summary = _complete_staging(files, plan._replace(out=out), folder.staging, reports)
         leftovers = folder.publish()
     return summary._replace(out=out, leftovers=tuple(leftovers))
 
@@ -173,11 +173,11 @@ def run_tasks(
     session: SparkSession, job: ExportJob, splits: list[Split], on_progress: Callable[..., None]
 ) -> list[TaskReport]:
     """Run the export's tasks in Spark, each with some of the splits; return their reports."""
-    groups = pack_splits(splits, parallelism(session))
+    groups = pack_splits(splits, count_parallel_tasks(session))
     rows = [(number, encode_splits(group)) for number, group in enumerate(groups)]
     frame = frame_of_tasks(session, rows, "number int, splits string")
     reports = frame.mapInArrow(partial(map_export, job), "report string")
-    run = partial(watched, session, reports.collect, len(rows), on_progress)
+    run = partial(run_with_progress, session, reports.collect, len(rows), on_progress)
     try:
         report_rows = on_spark_thread(session, run)
     except Exception as error:
@@ -185,7 +185,7 @@ def run_tasks(
     return [TaskReport.from_json(row["report"]) for row in report_rows]
 
 
-def _complete(
+def _complete_staging(
     files: Files, plan: ExportPlan, staging: str, reports: list[TaskReport]
 ) -> ExportSummary:
     """Write the problems, the manifest and `_SUCCESS` to the staging folder; return the summary.
@@ -196,14 +196,14 @@ def _complete(
     problems = found_problems(plan, reports)
     bad = sum(report.bad_batch_count for report in reports)
     written = [entry for report in reports for entry in report.files]
-    keep_listed(files, staging, {entry.name for entry in written})
+    remove_unlisted(files, staging, {entry.name for entry in written})
     entries = [
         {"name": entry.name, "records": entry.record_count, "bytes": entry.file_bytes}
         for entry in written
     ]
     if plan.earlier is not None:
         entries = [*carry_over(files, plan.out, staging, plan.earlier), *entries]
-        known = earlier_problems(files, f"{plan.out}/{PROBLEMS_FILE}")
+        known = read_earlier_problems(files, f"{plan.out}/{PROBLEMS_FILE}")
         problems = [*known, *(problem for problem in problems if problem not in known)]
     if not entries:
         _empty_file(files, staging, plan)
@@ -230,22 +230,22 @@ def found_problems(plan: ExportPlan, reports: list[TaskReport]) -> list[Problem]
     Raises DamagedData for a strict export.
     """
     spans = [span for report in reports for span in report.spans]
-    of_tasks = with_gaps([problem for report in reports for problem in report.problems], spans)
-    problems = [*plan.problems, *of_tasks, *shortened(spans, plan.earlier)]
+    of_tasks = add_gaps([problem for report in reports for problem in report.problems], spans)
+    problems = [*plan.problems, *of_tasks, *shortened_log_problems(spans, plan.earlier)]
     if plan.strict:
         refuse_damage(problems)
     return problems
 
 
-def keep_listed(files: Files, folder: str, listed: set[str], within: str = "") -> None:
+def remove_unlisted(files: Files, folder: str, listed: set[str], within: str = "") -> None:
     """Remove all files below `folder` that `listed` does not name, and sync the folders.
 
-    A killed task may have left a partial file.
+    A killed task may have left such a file. `within` is the folder's path in the export.
     """
     for name in files.list_dir(folder):
         path, relative = f"{folder}/{name}", f"{within}{name}"
         if files.is_dir(path):
-            keep_listed(files, path, listed, f"{relative}/")
+            remove_unlisted(files, path, listed, f"{relative}/")
             if not files.list_dir(path):
                 files.remove(path)
         elif relative not in listed:

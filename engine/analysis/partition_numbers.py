@@ -7,7 +7,7 @@ import re
 _RANGE_MAX = 1_000_000
 
 
-def numbers_in(text: str) -> frozenset[int]:
+def parse_numbers(text: str) -> frozenset[int]:
     """Return the numbers of a list such as `0,2,5-9`; raises ValueError."""
     numbers: set[int] = set()
     for part in text.split(","):

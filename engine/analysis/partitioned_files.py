@@ -48,7 +48,7 @@ class FileEntry(NamedTuple):
     file_bytes: int
 
 
-def partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> tuple[str, ...]:
+def check_partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the columns that `--partition-by` names; raises WrongPartitioning.
 
     An anonymised column is refused too, because the folder names would reveal its values.
@@ -74,7 +74,7 @@ def columns_in_files(
     return left
 
 
-def with_columns_of_folders(
+def require_columns_of_folders(
     columns: tuple[ViewColumn, ...], partition_by: Sequence[str]
 ) -> tuple[ViewColumn, ...]:
     """Return the columns unchanged; raises WrongPartitioning if a folder's column is missing."""
@@ -128,8 +128,8 @@ class PartitionedFiles:
 
     def add(self, read: pa.RecordBatch, written: pa.RecordBatch) -> None:
         """Add rows: the values in `read` choose the folders, `written` has the columns to write."""
-        for folder, rows in self._by_folder(read, written):
-            for piece in self._file_of(folder).pieces_of(rows):
+        for folder, rows in self._rows_by_folder(read, written):
+            for piece in self._file_of(folder).slices_of(rows):
                 file = self._file_of(folder)
                 file.add(piece)
                 if file.is_full:
@@ -140,10 +140,10 @@ class PartitionedFiles:
         if folder not in self._open:
             if len(self._open) >= EXPORT_FILES_OPEN_MAX:
                 self._close(next(iter(self._open)))
-            self._open[folder] = self._new(folder)
+            self._open[folder] = self._new_file(folder)
         return self._open[folder]
 
-    def _by_folder(
+    def _rows_by_folder(
         self, read: pa.RecordBatch, written: pa.RecordBatch
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Yield (folder, its rows of `written`) by the partitioning columns in `read`.
@@ -165,7 +165,7 @@ class PartitionedFiles:
         for folder in pc.unique(folders).to_pylist():
             yield folder, written.filter(pc.equal(folders, folder))
 
-    def _new(self, folder: str) -> ExportFile:
+    def _new_file(self, folder: str) -> ExportFile:
         """Return a new file in a folder; from the second file on, names have a number."""
         number = self._counts.get(folder, 0)
         self._counts[folder] = number + 1
@@ -189,7 +189,7 @@ class PartitionedFiles:
         return self._done
 
     def discard(self) -> None:
-        """Remove all files, open and finished."""
+        """Remove all files that this task has written, after it failed."""
         for file in self._open.values():
             file.discard()
         for entry in self._done:

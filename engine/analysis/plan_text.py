@@ -47,8 +47,11 @@ def explained(session: SparkSession, query: str) -> str:
     return str(session.sql(f"explain extended {query}").collect()[0][0])
 
 
-def explained_unfolded(session: SparkSession, query: str) -> str:
-    """Return the plans of a query as text, made without Spark's constant folding."""
+def explain_unfolded(session: SparkSession, query: str) -> str:
+    """Return the plans of a query as text, without Spark's constant folding.
+
+    Folding would hide the constants that conditions compare columns with.
+    """
     before = session.conf.get(_RULES_SETTING, None)
     session.conf.set(_RULES_SETTING, ",".join(filter(None, (before, CONSTANT_FOLDING))))
     try:
@@ -60,7 +63,7 @@ def explained_unfolded(session: SparkSession, query: str) -> str:
             session.conf.set(_RULES_SETTING, before)
 
 
-def plan_text(explained: str) -> PlanText | None:
+def parse_plans(explained: str) -> PlanText | None:
     """Return the plans in the text of an explanation, None if one of them is missing."""
     parts = {
         title: body.strip("\n").split("\n")

@@ -116,13 +116,13 @@ def bounds_of_ranges(ranges: Iterable[tuple[str, ValueRange]]) -> Bounds:
         elif column == "partition":
             partitions.append(values)
         elif column in ("offset", "timestamp", "timestampMs"):
-            bounds = bounds._replace(records=_narrower(bounds.records, column, values))
+            bounds = bounds._replace(records=_narrow(bounds.records, column, values))
     if partitions:
         bounds = bounds._replace(partitions=lambda n: all(values.has(n) for values in partitions))
     return bounds
 
 
-def _narrower(records: RecordRange, column: str, values: ValueRange) -> RecordRange:
+def _narrow(records: RecordRange, column: str, values: ValueRange) -> RecordRange:
     """Return the range restricted by a condition on offset or time; bounds are inclusive."""
     least, most = values.ends
     if column == "offset":
@@ -139,7 +139,7 @@ def _narrower(records: RecordRange, column: str, values: ValueRange) -> RecordRa
     )
 
 
-def compared(operator: str, value: Constant) -> ValueRange | None:
+def range_of_comparison(operator: str, value: Constant) -> ValueRange | None:
     """Return the values that `column operator value` allows; None for an unsupported comparison."""
     if isinstance(value, datetime):
         # In microseconds; the engine has cut further digits.
@@ -157,7 +157,7 @@ def compared(operator: str, value: Constant) -> ValueRange | None:
 
 def listed(values: Iterable[Constant]) -> ValueRange | None:
     """Return the values that `column in (…)` allows, None for an empty list."""
-    found = [compared("=", value) for value in values]
+    found = [range_of_comparison("=", value) for value in values]
     among = [one for values in found if values and values.among for one in values.among]
     return ValueRange(frozenset(among)) if among else None
 
@@ -191,7 +191,7 @@ def _range_of(node: exp.Expression) -> tuple[str, ValueRange] | None:
     from sqlglot import exp
 
     if isinstance(node, exp.Or):
-        return _either(_range_of(node.left.unnest()), _range_of(node.right.unnest()))
+        return _merge_either(_range_of(node.left.unnest()), _range_of(node.right.unnest()))
     if isinstance(node, exp.In) and _is_column(node.this):
         constants = [_constant(value) for value in node.expressions]
         values = listed(value for value in constants if value is not None)
@@ -200,7 +200,7 @@ def _range_of(node: exp.Expression) -> tuple[str, ValueRange] | None:
         value = _constant(node.right)
         operators = {exp.EQ: "=", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
         operator = operators.get(type(node))
-        values = None if value is None or operator is None else compared(operator, value)
+        values = None if value is None or operator is None else range_of_comparison(operator, value)
         return None if values is None else (node.left.name, values)
     return None
 
@@ -212,10 +212,10 @@ def _is_column(node: exp.Expression) -> bool:
     return isinstance(node, exp.Column) and len(node.parts) == 1
 
 
-def _either(
+def _merge_either(
     one: tuple[str, ValueRange] | None, other: tuple[str, ValueRange] | None
 ) -> tuple[str, ValueRange] | None:
-    """Return the values that `a OR b` allows if both list values of the same column, else None."""
+    """Return the values that `a OR b` allows if both list values of one column, else None."""
     if one is None or other is None or one[0] != other[0]:
         return None
     if one[1].among is None or other[1].among is None:

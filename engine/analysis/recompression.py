@@ -33,7 +33,7 @@ RAW_SIZE: Final = "rawSize"
 SIZES: Final = (RAW_SIZE, *_CODECS)
 
 
-def sizes_of(split: Split, names: frozenset[str]) -> Callable[[RecordBatch, bool], Row]:
+def make_size_reader(split: Split, names: frozenset[str]) -> Callable[[RecordBatch, bool], Row]:
     """Return a function (batch, True if its CRC is valid) -> the size columns in `names`."""
     wanted = names & set(SIZES)
     nothing: Row = dict.fromkeys(wanted)

@@ -13,7 +13,7 @@ from engine.analysis.batch_reader import BAD_BATCH_CODES, SplitReader
 from engine.analysis.columns import arrow_schema
 from engine.analysis.damage import Seen, SplitDamage, kept, split_key
 from engine.analysis.decoded_rows import decoded_rows
-from engine.analysis.header_rows import HeaderRows, are_of_split, encoded_schema
+from engine.analysis.header_rows import HeaderRows, are_of_split, dictionary_schema
 from engine.analysis.isolation import HiddenRecords
 from engine.analysis.narrowing import Narrowing, can_have
 from engine.analysis.problem import Problem
@@ -22,7 +22,7 @@ from engine.analysis.record_columns import RecordColumns
 from engine.analysis.row_memory import RowMemory
 from engine.analysis.side_rows import CheckpointFiles, epoch_rows, index_rows, producer_rows
 from engine.analysis.splits import Split
-from engine.analysis.table_columns import batch_rows, replica_rows, segment_row
+from engine.analysis.table_columns import batch_rows, read_segment_row, replica_rows
 from engine.analysis.table_values import Row
 from engine.analysis.value_decoding import ValueDecoder, ValueDecoding
 from engine.analysis.view_column import ViewColumn
@@ -81,7 +81,7 @@ class SplitRecords:
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the records of one split; finish the iterator before the next call."""
         for batch in self._read(split):
-            yield batch if self._decoder is None else self._decoder.decoded(batch)
+            yield batch if self._decoder is None else self._decoder.decode_batch(batch)
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield a split's records, without aborted ones and those below the log start offset.
@@ -183,10 +183,10 @@ class ViewReader:
     def _row_schema(self) -> pa.Schema:
         """Return the schema of rows that are made from batch headers."""
         schema = arrow_schema(self._columns)
-        return encoded_schema(schema) if self._encodes_texts else schema
+        return dictionary_schema(schema) if self._encodes_texts else schema
 
     @cached_property
-    def _records(self) -> SplitRecords:
+    def _make_record_reader(self) -> SplitRecords:
         """Create a reader of the view `records` with this reader's columns and filters."""
         return SplitRecords(
             self._files,
@@ -216,8 +216,8 @@ class ViewReader:
             count, left = self._headers.count(split)
             counted = self._headers.span
             yield from self._headers.rows(split, count, self._row_schema)
-        narrowed = None if left is None else self._narrowing.narrowed(left)
-        records = self._records if narrowed is not None else None
+        narrowed = None if left is None else self._narrowing.narrow(left)
+        records = self._make_record_reader if narrowed is not None else None
         try:
             if records is not None and narrowed is not None:
                 yield from records.batches_of(narrowed)
@@ -229,9 +229,9 @@ class ViewReader:
                 is_whole = is_whole and bool(records.spans)
                 spans += records.spans
                 records.forget_problems()
-            self._note(split, problems, spans, is_whole=is_whole)
+            self._store_damage(split, problems, spans, is_whole=is_whole)
 
-    def _note(
+    def _store_damage(
         self, split: Split, problems: list[Problem], spans: list[OffsetSpan], *, is_whole: bool
     ) -> None:
         """Store a split's damage in `seen`.
@@ -250,7 +250,7 @@ class ViewReader:
         def note(reader: SplitReader) -> None:
             # Spans of several replicas of a partition would read as repeated offsets.
             spans = [] if view == "replicas" else [reader.span]
-            self._note(split, reader.problems, spans, is_whole=reader.is_whole)
+            self._store_damage(split, reader.problems, spans, is_whole=reader.is_whole)
 
         if view == "batches":
             names = frozenset(column.name for column in self._columns)
@@ -261,7 +261,7 @@ class ViewReader:
             # A segment is described by the split that starts at its beginning.
             has_rule = any(column.name == "rolledBy" for column in self._columns)
             of_split = split.start == 0
-            return [segment_row(files, split, note, has_rule=has_rule)] if of_split else []
+            return [read_segment_row(files, split, note, has_rule=has_rule)] if of_split else []
         if view == "indexes":
             checked = any(column.name == "problem" for column in self._columns)
             return index_rows(files, split, checked=checked)

@@ -184,7 +184,7 @@ class RecordColumns:
         )
 
     def _add_natively(self, frame: array[int], opened: Buffer) -> bool:
-        """Try to add a batch by compiled code; return True if it was added."""
+        """Add a batch by compiled code; return False if that does not support the batch."""
         if self._list_count and RunTier.code is not None:
             self._parts.append(self._batch_of_lists())
         is_added = self._rows.add(frame, opened)
@@ -224,13 +224,13 @@ class RecordColumns:
         types = {"key": pa.binary(), "value": pa.binary(), "timestampMs": pa.int64()}
         types |= {f.name: f.type for f in self._schema if f.name not in types}
         plain = {name: pa.array(rows, types[name]) for name, rows in self._lists.items()}
-        arrays = [self._array(field, plain) for field in self._schema]
+        arrays = [self._column_array(field, plain) for field in self._schema]
         for column in self._lists.values():
             column.clear()
         self._list_count = self._size_bytes = 0
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _array(self, field: pa.Field, plain: Row) -> pa.Array:
+    def _column_array(self, field: pa.Field, plain: Row) -> pa.Array:
         """Return one column's array, derived from another column if `_DERIVED` names one."""
         import pyarrow as pa
         import pyarrow.compute as pc

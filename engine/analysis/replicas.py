@@ -99,7 +99,7 @@ def check_replicas(partition: TopicPartition, copies: list[tuple[LogDir, Partiti
         raise PartitionTwice(str(partition), [folder.files.path for _, folder in copies])
 
 
-def choose(files: Files, copies: list[tuple[LogDir, PartitionFolder]]) -> Chosen:
+def choose_replica(files: Files, copies: list[tuple[LogDir, PartitionFolder]]) -> Chosen:
     """Return the replica of a partition to read, with the differences of the other replicas."""
     replicas = [ReplicaLog(log_dir, folder, *_end_of(files, folder)) for log_dir, folder in copies]
     best = max(replicas, key=lambda r: (r.leader_epoch, r.log_end_offset, r.high_watermark))
@@ -145,22 +145,24 @@ def _end_of_segment(
 
 def _differences(files: Files, best: ReplicaLog, other: ReplicaLog) -> Iterator[Problem]:
     """Yield the differences of a replica from the one to read: diverged, shorter, other start."""
-    kept = _common_end(_leader_epochs(files, best), best, _leader_epochs(files, other), other)
+    kept = _common_end(
+        _read_leader_epochs(files, best), best, _read_leader_epochs(files, other), other
+    )
     if kept < other.log_end_offset:
         message = (
             f"offsets {kept} to {other.log_end_offset - 1} of leader epoch {other.leader_epoch}"
             f" are others than in the log that is read, {_name(best)}"
         )
-        yield _problem(other, "diverged", message)
+        yield _replica_problem(other, "diverged", message)
     elif other.log_end_offset < best.log_end_offset:
         ends = f"ends before offset {other.log_end_offset}, {_name(best)}"
-        yield _problem(other, "replica", f"{ends} before {best.log_end_offset}")
+        yield _replica_problem(other, "replica", f"{ends} before {best.log_end_offset}")
     if other.log_start_offset != best.log_start_offset:
         starts = f"starts at offset {other.log_start_offset}, {_name(best)}"
-        yield _problem(other, "replica", f"{starts} at {best.log_start_offset}")
+        yield _replica_problem(other, "replica", f"{starts} at {best.log_start_offset}")
 
 
-def _leader_epochs(files: Files, replica: ReplicaLog) -> tuple[EpochStart, ...]:
+def _read_leader_epochs(files: Files, replica: ReplicaLog) -> tuple[EpochStart, ...]:
     """Return a replica's leader epoch checkpoint, empty if it is missing or unreadable."""
     path = replica.folder.files.file_path(leader_epoch_checkpoint.FILE_NAME)
     try:
@@ -196,7 +198,7 @@ def _common_end(
     return 0
 
 
-def _problem(replica: ReplicaLog, code: str, message: str) -> Problem:
+def _replica_problem(replica: ReplicaLog, code: str, message: str) -> Problem:
     """Return a problem that concerns a complete replica, at position 0 of its folder."""
     partition = replica.folder.topic_partition
     assert partition is not None

@@ -79,7 +79,7 @@ def rule_of_split(files: Files, split: Split, segment: ClosedSegment) -> str | N
     folder = split.path.rpartition("/")[0]
     try:
         segments = list_partition_files(files, folder).segments
-        following = _first_batch(files, folder, split.next_base)
+        following = _read_first_batch(files, folder, split.next_base)
     except (CorruptRecord, StorageError):
         return None
     if following is None:
@@ -87,7 +87,7 @@ def rule_of_split(files: Files, split: Split, segment: ClosedSegment) -> str | N
     return rule_of_roll(segment, following, max(found.log_bytes for found in segments))
 
 
-def _first_batch(files: Files, folder: str, base_offset: int) -> NextBatch | None:
+def _read_first_batch(files: Files, folder: str, base_offset: int) -> NextBatch | None:
     """Return the first batch of the segment with this base offset, None if the segment is empty."""
     path = f"{folder}/{SegmentFileName(base_offset, FileKind.LOG).name}"
     with closing(files.open(path)) as file:

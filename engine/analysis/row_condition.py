@@ -10,8 +10,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.analysis.columns import VIEWS, arrow_schema, chosen
-from engine.analysis.local_plan import Views, make_stand_ins, scans_of
+from engine.analysis.columns import VIEWS, arrow_schema, choose_columns
+from engine.analysis.local_plan import Views, make_stand_ins, view_scans
 from engine.analysis.local_query import connect, failure_of, require_local_engine
 from engine.analysis.local_sql import translate
 from engine.analysis.pruning import ALL_RECORDS, bounds_of, within
@@ -32,7 +32,7 @@ class RowCondition(NamedTuple):
     columns: tuple[str, ...]
 
 
-def row_condition(text: str, views: Views = VIEWS) -> RowCondition:
+def translate_condition(text: str, views: Views = VIEWS) -> RowCondition:
     """Translate a condition; raises LocalEngineMissing, StatementRefused, QueryFailed."""
     require_local_engine()
     query = f"select cast(({text}) as boolean) as kept from records"
@@ -40,7 +40,7 @@ def row_condition(text: str, views: Views = VIEWS) -> RowCondition:
     _check_form(text)
     sql = translate(query, views=views).sql
     with closing(connect()) as connection:
-        scan = _scan(connection, sql, views)
+        scan = _used_columns(connection, sql, views)
     return RowCondition(text, sql, tuple(sorted(scan)))
 
 
@@ -58,13 +58,13 @@ def _check_form(text: str) -> None:
         raise StatementRefused("--where looks at one record: no subquery, aggregate or window")
 
 
-def _scan(connection: DuckDBPyConnection, sql: str, views: Views) -> frozenset[str]:
+def _used_columns(connection: DuckDBPyConnection, sql: str, views: Views) -> frozenset[str]:
     """Return the columns of `records` that a condition uses. Raises QueryFailed."""
     import duckdb
 
     make_stand_ins(connection, views)
     try:
-        found = scans_of(connection, sql, views).get("records")
+        found = view_scans(connection, sql, views).get("records")
     except duckdb.Error as error:
         raise QueryFailed(failure_of(error)) from error
     return found.columns if found else frozenset()
@@ -85,7 +85,7 @@ def splits_to_read(
         make_stand_ins(connection, views)
         query = translate(f"select topic from records where ({condition.text})", views=views).sql
         try:
-            scan = scans_of(connection, query, views).get("records")
+            scan = view_scans(connection, query, views).get("records")
         except duckdb.Error as error:
             raise QueryFailed(failure_of(error)) from error
     if scan is None:
@@ -109,7 +109,7 @@ class RowFilter:
 
         names = self._condition.columns or (batch.schema.names[0],)
         selected = batch.select(list(names))
-        zoneless = arrow_schema(chosen(self._columns, list(names)), zone=None)
+        zoneless = arrow_schema(choose_columns(self._columns, list(names)), zone=None)
         table = pa.Table.from_batches([selected]).select(zoneless.names).cast(zoneless)
         try:
             self._connection.register("records", table)

@@ -115,9 +115,9 @@ class RowMemory:
         return self._count("least_ms"), self._count("most_ms")
 
     def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> tuple[int, int]:
-        """Fill in `count` batches from `first` on.
+        """Fill in `count` batches from number `first` on, by compiled code.
 
-        Return why compiled code stopped, and at which batch.
+        Returns why it stopped (a verdict of `RowFiller`), and at which batch.
         """
         filler = self._filler or self._make_filler()
         if self._lacks_columns:
@@ -146,7 +146,7 @@ class RowMemory:
         used = self._columns[name][: self._used(name)]
         return used.copy() if self._is_sparse(name) else used
 
-    def contents(self, data: str, ends: str, sizes: str, nulls: str) -> pa.Array:
+    def binary_column(self, data: str, ends: str, sizes: str, nulls: str) -> pa.Array:
         """Return a binary Arrow column around the named buffers of data, ends and sizes."""
         import numpy as np
         import pyarrow as pa
@@ -173,7 +173,7 @@ class RowMemory:
         except pa.ArrowInvalid:
             content = names.cast(pa.binary()).to_pylist()
             names = pa.array([name.decode("utf-8", "replace") for name in content], pa.string())
-        contents = self.contents("contents", "content_ends", "content_sizes", "content_nulls")
+        contents = self.binary_column("contents", "content_ends", "content_sizes", "content_nulls")
         pairs = pa.StructArray.from_arrays([names, contents], fields=list(kind.value_type))
         ends = self.column("header_ends")
         bits: Column = np.packbits(np.diff(ends) > 0, bitorder="little")
@@ -181,10 +181,7 @@ class RowMemory:
         return pa.Array.from_buffers(kind, row_count, buffers, children=[pairs])
 
     def give_away(self) -> None:
-        """Start again without rows.
-
-        Buffers around which arrays were made now belong to the arrays.
-        """
+        """Leave the filled buffers to the Arrow arrays made from them; start without rows."""
         if self._has_more_room:
             self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
         for name in [name for name in self._columns if not self._is_sparse(name)]:
@@ -222,7 +219,7 @@ class RowMemory:
         """Return a counter of the compiled code, 0 before its first call."""
         return 0 if self._filler is None else self._filler.numbers[_SLOTS[name]]
 
-    def _sizes(self) -> dict[str, tuple[str, int]]:
+    def _buffer_sizes(self) -> dict[str, tuple[str, int]]:
         """Return type and number of elements of each column that is filled."""
         rows, of_bytes, headers = self._rows_max, self._bytes_max, self._headers_max
         kinds = {
@@ -253,7 +250,7 @@ class RowMemory:
         numbers[_SLOTS["first_ms"]] = wanted.first_ms
         numbers[_SLOTS["last_ms"]] = wanted.last_ms
 
-    def _free(self, name: str, size: int) -> Column | None:
+    def _reusable_buffer(self, name: str, size: int) -> Column | None:
         """Return a buffer of earlier rows that nothing refers to any more, None if there is none.
 
         An Arrow array and all its slices refer to the buffer they were made from. A reused buffer
@@ -271,9 +268,9 @@ class RowMemory:
 
         assert self._filler is not None
         numbers = self._filler.numbers
-        for name, (kind, size) in self._sizes().items():
+        for name, (kind, size) in self._buffer_sizes().items():
             if name not in self._columns:
-                column = self._free(name, size)
+                column = self._reusable_buffer(name, size)
                 if column is None:
                     column = np.empty(size, kind)
                 column[:1] = 0

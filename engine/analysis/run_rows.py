@@ -143,12 +143,12 @@ class RunRows:
             import numpy as np
 
             self._batches = np.frombuffer(b"".join(self._frames), np.int64).reshape(-1, WIDTH)
-        arrays = [self._array(field) for field in self._schema]
+        arrays = [self._column_array(field) for field in self._schema]
         self._memory.give_away()
         self._frames.clear()
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
-    def _array(self, field: pa.Field) -> pa.Array:
+    def _column_array(self, field: pa.Field) -> pa.Array:
         """Return one column of the collected rows as an Arrow array."""
         import pyarrow as pa
 
@@ -160,11 +160,11 @@ class RunRows:
             return pa.repeat(pa.scalar(self._split.partition, field.type), memory.row_count)
         if name == "codec":
             labels = pa.array([codec.label for codec in Codec])
-            return labels.take(pa.array(self._of_batches("attributes") & _CODEC_BITS))
+            return labels.take(pa.array(self._batch_field("attributes") & _CODEC_BITS))
         if name == "key":
-            return memory.contents("keys", "key_ends", "key_sizes", "key_nulls")
+            return memory.binary_column("keys", "key_ends", "key_sizes", "key_nulls")
         if name == "value":
-            return memory.contents("values", "value_ends", "value_sizes", "value_nulls")
+            return memory.binary_column("values", "value_ends", "value_sizes", "value_nulls")
         if name == "headers":
             return memory.headers(field.type)
         if name == "timestamp":
@@ -174,10 +174,10 @@ class RunRows:
             return pa.array(ids, mask=ids == NO_SCHEMA_ID).cast(field.type)
         if name == "value_hash":
             return self._hashes(field.type)
-        numbers = pa.array(self._numbers(name))
+        numbers = pa.array(self._column_numbers(name))
         return numbers if numbers.type == field.type else numbers.cast(field.type)
 
-    def _numbers(self, name: str) -> Numbers:
+    def _column_numbers(self, name: str) -> Numbers:
         """Return one column of numbers or booleans."""
         memory = self._memory
         if name == "offset":
@@ -193,11 +193,11 @@ class RunRows:
         if name == "sequence":
             return self._sequences()
         if name in _BITS:
-            bits: Numbers = (self._of_batches("attributes") >> _BITS[name]) & 1
+            bits: Numbers = (self._batch_field("attributes") >> _BITS[name]) & 1
             return bits
-        return self._of_batches(_OF_BATCH[name])
+        return self._batch_field(_OF_BATCH[name])
 
-    def _of_batches(self, slot: str) -> Numbers:
+    def _batch_field(self, slot: str) -> Numbers:
         """Return a header field of each batch, repeated for each of its records."""
         import numpy as np
 
@@ -212,17 +212,14 @@ class RunRows:
 
         NO_SEQUENCE without an idempotent producer.
         """
-        bases = self._of_batches("base_sequence")
-        deltas = self._memory.column("offsets") - self._of_batches("base_offset")
+        bases = self._batch_field("base_sequence")
+        deltas = self._memory.column("offsets") - self._batch_field("base_offset")
         sequences: Numbers = (bases + deltas) & SEQUENCE_MAX
         sequences[bases < 0] = NO_SEQUENCE
         return sequences
 
     def _timestamps(self, kind: pa.DataType) -> pa.Array:
-        """Return the timestamps in µs.
-
-        If any is outside of the displayable range, by a slower path.
-        """
+        """Return the timestamps in µs; null for years outside of 1 to 9999."""
         import pyarrow as pa
 
         times = self._memory.column("times")

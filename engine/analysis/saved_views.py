@@ -85,20 +85,20 @@ class DropView(NamedTuple):
     if_exists: bool = False
 
 
-def view_change(statement: str) -> CreateView | DropView | None:
+def parse_view_change(statement: str) -> CreateView | DropView | None:
     """Parse a statement that creates or drops a saved view; return None for any other statement.
 
     Raises WrongViewName.
     """
     text = one_statement(statement[text_start(statement) :])
     if match := _CREATE.match(text):
-        return CreateView(checked_name(match[2]), text[match.end() :].strip(), match[1] is not None)
+        return CreateView(check_name(match[2]), text[match.end() :].strip(), match[1] is not None)
     if match := _DROP.fullmatch(text):
         return DropView(match[2].lower(), match[1] is not None)
     return None
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """Return a view's name in lower case; raises WrongViewName."""
     if not _NAME.fullmatch(name):
         raise WrongViewName(name, "not a name")
@@ -107,7 +107,7 @@ def checked_name(name: str) -> str:
     return name.lower()
 
 
-def changed(saved: SavedViews, change: CreateView | DropView) -> SavedViews:
+def apply_change(saved: SavedViews, change: CreateView | DropView) -> SavedViews:
     """Return the saved views after a change; raises ViewExists, NoSavedView."""
     if isinstance(change, CreateView):
         if change.name in saved and not change.replaces:
@@ -118,14 +118,14 @@ def changed(saved: SavedViews, change: CreateView | DropView) -> SavedViews:
     return {name: query for name, query in saved.items() if name != change.name}
 
 
-def views_in(text: str) -> SavedViews:
+def parse_views(text: str) -> SavedViews:
     """Return the views that a text creates; of two views with one name, the last.
 
     Raises WrongViewText, WrongViewName.
     """
     saved: dict[str, str] = {}
     for statement in _statements(text):
-        change = view_change(statement)
+        change = parse_view_change(statement)
         if isinstance(change, CreateView):
             saved[change.name] = change.query
         elif other := one_statement(statement[text_start(statement) :]):
@@ -143,17 +143,21 @@ def _statements(text: str) -> Iterator[str]:
         text = text[stop:]
 
 
-def changed_text(text: str, change: CreateView | DropView) -> str:
-    """Return a text of saved views after a change that `changed` has accepted.
+def apply_change_to_text(text: str, change: CreateView | DropView) -> str:
+    """Return a text of saved views after a change that `apply_change` has accepted.
 
     Other statements and their comments are unchanged. A replaced view keeps its place and the
     comments above it. A dropped view is removed with the comments between it and the blank line
     before.
     """
-    wanted = text_of({change.name: change.query}).rstrip() if isinstance(change, CreateView) else ""
+    wanted = (
+        create_view_statements({change.name: change.query}).rstrip()
+        if isinstance(change, CreateView)
+        else ""
+    )
     parts: list[str] = []
     for statement in _statements(text):
-        found = view_change(statement)
+        found = parse_view_change(statement)
         if not isinstance(found, CreateView) or found.name != change.name:
             parts.append(statement)
             continue
@@ -164,12 +168,14 @@ def changed_text(text: str, change: CreateView | DropView) -> str:
         wanted = ""
     if wanted:
         before = "".join(parts).rstrip()
-        is_open = bool(parts) and view_change(parts[-1]) is not None and not before.endswith(";")
+        is_open = (
+            bool(parts) and parse_view_change(parts[-1]) is not None and not before.endswith(";")
+        )
         parts = [before, "\n;" if is_open else "", "\n\n" if before else "", wanted]
     return "".join(parts).strip("\n") + "\n" if "".join(parts).strip() else ""
 
 
-def text_of(saved: SavedViews) -> str:
+def create_view_statements(saved: SavedViews) -> str:
     """Return the text that creates the views, sorted by name."""
     # The semicolon is on its own line: a comment at the end of the query would swallow it.
     return "".join(f"create view {name} as\n{saved[name]}\n;\n\n" for name in sorted(saved))

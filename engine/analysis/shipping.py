@@ -43,7 +43,7 @@ _sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
-    """Send installed packages to the executors of a session, each once a session."""
+    """Send installed packages to the executors of a session, each package once per session."""
     sent = _sent.setdefault(session, set())
     wanted = [name for name in packages if name not in sent]
     sent.update(wanted)
@@ -86,7 +86,7 @@ def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str
             archives.setdefault(top, []).extend(_members(root, rest.replace(".", "/")))
         elif spec.origin is not None:
             files.append(spec.origin)
-    written = [path for name in names if (path := _archived_metadata(name, folder))]
+    written = [path for name in names if (path := _archive_metadata(name, folder))]
     for top, members in archives.items():
         path = f"{folder}/{top}.zip"
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -96,7 +96,7 @@ def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str
     return written, files
 
 
-def _archived_metadata(name: str, folder: str) -> str | None:
+def _archive_metadata(name: str, folder: str) -> str | None:
     """Write the metadata of a package's distribution as an archive; return it as `path#name`.
 
     None for a package that no distribution has installed.

@@ -58,7 +58,7 @@ class CheckpointFiles:
         """Yield the rows of the view `checkpoints` for the partition of a split."""
         checkpoints = self._by_dir.get(split.dir)
         if checkpoints is None:
-            checkpoints = self._by_dir[split.dir] = list(self._read(split.dir))
+            checkpoints = self._by_dir[split.dir] = list(self._read_checkpoints(split.dir))
         place = TopicPartition(split.topic, split.partition)
         for checkpoint in checkpoints:
             offset = checkpoint.offsets.get(place)
@@ -72,7 +72,7 @@ class CheckpointFiles:
                     "problem": checkpoint.problem or _below_zero(offset),
                 }
 
-    def _read(self, log_dir: str) -> Iterator[_Checkpoint]:
+    def _read_checkpoints(self, log_dir: str) -> Iterator[_Checkpoint]:
         """Yield the checkpoint files of a log directory, an unreadable one with its problem."""
         for name, kind in CHECKPOINT_KINDS.items():
             try:
@@ -173,13 +173,13 @@ def index_rows(files: Files, split: Split, *, checked: bool) -> Iterator[Row]:
         except StorageError as error:
             yield {**place, "problem": str(error)}
             continue
-        yield from ({**place, **row} for row in _entries(index, check))
+        yield from ({**place, **row} for row in _entry_rows(index, check))
         problem = _file_problem(index)
         if problem is not None:
             yield {**place, "problem": problem}
 
 
-def _entries(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Iterator[Row]:
+def _entry_rows(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Iterator[Row]:
     """Yield a row for each index entry, with the problem that `check` finds in it."""
     if isinstance(index, OffsetIndex):
         problems = check.offset_problems(index) if check else [None] * len(index)

@@ -36,7 +36,7 @@ class NoPathMatches(StorageError):
         self.pattern = pattern
 
 
-def log_dirs_in(files: Files, given: Iterable[str]) -> list[str]:
+def find_log_dirs_in(files: Files, given: Iterable[str]) -> list[str]:
     """Return the distinct log directories that paths, patterns and lists stand for.
 
     Raises NoPathMatches for a pattern without a match, and NoLogDirectory for an archive without a
@@ -44,12 +44,12 @@ def log_dirs_in(files: Files, given: Iterable[str]) -> list[str]:
     """
     found: dict[str, None] = {}
     for text in given:
-        for path in _paths(files, text):
-            found.update(dict.fromkeys(log_dirs_of(files, path)))
+        for path in _expand_paths(files, text):
+            found.update(dict.fromkeys(find_log_dirs_of(files, path)))
     return list(found)
 
 
-def _paths(files: Files, text: str) -> Iterator[str]:
+def _expand_paths(files: Files, text: str) -> Iterator[str]:
     """Yield the paths of a list or pattern; raises NoPathMatches for a pattern without a match."""
     path = _absolute(files, text)
     has_wildcards = _WILDCARDS.search(text) is not None
@@ -57,15 +57,15 @@ def _paths(files: Files, text: str) -> Iterator[str]:
         yield path
     elif "," in text:
         for part in filter(None, map(str.strip, text.split(","))):
-            yield from _paths(files, part)
+            yield from _expand_paths(files, part)
     else:
-        matches = list(_matches(files, path))
+        matches = list(_match_pattern(files, path))
         if not matches:
             raise NoPathMatches(text)
         yield from matches
 
 
-def _matches(files: Files, pattern: str) -> Iterator[str]:
+def _match_pattern(files: Files, pattern: str) -> Iterator[str]:
     """Yield the directories and archives that match a pattern, sorted by name."""
     names = pattern.split("/")
     first = next(at for at, name in enumerate(names) if _WILDCARDS.search(name))
@@ -77,7 +77,7 @@ def _matches(files: Files, pattern: str) -> Iterator[str]:
         if not fnmatchcase(name, names[first]) or (name[0] == "." and names[first][0] != "."):
             continue
         if _WILDCARDS.search("/".join(after)):
-            yield from _matches(files, path)
+            yield from _match_pattern(files, path)
         elif files.is_dir(path):
             yield path
 
@@ -87,23 +87,23 @@ def _absolute(files: Files, path: str) -> str:
     return path if is_object_path(path) else files.absolute_path(path)
 
 
-def log_dirs_of(files: Files, path: str) -> list[str]:
+def find_log_dirs_of(files: Files, path: str) -> list[str]:
     """Return the log directories in an archive; any other path itself. Raises NoLogDirectory."""
     if is_object_path(path) or split_archive_path(path) is None:
         return [path]
-    found = list(_log_dirs_in(files, path))
+    found = list(_find_log_dirs_below(files, path))
     if not found:
         raise NoLogDirectory(path)
     return found
 
 
-def _log_dirs_in(files: Files, path: str) -> Iterator[str]:
+def _find_log_dirs_below(files: Files, path: str) -> Iterator[str]:
     """Yield the log directories at or below a path; do not search inside a log directory."""
     try:
         find_log_dir(files, path)
     except NoLogDirectory:
         for name in files.list_dir(path):
             if files.is_dir(f"{path}/{name}"):
-                yield from _log_dirs_in(files, f"{path}/{name}")
+                yield from _find_log_dirs_below(files, f"{path}/{name}")
     else:
         yield path

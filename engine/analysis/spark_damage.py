@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from engine.analysis.columns import CHEAPEST, VIEWS, chosen
+from engine.analysis.columns import CHEAPEST, VIEWS, choose_columns
 from engine.analysis.damage import ReadDamage, Seen
 from engine.analysis.record_batches import ViewReader
-from engine.analysis.spark_tasks import frame_of_tasks, is_remote, parallelism
+from engine.analysis.spark_tasks import count_parallel_tasks, frame_of_tasks, is_remote
 from engine.analysis.splits import decode_splits, encode_splits, pack_splits
 from engine.host.source_files import SourceFiles
 
@@ -58,25 +58,30 @@ def seen_by_tasks(session: SparkSession) -> SeenByTasks:
     return session.sparkContext.accumulator({}, _SeenParam())
 
 
-def complete(session: SparkSession, damage: ReadDamage, seen: SeenByTasks) -> None:
-    """Add the damage found by tasks to the query's.
+def complete_damage(session: SparkSession, damage: ReadDamage, seen: SeenByTasks) -> None:
+    """Add the damage that a query's tasks found to `damage`.
 
-    If strict, read splits without a report again.
+    A strict query reads the splits that no task reported once more.
     """
     damage.seen.update({} if seen is None else seen.value)
     if damage.is_strict:
-        for view, splits in damage.unread():
-            rows = [(encode_splits(group),) for group in pack_splits(splits, parallelism(session))]
+        for view, splits in damage.unread_splits():
+            rows = [
+                (encode_splits(group),)
+                for group in pack_splits(splits, count_parallel_tasks(session))
+            ]
             frame = frame_of_tasks(session, rows, "splits string")
-            for row in frame.mapInArrow(partial(_map_seen, view), "seen binary").collect():
+            for row in frame.mapInArrow(partial(_read_damage, view), "seen binary").collect():
                 damage.seen.update(pickle.loads(row["seen"]))
 
 
-def _map_seen(view: str, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read_damage(view: str, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read splits in a Spark task (`mapInArrow`); return the damage found, pickled."""
     import pyarrow as pa
 
-    reader = ViewReader(SourceFiles(), view, chosen(VIEWS[view], [CHEAPEST[view]]), control=False)
+    reader = ViewReader(
+        SourceFiles(), view, choose_columns(VIEWS[view], [CHEAPEST[view]]), control=False
+    )
     reader.compute_checksums()
     for batch in groups:
         for row in batch.to_pylist():

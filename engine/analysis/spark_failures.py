@@ -32,14 +32,14 @@ def failure_of(
     """
     text = str(error).strip()
     if _CLASS.match(text):
-        return _of_query(text, tables, columns)
+        return _query_failure(text, tables, columns)
     lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     named = [line for line in lines if line.split(":", 1)[0].endswith(("Error", "Exception"))]
     from_python = [line for line in named if line.startswith(("engine.", "pyarrow."))]
     return (from_python or named or lines or [type(error).__name__])[-1]
 
 
-def _of_query(text: str, tables: Sequence[str], columns: Sequence[str]) -> str:
+def _query_failure(text: str, tables: Sequence[str], columns: Sequence[str]) -> str:
     """Return the first sentence of Spark's error about a query's text."""
     match = _CLASS.match(text)
     assert match is not None

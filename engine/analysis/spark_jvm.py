@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 from engine.analysis.class_archive import ClassArchive, class_archive
-from engine.analysis.java import find_java, java_version
+from engine.analysis.java import find_java, read_java_version
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 from engine.host.temporary import temporary_folder
@@ -157,7 +157,7 @@ def _command(java: str, settings: dict[str, str], options: Sequence[str] = ()) -
         "-Xshare:auto",
         *options,
         *opened,
-        *(newer if (java_version(java) or 0) >= 24 else []),
+        *(newer if (read_java_version(java) or 0) >= 24 else []),
         "-Djdk.reflect.useDirectMethodHandle=false",
         "-Dio.netty.tryReflectionSetAccessible=true",
         # What SparkSubmit would give to a JVM that it starts itself.

@@ -19,7 +19,7 @@ from engine.analysis.spark_failures import failure_of
 from engine.analysis.spark_tasks import is_remote
 from engine.analysis.spark_thread import on_spark_thread
 from engine.analysis.spark_totals import register_totals
-from engine.analysis.spark_views import register_views, views_used, whole
+from engine.analysis.spark_views import find_used_views, register_views, whole
 from engine.analysis.splits import Split
 from engine.analysis.statements import (
     ABOUT_VIEWS,
@@ -31,7 +31,7 @@ from engine.analysis.statements import (
 )
 from engine.analysis.table_values import plain_rows
 from engine.analysis.value_decoding import ValueDecoding, views_of
-from engine.analysis.view_statements import listed_views
+from engine.analysis.view_statements import list_views
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,12 +79,12 @@ def _answer(
     damage: ReadDamage,
 ) -> QueryResult:
     """Return what `run_query` returns; on the query's thread."""
-    from engine.analysis.spark_damage import complete
+    from engine.analysis.spark_damage import complete_damage
 
     is_about_views = check_statement(query) in ABOUT_VIEWS
     query = bare_statement(query)
     views = views_of(decoding)
-    if (listed := listed_views(query, views, saved)) is not None:
+    if (listed := list_views(query, views, saved)) is not None:
         return listed
     definitions = SavedOnSpark(session, query, saved)
     try:
@@ -93,13 +93,13 @@ def _answer(
         if is_about_views:
             used = whole(views)
         else:
-            used = views_used(session, query, views, definitions.define, definitions.queries)
+            used = find_used_views(session, query, views, definitions.define, definitions.queries)
         seen = register_views(
             session, used, splits, control=control, damage=damage, decoding=decoding
         )
         definitions.define()
-        result = _rows_of(session.sql(query), max_rows)
-        complete(session, damage, seen)
+        result = _collect_rows(session.sql(query), max_rows)
+        complete_damage(session, damage, seen)
         return result
     except StatementRefused:
         raise
@@ -149,12 +149,12 @@ def _answer_totals(
     damage: ReadDamage,
 ) -> QueryResult:
     """Return what `run_report` returns for a report that has totals; on the query's thread."""
-    from engine.analysis.spark_damage import complete
+    from engine.analysis.spark_damage import complete_damage
 
     try:
         seen = register_totals(session, report.name, splits, control=control, damage=damage)
-        result = _rows_of(session.sql(report.query), max_rows)
-        complete(session, damage, seen)
+        result = _collect_rows(session.sql(report.query), max_rows)
+        complete_damage(session, damage, seen)
         return result
     except Exception as error:
         raise QueryFailed(failure_of(error)) from error
@@ -162,7 +162,7 @@ def _answer_totals(
         _drop_view(session, RECORD_TOTALS)
 
 
-def _rows_of(frame: DataFrame, max_rows: int) -> QueryResult:
+def _collect_rows(frame: DataFrame, max_rows: int) -> QueryResult:
     """Return the rows of a data frame, at most `max_rows`; 0 means all."""
     if max_rows:
         frame = frame.limit(max_rows + 1)

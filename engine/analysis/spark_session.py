@@ -39,7 +39,7 @@ __all__ = [
     "end_jvms",
     "require_spark",
     "start_session",
-    "stopped_session",
+    "stop_session_after",
 ]
 
 _CONNECT_TIMEOUT_S = 10
@@ -71,19 +71,19 @@ def start_session(target: SparkTarget, *, parallelism: int | None = None) -> Spa
     """
     require_spark()
     settings = {**_settings(target, parallelism), **dict(target.settings)}
-    with _jvms_ended_by_interrupts():
+    with _end_jvms_after_interrupt():
         if target.remote is None:
-            session = _own_session(target.master, settings)
+            session = _start_own_session(target.master, settings)
         else:
-            session = _connected_session(target, settings)
-        _calm()
+            session = _connect_session(target, settings)
+        _quiet_errors()
         if not target.is_local:
             ship(session, TASK_PACKAGES)
     return session
 
 
 @contextmanager
-def _jvms_ended_by_interrupts() -> Iterator[None]:
+def _end_jvms_after_interrupt() -> Iterator[None]:
     """End the JVMs quickly after an interrupt, so that none outlives the process."""
     try:
         yield
@@ -95,14 +95,14 @@ def _jvms_ended_by_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def stopped_session(session: SparkSession, show_step: Callable[[str], None]) -> Iterator[None]:
+def stop_session_after(session: SparkSession, show_step: Callable[[str], None]) -> Iterator[None]:
     """Stop a session after its work; `show_step` gets the names of slow steps.
 
     The first session of a machine keeps its classes for the next, also after a failure: see
     `class_archive.py`. After an interrupt the JVM has two seconds to end; an interrupt while
     classes are kept ends only that step, because the work's result is still to be shown.
     """
-    with _jvms_ended_by_interrupts():
+    with _end_jvms_after_interrupt():
         try:
             yield
         except Exception:
@@ -120,7 +120,7 @@ def _keep_classes(show_step: Callable[[str], None]) -> None:
             end_jvms()
 
 
-def _own_session(master: str, settings: dict[str, str]) -> SparkSession:
+def _start_own_session(master: str, settings: dict[str, str]) -> SparkSession:
     """Start Spark, or reuse the session of this process; raises SparkFailed with the reason."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -164,7 +164,7 @@ def _name_python(master: str, settings: dict[str, str]) -> None:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
-def _connected_session(target: SparkTarget, settings: dict[str, str]) -> SparkSession:
+def _connect_session(target: SparkTarget, settings: dict[str, str]) -> SparkSession:
     """Return a session of a Connect server; settings that it does not take are an error."""
     _require_connect()
     assert target.remote is not None
@@ -206,8 +206,8 @@ def _await_server(url: str) -> None:
             raise SparkFailed(f"no session at {url}", reason) from None
 
 
-def _calm() -> None:
-    """Handle errors and Ctrl-C here: PySpark would log errors, and call the JVM on Ctrl-C."""
+def _quiet_errors() -> None:
+    """Disable PySpark's error logs and its Ctrl-C handler: this process handles both."""
     import logging
     import signal
     import threading

@@ -34,14 +34,20 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from engine.analysis.columns import VIEWS, chosen, spark_schema
+from engine.analysis.columns import VIEWS, choose_columns, spark_schema
 from engine.analysis.damage import HARMLESS_CODES, DamagedData
-from engine.analysis.following import log_positions, splits_between
+from engine.analysis.following import read_log_positions, splits_between
 from engine.analysis.narrowing import Narrowing
-from engine.analysis.partition_numbers import numbers_in
-from engine.analysis.pruning import ValueRange, bounds_of_ranges, compared, listed, within
+from engine.analysis.partition_numbers import parse_numbers
+from engine.analysis.pruning import (
+    ValueRange,
+    bounds_of_ranges,
+    listed,
+    range_of_comparison,
+    within,
+)
 from engine.analysis.record_batches import SplitRecords, ViewReader
-from engine.analysis.sources import log_dirs_in
+from engine.analysis.sources import find_log_dirs_in
 from engine.analysis.splits import (
     Selection,
     Split,
@@ -92,11 +98,11 @@ class _Options:
         if mode not in _MODES:
             raise WrongOption("mode", f"{mode}: expected one of {', '.join(_MODES)}")
         self.fails_fast = mode == "FAILFAST"
-        self.control = _truth(given, "includeControl", default=False)
-        self.fails_on_loss = _truth(given, "failOnDataLoss", default=True)
+        self.control = _boolean_option(given, "includeControl", default=False)
+        self.fails_on_loss = _boolean_option(given, "failOnDataLoss", default=True)
         try:
             self.topics = re.compile(given["topics"]) if "topics" in given else None
-            self.partitions = numbers_in(given["partitions"]) if "partitions" in given else None
+            self.partitions = parse_numbers(given["partitions"]) if "partitions" in given else None
             self.parallelism = int(given.get("parallelism", "8"))
         except (ValueError, re.error) as error:
             raise WrongOption("topics, partitions, parallelism", str(error)) from error
@@ -104,14 +110,14 @@ class _Options:
     def splits(self, split_bytes: int = SPLIT_BYTES) -> list[Split]:
         """Plan the reads of the logs with their current sizes; return the splits."""
         files = SourceFiles()
-        paths = log_dirs_in(files, self.paths)
+        paths = find_log_dirs_in(files, self.paths)
         selection = Selection(self.topics, self.partitions)
         plan = plan_reading(files, paths, selection, split_bytes)
         return [*plan.splits, *(plan.spares if self.view == "replicas" else ())]
 
 
-def _truth(given: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """Return a boolean option; raises WrongOption unless its text is true or false, in any case."""
+def _boolean_option(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """Return a boolean option of the source; raises WrongOption unless it is true or false."""
     text = given.get(name.lower(), str(default)).lower()
     if text not in ("true", "false"):
         raise WrongOption(name, f"{text}: expected true or false")
@@ -134,7 +140,7 @@ class _Reading:
         #: Columns that filters compare with constants, and the values that the filters allow.
         self.ranges: list[tuple[str, ValueRange]] = []
 
-    def packed(self, splits: list[Split]) -> list[LogPartition]:
+    def pack_for_tasks(self, splits: list[Split]) -> list[LogPartition]:
         """Return the splits that can have rows in the ranges, in one group for each Spark task."""
         from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
 
@@ -147,9 +153,9 @@ class _Reading:
     def rows(self, partition: Any) -> Iterator[pa.RecordBatch]:
         # Without partitions Spark calls this once, with None.
         for split in decode_splits(partition.value) if partition is not None else []:
-            yield from self._of_split(split)
+            yield from self._read_split(split)
 
-    def _of_split(self, split: Split) -> Iterator[pa.RecordBatch]:
+    def _read_split(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the Arrow batches of one split of the view.
 
         In the mode FAILFAST raises DamagedData after the last batch if the split is damaged.
@@ -161,7 +167,7 @@ class _Reading:
             return
         wanted = bounds_of_ranges(self.ranges).records
         records = SplitRecords(files, self._columns, include_control=options.control, wanted=wanted)
-        narrowed = Narrowing(files, wanted).narrowed(split)
+        narrowed = Narrowing(files, wanted).narrow(split)
         yield from () if narrowed is None else records.batches_of(narrowed)
         serious = [p for p in records.problems if p.code not in HARMLESS_CODES]
         if serious and options.fails_fast:
@@ -179,7 +185,7 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> list[LogPartition]:
         """Return the partitions of the scan, one for each task."""
-        return self._reading.packed(self._options.splits())
+        return self._reading.pack_for_tasks(self._options.splits())
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task's partition."""
@@ -207,7 +213,11 @@ def range_of_filter(pushed: Any) -> tuple[str, ValueRange] | None:
         return None
     if len(pushed.attribute) != 1 or isinstance(pushed.value, bool | float):
         return None
-    values = listed(pushed.value) if kind == "In" else compared(_OPERATORS[kind], pushed.value)
+    values = (
+        listed(pushed.value)
+        if kind == "In"
+        else range_of_comparison(_OPERATORS[kind], pushed.value)
+    )
     return None if values is None else (pushed.attribute[0], values)
 
 
@@ -224,14 +234,14 @@ class KafkaLogStreamReader(DataSourceStreamReader):  # type: ignore[misc]
 
     def latestOffset(self, *limits: Any) -> dict[str, int]:  # noqa: N802
         """Return the offset after the last whole batch of each partition."""
-        return log_positions(SourceFiles(), self._options.splits(FOLLOWED_TAIL_BYTES))
+        return read_log_positions(SourceFiles(), self._options.splits(FOLLOWED_TAIL_BYTES))
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[LogPartition]:
         """Return the splits that tasks read between two positions of the stream."""
         splits = splits_between(
             self._options.splits(), start, end, fail_on_loss=self._options.fails_on_loss
         )
-        return self._reading.packed(splits)
+        return self._reading.pack_for_tasks(splits)
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task's partition."""
@@ -279,7 +289,7 @@ def _columns(options: _Options, schema: Any) -> tuple[ViewColumn, ...]:
 
     Spark compares both.
     """
-    columns = chosen(VIEWS[options.view], list(schema.names))
+    columns = choose_columns(VIEWS[options.view], list(schema.names))
     if [column.name for column in columns] != list(schema.names):
         raise WrongOption("schema", "its columns are to come in the order of the view")
     return tuple(

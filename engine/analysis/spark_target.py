@@ -53,16 +53,18 @@ class SparkTarget(NamedTuple):
         return dict(self.settings).get(name)
 
 
-def spark_target(master: str | None, remote: str | None, settings: Iterable[str]) -> SparkTarget:
+def parse_spark_target(
+    master: str | None, remote: str | None, settings: Iterable[str]
+) -> SparkTarget:
     """Return the target for the options; settings are `KEY=VALUE`. Raises WrongSparkTarget."""
     if master is not None and remote is not None:
         raise WrongSparkTarget("--remote", "a Connect server has its own master, without --master")
     if remote is not None and not remote.startswith("sc://"):
         raise WrongSparkTarget("--remote", f"{remote}: expected sc://HOST:PORT")
-    return SparkTarget(master or LOCAL_MASTER, remote, tuple(map(_setting, settings)))
+    return SparkTarget(master or LOCAL_MASTER, remote, tuple(map(_parse_setting, settings)))
 
 
-def _setting(text: str) -> tuple[str, str]:
+def _parse_setting(text: str) -> tuple[str, str]:
     """Parse a `--conf` into name and value; raises WrongSparkTarget."""
     name, equals, value = text.partition("=")
     name = name.strip()

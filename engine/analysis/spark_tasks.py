@@ -28,7 +28,7 @@ def is_remote(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
-def parallelism(session: SparkSession) -> int:
+def count_parallel_tasks(session: SparkSession) -> int:
     """Return the number of tasks that can run at once, as Spark currently knows it."""
     if not is_remote(session):
         return int(session.sparkContext.defaultParallelism)
@@ -49,7 +49,7 @@ def frame_of_tasks(
     return session.createDataFrame(list(rows), schema).coalesce(1).repartition(len(rows))
 
 
-def watched(
+def run_with_progress(
     session: SparkSession,
     run: Callable[[], _Result],
     task_count: int,

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.analysis.column_types import spark_type
-from engine.analysis.columns import VIEWS, chosen
+from engine.analysis.columns import VIEWS, choose_columns
 from engine.analysis.damage import ReadDamage
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.reports import report_named
-from engine.analysis.reports.totals import RECORD_TOTALS, Totals, totals_of
-from engine.analysis.spark_tasks import frame_of_tasks, parallelism
+from engine.analysis.reports.totals import RECORD_TOTALS, Totals, sum_by_group
+from engine.analysis.spark_tasks import count_parallel_tasks, frame_of_tasks
 from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
 from engine.analysis.view_pieces import pieces_of
 from engine.host.source_files import SourceFiles
@@ -39,7 +39,7 @@ def register_totals(
     assert totals is not None
     seen, pieces = seen_by_tasks(session), pieces_of("records", splits)
     damage.expect("records", pieces)
-    groups = pack_splits(pieces, parallelism(session))
+    groups = pack_splits(pieces, count_parallel_tasks(session))
     frame = frame_of_tasks(session, [(encode_splits(group),) for group in groups], "splits string")
     # Send the report's name, because its functions cannot be pickled.
     totalled = frame.mapInArrow(partial(_read_totals, report, control, seen), _schema(totals))
@@ -62,7 +62,7 @@ def _read_totals(
     calm_worker()
     totals = report_named(report).totals
     assert totals is not None
-    columns = chosen(VIEWS["records"], list(totals.columns))
+    columns = choose_columns(VIEWS["records"], list(totals.columns))
     reader = ViewReader(SourceFiles(), "records", columns, control=control)
     splits = (
         split
@@ -70,6 +70,8 @@ def _read_totals(
         for row in batch.to_pylist()
         for split in decode_splits(row["splits"])
     )
-    yield from totals_of(totals, (batch for split in splits for batch in reader.batches_of(split)))
+    yield from sum_by_group(
+        totals, (batch for split in splits for batch in reader.batches_of(split))
+    )
     if seen is not None:
         seen.add(reader.seen)

@@ -23,14 +23,14 @@ from engine.analysis.plan_conditions import are_readable, has_views_alone
 from engine.analysis.plan_objects import plain_conditions
 from engine.analysis.plan_text import (
     conditions_of_all,
-    explained_unfolded,
-    plan_text,
+    explain_unfolded,
+    parse_plans,
     used_columns,
 )
 from engine.analysis.pruning import Bounds, RecordRange, bounds_of, within
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.saved_views import NO_VIEWS
-from engine.analysis.spark_tasks import frame_of_tasks, is_remote, parallelism
+from engine.analysis.spark_tasks import count_parallel_tasks, frame_of_tasks, is_remote
 from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
 from engine.analysis.value_decoding import ValueDecoding, views_of
 from engine.analysis.view_column import ViewColumn
@@ -71,7 +71,7 @@ def whole(views: Views) -> UsedViews:
     return {view: ViewUse(columns) for view, columns in views.items()}
 
 
-def views_used(
+def find_used_views(
     session: SparkSession,
     query: str,
     views: Views = VIEWS,
@@ -90,7 +90,7 @@ def views_used(
     if define_more is not None:
         define_more()
     if is_remote(session):
-        return used_by_text(session, query, views, saved)
+        return find_used_by_text(session, query, views, saved)
     frame = session.sql(query)
     try:
         return _used_in(frame, views)
@@ -133,11 +133,11 @@ def _number_of(source: list[JavaObject]) -> int:
     return int(source[0].exprId().id())
 
 
-def used_by_text(
+def find_used_by_text(
     session: SparkSession, query: str, views: Views, saved: Mapping[str, str] = NO_VIEWS
 ) -> UsedViews:
     """Return the columns and conditions of a query from its plan's text, for a Connect server."""
-    plan = plan_text(explained_unfolded(session, query))
+    plan = parse_plans(explain_unfolded(session, query))
     if plan is None:
         # An invalid query has no optimized plan: this raises Spark's error.
         session.sql(query).schema  # noqa: B018
@@ -203,7 +203,7 @@ def register_views(
     """
     from engine.analysis.spark_damage import seen_by_tasks
 
-    cores, views = parallelism(session), views_of(decoding)
+    cores, views = count_parallel_tasks(session), views_of(decoding)
     seen = seen_by_tasks(session)
     for name, (columns, conditions) in used.items():
         bounds = bounds_of(conditions, "spark") if name in OF_THE_LOG else Bounds()
@@ -215,12 +215,12 @@ def register_views(
         read = partial(_read_view, task)
         view = frame.mapInArrow(read, spark_schema(columns))
         if columns != views[name]:
-            view = view.selectExpr(*(_selected(column, columns) for column in views[name]))
+            view = view.selectExpr(*(_select_text(column, columns) for column in views[name]))
         view.createOrReplaceTempView(name)
     return seen
 
 
-def _selected(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
+def _select_text(column: ViewColumn, used: tuple[ViewColumn, ...]) -> str:
     """Return the SQL that selects a column of a view; for an unused column a constant."""
     if column in used:
         return f"`{column.name}`"

@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from engine.analysis.problem import Problem
-from engine.analysis.replicas import broker_of, check_replicas, choose
+from engine.analysis.replicas import broker_of, check_replicas, choose_replica
 from engine.errors import EngineError, StorageError
 from engine.host.ports import File, Files
 from engine.limits import FILE_OPEN_WEIGHT_BYTES, SPLIT_BYTES, SPLIT_SEGMENTS_MAX, TASK_BYTES_MAX
@@ -156,7 +156,7 @@ def plan_reading(
         read, others = of_partition[0], of_partition[:0]
         if len(of_partition) > 1:
             check_replicas(place, of_partition)
-            chosen = choose(files, of_partition)
+            chosen = choose_replica(files, of_partition)
             read = (chosen.replica.log_dir, chosen.replica.folder)
             others = [(other.log_dir, other.folder) for other in chosen.others]
             plan.problems.extend(chosen.problems)
@@ -187,7 +187,7 @@ def _split_partition(
         is_last=True,
         log_start_offset=log_dir.state.offset(LOG_STARTS, place) or 0,
         is_compacted=is_compacted,
-        epochs=_epochs(files, partition),
+        epochs=_read_epochs(files, partition),
         reached_offset=log_dir.state.reached_offset(place),
         broker_id=broker_of(log_dir),
     )
@@ -195,7 +195,7 @@ def _split_partition(
     for segment, next_base in zip(segments, [*following, None], strict=True):
         indexed = None
         if is_compacted and next_base is not None:
-            indexed = _indexed_offset(files, partition, segment)
+            indexed = _read_indexed_offset(files, partition, segment)
         whole = common._replace(
             path=partition.files.segment_path(segment, FileKind.LOG),
             base_offset=segment.base_offset,
@@ -203,11 +203,11 @@ def _split_partition(
             next_base=next_base,
             indexed_offset=indexed,
         )
-        cuts = _split_positions(files, partition, segment, split_bytes)
-        yield from _pieces(whole, cuts) if cuts else (whole,)
+        cuts = _find_split_positions(files, partition, segment, split_bytes)
+        yield from _cut_split(whole, cuts) if cuts else (whole,)
 
 
-def _pieces(whole: Split, cuts: list[int]) -> Iterable[Split]:
+def _cut_split(whole: Split, cuts: list[int]) -> Iterable[Split]:
     """Yield the pieces of a segment's split that is cut at these positions."""
     for start, end in pairwise([0, *cuts, whole.end]):
         is_last = end == whole.end
@@ -219,7 +219,9 @@ def _pieces(whole: Split, cuts: list[int]) -> Iterable[Split]:
         )
 
 
-def _indexed_offset(files: Files, partition: PartitionFolder, segment: SegmentFiles) -> int | None:
+def _read_indexed_offset(
+    files: Files, partition: PartitionFolder, segment: SegmentFiles
+) -> int | None:
     """Return the largest offset in a segment's indexes, None if neither index is valid."""
     base_offset = segment.base_offset
     found: list[int] = []
@@ -234,7 +236,7 @@ def _indexed_offset(files: Files, partition: PartitionFolder, segment: SegmentFi
     return max(found, default=None)
 
 
-def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], ...]:
+def _read_epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], ...]:
     """Return (epoch, first offset) of the epoch checkpoint; empty if it cannot be read."""
     path = partition.files.file_path(leader_epoch_checkpoint.FILE_NAME)
     try:
@@ -243,7 +245,7 @@ def _epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, int], 
         return ()
 
 
-def _split_positions(
+def _find_split_positions(
     files: Files, partition: PartitionFolder, segment: SegmentFiles, split_bytes: int
 ) -> list[int]:
     """Return the positions at which to split a segment: batch starts, at least `split_bytes` apart.

@@ -69,12 +69,12 @@ def strftime_pattern(pattern: str) -> str:
 
 def _unread(text: str) -> str:
     """Return a quoted text with its original letters, which sqlglot took for time fields."""
-    letters = _letters()
+    letters = _spark_letters()
     return _FIELD.sub(lambda field: letters.get(field[0], field[0]), text)
 
 
 @cache
-def _letters() -> Mapping[str, str]:
+def _spark_letters() -> Mapping[str, str]:
     """Return Spark's pattern letters for each field of sqlglot's time formats."""
     from sqlglot.dialects import Spark
 
@@ -151,11 +151,11 @@ def _replace_named(function: exp.Anonymous) -> bool:
         function.replace(_time_after(arguments[0], _MICROSECONDS[name]))
     elif name == "weekday" and len(arguments) == 1:
         function.set("this", "isodow")
-        _add(function, -1)
+        _wrap_in_addition(function, -1)
     elif name in _OTHERS:
         _refuse(function)
     elif name in ("date_part", "datepart") and arguments and _is_day_of_week(arguments[0]):
-        _add(function, 1)
+        _wrap_in_addition(function, 1)
     else:
         return False
     return True
@@ -282,7 +282,7 @@ def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
-def put_into(node: exp.Expression, name: str) -> bool:
+def wrap_in_call(node: exp.Expression, name: str) -> bool:
     """Wrap an expression in a call of a function, in its tree; return True.
 
     The expression itself becomes the argument, not a copy, so that later replacements reach it.
@@ -293,7 +293,7 @@ def put_into(node: exp.Expression, name: str) -> bool:
     return True
 
 
-def _add(node: exp.Expression, number: int) -> bool:
+def _wrap_in_addition(node: exp.Expression, number: int) -> bool:
     """Wrap an expression in an addition of a number; return True."""
     from sqlglot import exp
 
@@ -307,8 +307,8 @@ def _add(node: exp.Expression, number: int) -> bool:
 _REPLACEMENTS: Mapping[str, Callable[..., bool]] = {
     "Cast": _replace_cast,
     "TryCast": _replace_cast,
-    "DayOfWeek": lambda day: _add(day, 1),
-    "Extract": lambda part: _is_day_of_week(part.this) and _add(part, 1),
+    "DayOfWeek": lambda day: _wrap_in_addition(day, 1),
+    "Extract": lambda part: _is_day_of_week(part.this) and _wrap_in_addition(part, 1),
     "Anonymous": _replace_named,
     "ApproxQuantile": _replace_percentile,
     "ArgMax": lambda most: _replace_most(most, "arg_max_null"),

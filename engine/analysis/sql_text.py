@@ -26,12 +26,12 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 def without_texts(query: str) -> str:
     """Return a query with each string, quoted name and comment replaced by a blank."""
-    return _blanked(query, keeps_quoted=False)
+    return _blank_comments(query, keeps_quoted=False)
 
 
 def without_comments(query: str) -> str:
     """Return a query with each comment replaced by a blank."""
-    return _blanked(query, keeps_quoted=True)
+    return _blank_comments(query, keeps_quoted=True)
 
 
 def quoted_texts(query: str) -> Iterator[str]:
@@ -43,7 +43,7 @@ def quoted_texts(query: str) -> Iterator[str]:
             yield query[start.start() : position]
 
 
-def with_escaped_quotes(query: str) -> str:
+def escape_doubled_quotes(query: str) -> str:
     """Return a query with each doubled quote in a string replaced by backslash and quote."""
     parts: list[str] = []
     position, quote = 0, ""
@@ -78,7 +78,7 @@ def one_statement(text: str) -> str:
     return (text[:end] if is_last else text).strip()
 
 
-def _blanked(query: str, *, keeps_quoted: bool) -> str:
+def _blank_comments(query: str, *, keeps_quoted: bool) -> str:
     """Return a query with each comment, and unless `keeps_quoted` each quoted part, as a blank."""
     parts: list[str] = []
     position = 0

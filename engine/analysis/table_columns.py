@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from engine.analysis.damage import ReaderNote, noted_reader
-from engine.analysis.recompression import sizes_of
+from engine.analysis.damage import ReaderNote, open_noted_reader
+from engine.analysis.recompression import make_size_reader
 from engine.analysis.roll_rules import ClosedSegment, rule_of_split
 from engine.analysis.splits import Split
 from engine.analysis.table_values import Row, timestamp_of
@@ -27,8 +27,8 @@ def batch_rows(
 
     `names` are the wanted size columns with other compression, which are expensive to compute.
     """
-    sizes = sizes_of(split, names)
-    with noted_reader(files, split, note) as reader:
+    sizes = make_size_reader(split, names)
+    with open_noted_reader(files, split, note) as reader:
         for position, batch, valid in reader.batches(keep_bad=True):
             yield _batch_row(split, position, batch, valid) | sizes(batch, valid)
 
@@ -88,7 +88,7 @@ def _codec_label(batch: RecordBatch) -> str:
         return "unknown"
 
 
-def segment_row(files: Files, split: Split, note: ReaderNote, *, has_rule: bool = True) -> Row:
+def read_segment_row(files: Files, split: Split, note: ReaderNote, *, has_rule: bool = True) -> Row:
     """Read a complete segment, and return its row.
 
     `has_rule` adds the rule by which it was rolled, for which other segments are read.
@@ -96,7 +96,7 @@ def segment_row(files: Files, split: Split, note: ReaderNote, *, has_rule: bool 
     count, following = 0, split.base_offset
     first_ms: int | None = None
     last_ms: int | None = None
-    with noted_reader(files, split, note) as reader:
+    with open_noted_reader(files, split, note) as reader:
         for _, batch, _ in reader.batches():
             count += 1
             following = batch.next_offset
@@ -131,13 +131,15 @@ def _index_sizes(files: Files, split: Split) -> Row:
     stem = split.path.removesuffix(".log")
     base = split.base_offset
     return {
-        "indexEntries": _size_of(lambda: read_offset_index(files, f"{stem}.index", base)),
-        "timeIndexEntries": _size_of(lambda: read_time_index(files, f"{stem}.timeindex", base)),
-        "txnIndexEntries": _size_of(lambda: read_txn_index(files, f"{stem}.txnindex")),
+        "indexEntries": _count_entries(lambda: read_offset_index(files, f"{stem}.index", base)),
+        "timeIndexEntries": _count_entries(
+            lambda: read_time_index(files, f"{stem}.timeindex", base)
+        ),
+        "txnIndexEntries": _count_entries(lambda: read_txn_index(files, f"{stem}.txnindex")),
     }
 
 
-def _size_of(read: Any) -> int | None:
+def _count_entries(read: Any) -> int | None:
     """Return the number of entries that `read` returns, None if the file cannot be read."""
     try:
         return len(read())

@@ -38,8 +38,8 @@ from engine.analysis.appending import (
     Earlier,
     ExportChanged,
     check_form,
-    earlier_problems,
     exported_ends,
+    read_earlier_problems,
 )
 from engine.analysis.columns import arrow_schema
 from engine.analysis.export_folder import ExportFiles, ExportFolder, make_durable_dir
@@ -48,8 +48,8 @@ from engine.analysis.parquet_export import (
     ExportPlan,
     ExportSummary,
     found_problems,
-    keep_listed,
     problems_table,
+    remove_unlisted,
     write_table,
 )
 from engine.analysis.partitioned_files import FileEntry, values_of_folder
@@ -70,7 +70,7 @@ class TableExists(EngineError):
         self.out = out
 
 
-def table_plan(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
+def plan_for_table(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
     """Return the export plan without the records that the table has already.
 
     Raises TableExists without `append`, AppendMismatch, TableFailed.
@@ -112,7 +112,7 @@ def export_into_table(
 ) -> ExportSummary:
     """Add to a table the files that `run` writes to a staging folder.
 
-    `plan` is the result of `table_plan`. Raises ExportRunning, ForeignFolder, ExportChanged,
+    `plan` is the result of `plan_for_table`. Raises ExportRunning, ForeignFolder, ExportChanged,
     DamagedData (strict), TableFailed, and the errors of `run`.
     """
     number = (plan.earlier.run_count if plan.earlier else 0) + 1
@@ -124,7 +124,7 @@ def export_into_table(
         job = ExportJob(folder.staging, plan.columns, plan.include_control, plan.shape)
         reports = run(job._replace(prefix=f"run{number}-{job_id}-"))
         moves, summary = _finish_staging(files, plan, folder.staging, reports, number, table)
-        ends = _ends(plan, reports)
+        ends = _end_offsets(plan, reports)
         if state is None:
             make_durable_dir(files, plan.out)
             for path in table.create(_table_columns(plan), json.dumps(plan.form)):
@@ -167,7 +167,7 @@ def _finish_staging(
     known = _known_problems(files, plan.out)
     problems = [problem for problem in found_problems(plan, reports) if problem not in known]
     written = [entry for report in reports for entry in report.files]
-    keep_listed(files, staging, {entry.name for entry in written})
+    remove_unlisted(files, staging, {entry.name for entry in written})
     moves = [_move_of(entry, table.data_folder) for entry in written]
     if problems:
         name = f"_problems/run{run_number}-{posixpath.basename(staging).rpartition('-')[2]}.parquet"
@@ -190,7 +190,9 @@ def _known_problems(files: Files, out: str) -> set[Problem]:
     """Return the problems that earlier runs stored in `out`."""
     folder = f"{out}/_problems"
     names = files.list_dir(folder) if files.exists(folder) else []
-    return {problem for name in names for problem in earlier_problems(files, f"{folder}/{name}")}
+    return {
+        problem for name in names for problem in read_earlier_problems(files, f"{folder}/{name}")
+    }
 
 
 def _move_of(entry: FileEntry, data_folder: str) -> _Move:
@@ -201,7 +203,7 @@ def _move_of(entry: FileEntry, data_folder: str) -> _Move:
     return _Move(entry.name, target, added)
 
 
-def _ends(plan: ExportPlan, reports: list[TaskReport]) -> Ends:
+def _end_offsets(plan: ExportPlan, reports: list[TaskReport]) -> Ends:
     """Return the exclusive end offset of each partition after this run."""
     spans = [span for report in reports for span in report.spans]
     return {

@@ -26,7 +26,7 @@ class TableFailed(EngineError):
         self.out = out
 
 
-def stored_form(out: str, text: str) -> Mapping[str, Any]:
+def parse_stored_form(out: str, text: str) -> Mapping[str, Any]:
     """Return the form of an export from a table's property; raises AppendMismatch."""
     try:
         form = json.loads(text)

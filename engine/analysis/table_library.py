@@ -18,7 +18,7 @@ class TableLibraryMissing(EngineError):
         self.hint = f"pip install 'kctl-kafka[{table_format}]'"
 
 
-def table_in(table_format: str, out: str) -> Table:
+def open_table(table_format: str, out: str) -> Table:
     """Return the table of a format (`delta`, `iceberg`) in a folder; raises TableLibraryMissing."""
     library = {"delta": "deltalake", "iceberg": "pyiceberg"}[table_format]
     if find_spec(library) is None:

@@ -46,27 +46,27 @@ def timestamps_of(times_ms: pa.Array, arrow_type: pa.DataType) -> pa.Array:
 
 def plain_rows(table: pa.Table) -> list[Row]:
     """Return the rows of an Arrow table; a time outside of Python's datetime becomes text."""
-    columns = [_values(column.combine_chunks()) for column in table.columns]
+    columns = [_python_values(column.combine_chunks()) for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _values(array: pa.Array) -> list[Any]:
+def _python_values(array: pa.Array) -> list[Any]:
     """Return an Arrow array as Python values; times outside of Python's datetime become text."""
     import pyarrow as pa
 
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        return _texts(array)
+        return _python_texts(array)
     try:
         return list(array.to_pylist())
     except (OverflowError, ValueError):
         return (
-            [_value(scalar) for scalar in array]
+            [_python_value(scalar) for scalar in array]
             if pa.types.is_nested(array.type)
-            else _times(array)
+            else _python_times(array)
         )
 
 
-def _texts(array: pa.Array) -> list[str | None]:
+def _python_texts(array: pa.Array) -> list[str | None]:
     """Return strings; invalid UTF-8, which Spark's casts can produce, becomes U+FFFD."""
     import pyarrow as pa
 
@@ -77,7 +77,7 @@ def _texts(array: pa.Array) -> list[str | None]:
         return [None if text is None else text.decode("utf-8", "replace") for text in contents]
 
 
-def _value(scalar: pa.Scalar) -> Any:
+def _python_value(scalar: pa.Scalar) -> Any:
     """Return one Arrow value that may contain a time as a Python value."""
     import pyarrow as pa
 
@@ -85,12 +85,14 @@ def _value(scalar: pa.Scalar) -> Any:
     if not scalar.is_valid:
         return None
     if pa.types.is_struct(kind):
-        return {kind.field(n).name: _value(scalar[n]) for n in range(kind.num_fields)}
+        return {kind.field(n).name: _python_value(scalar[n]) for n in range(kind.num_fields)}
     if pa.types.is_map(kind):
-        return [(_value(pair["key"]), _value(pair["value"])) for pair in scalar.values]
+        return [
+            (_python_value(pair["key"]), _python_value(pair["value"])) for pair in scalar.values
+        ]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return [_value(item) for item in scalar.values]
-    return _values(pa.array([scalar.as_py()] if not _is_time(kind) else [scalar], kind))[0]
+        return [_python_value(item) for item in scalar.values]
+    return _python_values(pa.array([scalar.as_py()] if not _is_time(kind) else [scalar], kind))[0]
 
 
 def _is_time(kind: pa.DataType) -> bool:
@@ -100,7 +102,7 @@ def _is_time(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-def _times(array: pa.Array) -> list[Any]:
+def _python_times(array: pa.Array) -> list[Any]:
     """Return a column of dates or timestamps as Python values; text where `datetime` cannot."""
     import pyarrow as pa
 
@@ -110,10 +112,12 @@ def _times(array: pa.Array) -> list[Any]:
         return [None if d is None else time_text(d * 86_400_000_000)[: -len("T00:00:00+00:00")]
                 for d in days]  # fmt: skip
     microseconds = array.cast(pa.int64()).to_pylist()
-    return [None if n is None else _time(n, has_zone=kind.tz is not None) for n in microseconds]
+    return [
+        None if n is None else _python_time(n, has_zone=kind.tz is not None) for n in microseconds
+    ]
 
 
-def _time(microseconds: int, *, has_zone: bool) -> datetime | str:
+def _python_time(microseconds: int, *, has_zone: bool) -> datetime | str:
     """Return µs since 1970 as `datetime`, as text for years outside of 1 to 9999."""
     if FIRST_SHOWN_MS * 1000 <= microseconds < (LAST_SHOWN_MS + 1) * 1000:
         time = _EPOCH + timedelta(microseconds=microseconds)

@@ -145,7 +145,7 @@ class PartitionTransactions:
         if self._unbounded:
             self._bound(batch.base_offset)
         elif not (is_compacted or self._is_gap_known) and batch.magic >= MAGIC:
-            self._see_gap(position, batch.base_offset)
+            self._note_gap(position, batch.base_offset)
         self._is_gap_known = False
         self._next_offset = batch.next_offset
         if batch.producer_id < 0:
@@ -163,14 +163,16 @@ class PartitionTransactions:
             self._doubt(batch.producer_id, damage)
             return
         if kind in (ControlType.ABORT, ControlType.COMMIT):
-            self._end(batch.producer_id, batch.base_offset, is_abort=kind is ControlType.ABORT)
+            self._end_transaction(
+                batch.producer_id, batch.base_offset, is_abort=kind is ControlType.ABORT
+            )
 
     def finish(self) -> Outcome:
-        """Decide all pieces after the last batch; return the hidden and undecided ones."""
+        """Decide all pieces after the last batch; return those to hide and those in doubt."""
         self._damages += self._unbounded
         for doubts in self._doubts.values():
             self._settled += [(doubt, False) for doubt in doubts]
-        trusted = [self._trusted(number) for number in range(len(self._indexes))]
+        trusted = [self._trusted_index(number) for number in range(len(self._indexes))]
         hidden, undecided = list(self._hidden), []
         for doubt, is_followed in self._settled:
             # The marker's index entry would be in the index of one of these segments.
@@ -200,7 +202,7 @@ class PartitionTransactions:
             if damage not in doubt.damages:
                 doubt.damages.append(damage)
 
-    def _end(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
+    def _end_transaction(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
         """End a producer's transaction at a marker.
 
         Its open piece is decided, its doubts are settled.
@@ -216,7 +218,7 @@ class PartitionTransactions:
         if piece is not None:
             self._hidden.append(piece._replace(last_offset=offset))
 
-    def _see_gap(self, position: int, base_offset: int) -> None:
+    def _note_gap(self, position: int, base_offset: int) -> None:
         """Note offsets missing before a good batch as damage that may have contained a marker."""
         if not self._next_offset or base_offset <= self._next_offset:
             return
@@ -237,7 +239,7 @@ class PartitionTransactions:
         self._damages += [d._replace(end_offset=base_offset) for d in self._unbounded]
         self._unbounded = []
 
-    def _trusted(self, segment: int) -> Sequence[AbortedTransaction] | None:
+    def _trusted_index(self, segment: int) -> Sequence[AbortedTransaction] | None:
         """Return a segment's transaction index if it agrees with all markers read, else None."""
         index = self._indexes[segment]
         if index is None:

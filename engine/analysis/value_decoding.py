@@ -31,7 +31,7 @@ from engine.json_text import json_text, read_json
 from engine.schemas.decoding import SchemaDecoder, require_package
 from engine.schemas.envelope import open_envelope
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, SchemaSource, UnusableSchema
-from engine.schemas.shape import JSON, TEXT, Shape, fitted, merged
+from engine.schemas.shape import JSON, TEXT, Shape, fit_to_shape, merged
 from engine.schemas.shape_of import shape_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ValueDecoding(NamedTuple):
 
     @property
     def columns(self) -> tuple[ViewColumn, ...]:
-        """Return the columns that decoding adds to the view `records`."""
+        """Return the columns that decoding adds to the view `records`: key, value and problem."""
         return (
             ViewColumn(KEY, self.key_shape or "string", True, f"the key as {self._key_format}"),
             ViewColumn(VALUE, self.shape, True, f"the value as {self.value_format}"),
@@ -108,7 +108,7 @@ def ids_in(rows: Iterable[Mapping[str, object]]) -> tuple[set[int], set[int]]:
     return of_values, of_keys
 
 
-def by_schemas(
+def fetch_schema_decoding(
     source: SchemaSource, of_values: set[int], of_keys: set[int], *, shapes_keys: bool = False
 ) -> ValueDecoding:
     """Fetch the schemas with these ids; return a decoding by them.
@@ -121,7 +121,7 @@ def by_schemas(
     of_ids: dict[int, Shape] = {}
     for schema_id in sorted(of_values | of_keys):
         try:
-            schema = _portable(source.schema(schema_id), what := f"schema {schema_id}")
+            schema = _make_portable(source.schema(schema_id), what := f"schema {schema_id}")
             of_ids[schema_id] = shape_of(schema, what, is_enveloped=True)
             schemas[schema_id] = schema
         except NoSuchSchema:
@@ -137,17 +137,17 @@ def by_schemas(
 
 def by_one(schema: Schema) -> ValueDecoding:
     """Return a decoding of all values by one schema; raises UnusableSchema."""
-    schema = _portable(schema, what := "the schema")
+    schema = _make_portable(schema, what := "the schema")
     return ValueDecoding("schema", {}, schema, shape_of(schema, what, is_enveloped=False))
 
 
 def with_keys_by_one(decoding: ValueDecoding, schema: Schema) -> ValueDecoding:
     """Return the decoding with one schema for all keys; raises UnusableSchema."""
-    schema = _portable(schema, what := "the schema of keys")
+    schema = _make_portable(schema, what := "the schema of keys")
     return decoding._replace(key_one=schema, key_shape=shape_of(schema, what, is_enveloped=False))
 
 
-def _portable(schema: Schema, what: str) -> Schema:
+def _make_portable(schema: Schema, what: str) -> Schema:
     """Return a schema that tasks can use without Protobuf's compiler.
 
     Raises SchemaPackageMissing, UnusableSchema.
@@ -184,16 +184,19 @@ class ValueDecoder:
         #: Names of the wanted columns that decoding adds.
         self._own = {column.name for column in decoding.columns} & {c.name for c in columns}
         #: Functions that decode a column of keys, and of values.
-        self._of_key, self._of_value = _texts(decoding.value_format), _texts(decoding.value_format)
+        self._of_key, self._of_value = (
+            _text_decoder(decoding.value_format),
+            _text_decoder(decoding.value_format),
+        )
         if decoding.value_format == "schema" or decoding.key_one is not None:
             keys = SchemaDecoder(_Known(decoding), decoding.key_one, with_defaults=True)
             if decoding.key_shape is None:
-                self._of_key = _text_or(_by_schema(keys, JSON))
+                self._of_key = _text_or(_schema_decoder(keys, JSON))
             else:
-                self._of_key = _by_schema(keys, decoding.key_shape)
+                self._of_key = _schema_decoder(keys, decoding.key_shape)
         if decoding.value_format == "schema":
             values = SchemaDecoder(_Known(decoding), decoding.one, with_defaults=True)
-            self._of_value = _by_schema(values, decoding.shape)
+            self._of_value = _schema_decoder(values, decoding.shape)
 
     @property
     def read(self) -> tuple[ViewColumn, ...]:
@@ -202,7 +205,7 @@ class ValueDecoder:
         wanted |= set(_READ) if self._own else set()
         return tuple(column for column in RECORDS if column.name in wanted)
 
-    def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def decode_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return an Arrow batch with the decoded columns added and unwanted columns removed."""
         import pyarrow as pa
 
@@ -215,7 +218,7 @@ class ValueDecoder:
         for key, value, is_control in zip(keys, values, controls, strict=True):
             contents = (key if with_key else None, value if with_value else None)
             key_content, value_content, problem = (
-                (None, None, None) if is_control else self._row(*contents)
+                (None, None, None) if is_control else self._decode_row(*contents)
             )
             made[KEY].append(key_content)
             made[VALUE].append(value_content)
@@ -228,7 +231,9 @@ class ValueDecoder:
         fields = [pa.field(c.name, arrow_type(c.type), c.nullable) for c in self._columns]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
-    def _row(self, key: bytes | None, value: bytes | None) -> tuple[object, object, str | None]:
+    def _decode_row(
+        self, key: bytes | None, value: bytes | None
+    ) -> tuple[object, object, str | None]:
         """Decode one key and value.
 
         Return both and their problems as one text, None without any.
@@ -247,7 +252,7 @@ class ValueDecoder:
         return contents[0], contents[1], "; ".join(problems) or None
 
 
-def _texts(value_format: str) -> Callable[[bytes], object]:
+def _text_decoder(value_format: str) -> Callable[[bytes], object]:
     """Return a decoder of `utf8` or `json` bytes to text.
 
     It raises ValueError for invalid bytes.
@@ -264,13 +269,13 @@ def _text_or(read: Callable[[bytes], object]) -> Callable[[bytes], object]:
     return lambda raw: raw.decode() if open_envelope(raw) is None else read(raw)
 
 
-def _by_schema(decoder: SchemaDecoder, shape: Shape) -> Callable[[bytes], object]:
+def _schema_decoder(decoder: SchemaDecoder, shape: Shape) -> Callable[[bytes], object]:
     """Return a decoder of bytes with a schema; it raises ValueError for bytes without one."""
 
     def read(raw: bytes) -> object:
         """Return a value adapted to the columns' shape; raises ValueError without a schema."""
         if not decoder.decodes(raw):
             raise ValueError("no schema")
-        return fitted(shape, decoder.value(raw))
+        return fit_to_shape(shape, decoder.value(raw))
 
     return read

@@ -48,7 +48,7 @@ class ViewExpansion:
         for table in list(tree.find_all(exp.Table)):
             name = table.name.lower()
             if name in self._saved and not table.db and not _is_of_with(table, name):
-                table.replace(_as_table(self._query_of(name, within), table))
+                table.replace(_subquery_for_table(self._query_of(name, within), table))
         return tree
 
     def _query_of(self, name: str, within: tuple[str, ...]) -> exp.Query:
@@ -131,7 +131,7 @@ def _rename_shadows(tree: exp.Query) -> None:
         part.args["alias"].set("this", exp.to_identifier(f"kctl_{part.alias.lower()}"))
 
 
-def _as_table(query: exp.Query, table: exp.Table) -> exp.Expression:
+def _subquery_for_table(query: exp.Query, table: exp.Table) -> exp.Expression:
     """Return a query as a subquery with the alias, joins and sample of the table it replaces."""
     from sqlglot import exp
 

@@ -23,7 +23,7 @@ _QUERY = re.compile(
 DESCRIBED = ["col_name", "data_type", "comment"]
 
 
-def about_views(
+def answer_about_views(
     statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
 ) -> QueryResult | None:
     """Return the result of a `show` or `describe`; None for `explain`, which the engine answers.
@@ -33,7 +33,7 @@ def about_views(
     statement = statement.strip()
     if statement.lower().startswith("explain"):
         return None
-    if (listed := listed_views(statement, views, saved)) is not None:
+    if (listed := list_views(statement, views, saved)) is not None:
         return listed
     if match := _COLUMNS.fullmatch(statement):
         rows = [{"col_name": column.name} for column in _columns(match[1], views, saved)]
@@ -49,7 +49,7 @@ def about_views(
     )
 
 
-def listed_views(
+def list_views(
     statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
 ) -> QueryResult | None:
     """Return the result of `show tables` or `show views`, None for another statement.
@@ -82,7 +82,9 @@ def described_query(statement: str, saved: Iterable[str] = ()) -> tuple[str, boo
     return None
 
 
-def described(columns: Iterable[tuple[str, str]], *, names_alone: bool = False) -> QueryResult:
+def describe_columns(
+    columns: Iterable[tuple[str, str]], *, names_alone: bool = False
+) -> QueryResult:
     """Return the result of `describe`: column names and types; only names with `names_alone`."""
     rows = [{"col_name": name, "data_type": kind, "comment": None} for name, kind in columns]
     if names_alone:

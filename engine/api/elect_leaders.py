@@ -75,7 +75,7 @@ class ElectLeaders:
                 key: result.leader_id for key, result in results.items() if result.code == NONE
             }
             left_ms = max(0, deadline_ms - self._clock.monotonic_ms())
-            late = await self._waiting.for_new_leaders(leaders, left_ms)
+            late = await self._waiting.await_new_leaders(leaders, left_ms)
             return self._response(self._time_out_late_elections(results, late), is_all)
 
         return promised(work())

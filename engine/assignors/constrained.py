@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from engine.assignors.errors import NoAssignment
-from engine.assignors.ownership import PreviousOwners, without
+from engine.assignors.ownership import PreviousOwners, subtract_partitions
 from engine.assignors.sticky_racks import StickyRacks
 from engine.assignors.subscription import Assignment, Topics, utf16_units
 from engine.model import TopicPartition
@@ -58,7 +58,7 @@ class ConstrainedAssignment:
         left = _unassigned(self._topics, kept)
         if self._racks.decide:
             left = self._assign_by_racks(self._racks.by_choice(left))
-        self._deal(left)
+        self._assign_in_turn(left)
         self._check()
         return self.assignment
 
@@ -111,7 +111,7 @@ class ConstrainedAssignment:
         return left
 
     def _next_turn(self, index: int) -> int:
-        """Return the index in `_below` whose turn is next, after one more partition for `index`.
+        """Return the index in `_below` whose turn is next, after `index` gets one more partition.
 
         A member that reaches `_fewest` with it is removed from `_below`.
         """
@@ -131,7 +131,7 @@ class ConstrainedAssignment:
             del self._with_fewest[index]
             self._add_larger()
 
-    def _deal(self, partitions: Iterable[TopicPartition]) -> None:
+    def _assign_in_turn(self, partitions: Iterable[TopicPartition]) -> None:
         """Assign the remaining partitions to members in turn (step 3)."""
         index = 0
         for partition in partitions:
@@ -175,7 +175,7 @@ def _unassigned(topics: Topics, assigned: list[TopicPartition]) -> list[TopicPar
         return utf16_units(key.topic), key.partition
 
     names = sorted(topics, key=utf16_units)
-    return without(
+    return subtract_partitions(
         (TopicPartition(name, row.partition) for name in names for row in topics[name]),
         sorted(assigned, key=place),
     )

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from engine.assignors.errors import NoAssignment
 from engine.assignors.movements import PartitionMovements
-from engine.assignors.ownership import PreviousOwners, without
+from engine.assignors.ownership import PreviousOwners, subtract_partitions
 from engine.assignors.sticky_racks import NO_RACKS, StickyRacks
 from engine.assignors.subscription import (
     Assignment,
@@ -83,7 +83,7 @@ class GeneralAssignment:
 
     def build(self) -> Assignment:
         """Compute and return the assignment. Raises NoAssignment."""
-        left = without(self._all, sorted(self._keep(), key=self._place))
+        left = subtract_partitions(self._all, sorted(self._keep(), key=self._place))
         self._by_size.add_all(self._assigned)
         had_nothing = not any(self._assigned.values())
         self._assign(left)
@@ -136,7 +136,7 @@ class GeneralAssignment:
     # Balancing (3, 4)
 
     def _set_apart(self) -> Assignment:
-        """Remove members that balancing cannot change from the assignment; return their part of it.
+        """Take members that balancing cannot change out of the assignment; return their partitions.
 
         They have all partitions of their topics and share no topic.
         """
@@ -148,7 +148,7 @@ class GeneralAssignment:
     def _takes_part(self, member_id: str) -> bool:
         """Return True if balancing may give the member a partition or take one from it."""
         owned = self._assigned[member_id]
-        return len(owned) < self._size_max(member_id) or any(
+        return len(owned) < self._partition_count_max(member_id) or any(
             self._is_shared(key.topic) for key in owned
         )
 
@@ -156,7 +156,7 @@ class GeneralAssignment:
         """Return whether more than one member subscribes to `topic`."""
         return len(self._takers[topic]) > 1
 
-    def _size_max(self, member_id: str) -> int:
+    def _partition_count_max(self, member_id: str) -> int:
         """Return the number of partitions of all topics that the member subscribes to."""
         wanted = self._wanted[member_id]
         if len(wanted) == len(self._sizes):
@@ -167,12 +167,12 @@ class GeneralAssignment:
         """Move partitions between members (steps 3 and 4); `left` are the partitions of step 2."""
         before = {member_id: list(keys) for member_id, keys in self._assigned.items()}
         if not self._has_given_up:
-            self._move(left)
-        has_moved = self._move(self._all)
+            self._move_partitions(left)
+        has_moved = self._move_partitions(self._all)
         if not had_nothing and has_moved and _unevenness(self._assigned) >= _unevenness(before):
             self._assigned = before
 
-    def _move(self, partitions: Iterable[TopicPartition]) -> bool:
+    def _move_partitions(self, partitions: Iterable[TopicPartition]) -> bool:
         """Move partitions until the assignment is balanced or no partition moves.
 
         Returns whether a partition moved.
@@ -188,7 +188,7 @@ class GeneralAssignment:
                     is_balanced = self._is_balanced()
                 if is_balanced:
                     break
-                target = self._target(key)
+                target = self._target_member(key)
                 if target is not None:
                     self._reassign(key, target)
                     has_moved = True
@@ -196,7 +196,7 @@ class GeneralAssignment:
                     is_balanced = None
         return has_moved
 
-    def _target(self, key: TopicPartition) -> str | None:
+    def _target_member(self, key: TopicPartition) -> str | None:
         """Return the member to which a partition moves, None if it stays.
 
         Racks need no check here: a member in a rack of the partition with at least two fewer
@@ -219,7 +219,7 @@ class GeneralAssignment:
         If another partition of the topic moved from `target` to the owner before, that one goes
         back.
         """
-        key = self._movements.to_move(key, self._owner_of[key], target)
+        key = self._movements.partition_to_move(key, self._owner_of[key], target)
         source = self._owner_of[key]
         self._by_size.remove(source)
         self._by_size.remove(target)
@@ -242,7 +242,7 @@ class GeneralAssignment:
         return not any(
             largest_of.get(topic, 0) > len(owned) + 1
             for member_id, owned in self._assigned.items()
-            if len(owned) != self._size_max(member_id)
+            if len(owned) != self._partition_count_max(member_id)
             for topic in self._wanted[member_id]
         )
 

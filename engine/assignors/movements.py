@@ -23,7 +23,9 @@ class PartitionMovements:
         self._pairs: dict[TopicPartition, _ConsumerPair] = {}
         self._moved: dict[str, dict[_ConsumerPair, _MovedPartitions]] = {}
 
-    def to_move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
+    def partition_to_move(
+        self, partition: TopicPartition, source: str, target: str
+    ) -> TopicPartition:
         """Return the partition to move from `source` to `target`.
 
         It is a partition of the same topic that moved the opposite way before, else `partition`.

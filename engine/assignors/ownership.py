@@ -82,7 +82,7 @@ def have_equal_topics(subscriptions: Subscriptions) -> bool:
     return True
 
 
-def without(
+def subtract_partitions(
     partitions: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
     """Return `partitions` except those in `assigned`; both must be in the same order.

@@ -32,7 +32,7 @@ MayTake = Callable[[str, int], bool]
 
 
 def assign_range(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Return the partitions of each member."""
+    """Return the partitions of each member by the range assignor, rack-aware if racks are known."""
     assignment: Assignment = {member_id: [] for member_id in subscriptions}
     members = members_in_order(subscriptions)
     states = [

@@ -37,7 +37,7 @@ def rebalance(
     assignments: list[Assignment] = []
     for generation_id in range(_FIRST_GENERATION, _FIRST_GENERATION + _REBALANCES_MAX):
         members = {
-            name: _with_past(assignor, member, had.get(name), generation_id)
+            name: _add_previous(assignor, member, had.get(name), generation_id)
             for name, member in subscriptions.items()
         }
         assignment = assignor.assign(topics, members)
@@ -62,7 +62,7 @@ def given_up(
     }
 
 
-def _with_past(
+def _add_previous(
     assignor: Assignor,
     member: Subscription,
     had: Sequence[TopicPartition] | None,

@@ -21,7 +21,7 @@ NAME = "roundrobin"
 
 
 def assign_round_robin(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Return the partitions of each member."""
+    """Return the partitions of each member: all partitions are dealt to the members in turn."""
     assignment: Assignment = {member_id: [] for member_id in subscriptions}
     # 1.
     members = members_in_order(subscriptions)

@@ -52,9 +52,9 @@ def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> A
 
     Raises NoAssignment.
     """
-    assignment, moved = _assign(topics, subscriptions, _of_owned_partitions)
+    assignment, moved = _assign(topics, subscriptions, _previous_of_owned)
     if moved is None:
-        moved = _moved(subscriptions, assignment)
+        moved = _moved_partitions(subscriptions, assignment)
     for partition, member_id in moved.items():
         if partition in assignment[member_id]:
             assignment[member_id].remove(partition)
@@ -79,7 +79,7 @@ def _of_user_data(subscription: Subscription) -> PreviousAssignment:
     return decode_previous_assignment(subscription.user_data)
 
 
-def _of_owned_partitions(subscription: Subscription) -> PreviousAssignment:
+def _previous_of_owned(subscription: Subscription) -> PreviousAssignment:
     """Return a member's previous assignment from its owned partitions (cooperative-sticky).
 
     Before version 2 of the subscription the generation is in the user data.
@@ -109,7 +109,9 @@ def _assign(
     return GeneralAssignment(existing, members, owners, racks).build(), None
 
 
-def _moved(subscriptions: Subscriptions, assignment: Assignment) -> dict[TopicPartition, str]:
+def _moved_partitions(
+    subscriptions: Subscriptions, assignment: Assignment
+) -> dict[TopicPartition, str]:
     """Return the assigned partitions that another member owns, with their new members."""
     given_up: set[TopicPartition] = set()
     added: dict[TopicPartition, str] = {}

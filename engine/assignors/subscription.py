@@ -48,7 +48,10 @@ Assign: TypeAlias = Callable[[Topics, Subscriptions], Assignment]
 
 
 def members_in_order(subscriptions: Subscriptions) -> list[str]:
-    """Return the member ids in the assignors' order."""
+    """Return the member ids in the assignors' order.
+
+    Static members come first, by instance id, then the others by member id.
+    """
 
     def rank(member_id: str) -> tuple[bool, bytes]:
         instance_id = subscriptions[member_id].group_instance_id

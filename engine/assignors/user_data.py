@@ -63,7 +63,7 @@ def decode_previous_assignment(data: bytes | None) -> PreviousAssignment:
         return NOTHING
     fields = _Fields(data)
     try:
-        partitions = tuple(_partitions(fields))
+        partitions = tuple(_read_partitions(fields))
     except _BadField:
         return NOTHING
     try:
@@ -109,7 +109,7 @@ class _Fields:
         number: int = _INT32.unpack(self._read_bytes(_INT32.size))[0]
         return number
 
-    def count(self) -> int:
+    def read_count(self) -> int:
         """Read an array length; raises _BadField if it is negative or exceeds the bytes left."""
         count = self.int32()
         if not 0 <= count <= len(self._data) - self._position:
@@ -121,9 +121,9 @@ class _Fields:
         return java_utf8(self._read_bytes(length))
 
 
-def _partitions(fields: _Fields) -> Iterable[TopicPartition]:
+def _read_partitions(fields: _Fields) -> Iterable[TopicPartition]:
     """Yield the partitions of all topics; raises _BadField for malformed data."""
-    for _ in range(fields.count()):
+    for _ in range(fields.read_count()):
         topic = fields.text()
-        for _ in range(fields.count()):
+        for _ in range(fields.read_count()):
             yield TopicPartition(topic, fields.int32())

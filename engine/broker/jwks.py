@@ -22,7 +22,7 @@ from engine.broker.tasks import LoopTasks
 from engine.errors import ConfigError, EngineError
 from engine.host.http import Http
 from engine.host.ports import Clock, Files
-from engine.security.oauth_tokens import JsonKey, TokenRefused, jwks_keys, key_id
+from engine.security.oauth_tokens import JsonKey, TokenRefused, key_id, parse_jwks_keys
 
 _log = logging.getLogger("kafka.server.Jwks")
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
@@ -138,6 +138,6 @@ class JwksCache:
                 raise KeysUnreadable(f"the server answers with status {response.status}")
             document = response.body
         try:
-            return jwks_keys(document)
+            return parse_jwks_keys(document)
         except TokenRefused as error:
             raise KeysUnreadable(str(error)) from error

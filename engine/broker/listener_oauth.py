@@ -29,8 +29,8 @@ from engine.security.oauth_tokens import (
     AccessToken,
     SignedRules,
     UnsecuredRules,
-    signed_token,
-    unsecured_token,
+    validate_signed_token,
+    validate_unsecured_token,
 )
 from engine.security.sasl import OAUTHBEARER
 
@@ -73,12 +73,12 @@ def token_reader(
     """
     if not _is_signed(of_listener):
         unsecured = _unsecured_rules(entry)
-        return lambda text: unsecured_token(text, unsecured, clock.wall_ms())
+        return lambda text: validate_unsecured_token(text, unsecured, clock.wall_ms())
     rules = _signed_rules(of_listener)
     refresh_ms = of_listener.value("sasl.oauthbearer.jwks.endpoint.refresh.ms")
     assert isinstance(refresh_ms, int)
     keys = jwks.of(of_listener.text(_URL) or "", max(refresh_ms, 1))
-    return lambda text: signed_token(text, keys.for_token(text), rules, clock.wall_ms())
+    return lambda text: validate_signed_token(text, keys.for_token(text), rules, clock.wall_ms())
 
 
 def _is_signed(of_listener: ListenerSettings) -> bool:

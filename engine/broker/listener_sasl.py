@@ -31,7 +31,7 @@ from engine.errors import ConfigError
 from engine.hash_order import in_java_hash_order
 from engine.host.ports import Entropy
 from engine.security.credentials import ScramCredentials
-from engine.security.jaas import JaasEntry, JaasRefused, jaas_entry
+from engine.security.jaas import JaasEntry, JaasRefused, parse_jaas_entry
 from engine.security.sasl import (
     MECHANISMS,
     OAUTHBEARER,
@@ -193,7 +193,7 @@ def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:
             name, None, f"must be given: {mechanism} is one of sasl.enabled.mechanisms"
         )
     try:
-        entry = jaas_entry(text)
+        entry = parse_jaas_entry(text)
     except JaasRefused as error:
         raise ConfigError(name, HIDDEN, str(error)) from None
     module = _LOGIN_MODULES[mechanism]

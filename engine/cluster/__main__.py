@@ -33,10 +33,10 @@ def main(path: str, *arguments: str) -> int:
         from engine.host.fork_server import serve_forks
 
         _load_for_members()
-        serve_forks(lambda arguments: _reporting(lambda: _run_cluster(*arguments)))
+        serve_forks(lambda arguments: _run_reporting(lambda: _run_cluster(*arguments)))
     if len(arguments) > 1:
         return _run_member((path, *arguments))
-    return _reporting(lambda: _run_cluster(path, *arguments))
+    return _run_reporting(lambda: _run_cluster(path, *arguments))
 
 
 def _run_cluster(path: str, owner_pid: str | None = None) -> int:
@@ -80,10 +80,10 @@ def _run_member(arguments: Sequence[str]) -> int:
         run_member(DataDirectory(RealFiles(), path), member)
         return 0
 
-    return _reporting(run)
+    return _run_reporting(run)
 
 
-def _reporting(run: Callable[[], int]) -> int:
+def _run_reporting(run: Callable[[], int]) -> int:
     """Run a function and return its exit code; print an EngineError to stderr."""
     from engine.errors import EngineError
 

@@ -102,7 +102,7 @@ def broker_statuses(
 ) -> list[BrokerStatus]:
     """Return the status of each broker of a plan whose cluster is in this state."""
     if plan.is_in_processes:
-        return [_of_process(data, plan, broker_id) for broker_id in plan.broker_ids()]
+        return [_process_status(data, plan, broker_id) for broker_id in plan.broker_ids()]
     running = None
     if state in (ClusterState.RUNNING, ClusterState.HUNG):
         running = data.running()
@@ -124,7 +124,7 @@ def broker_statuses(
     return found
 
 
-def _of_process(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> BrokerStatus:
+def _process_status(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> BrokerStatus:
     """Return a broker's state with process id and address, or the reason of its end."""
     state, running = process_state(data, broker_id)
     rack = plan.rack_of(broker_id)
@@ -154,7 +154,7 @@ def check_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> None
         raise NoSuchBroker(data.path, broker_id, plan.broker_ids())
 
 
-def _own_process(
+def _find_process(
     data: DataDirectory, plan: ClusterPlan, broker_id: int
 ) -> tuple[BrokerState, RunningBroker]:
     """Return the state and process of a broker in a separate process.
@@ -179,9 +179,9 @@ def kill_broker(
     """Kill the process of a broker and return its pid once it has ended.
 
     Its session with the metadata store remains until it times out, as after any crash. Raises the
-    errors of `_own_process`.
+    errors of `_find_process`.
     """
-    _, running = _own_process(data, plan, broker_id)
+    _, running = _find_process(data, plan, broker_id)
     processes.kill(running.pid)
     while is_held(data.broker_lock_path(broker_id)):
         pause(_POLL_MS)
@@ -189,15 +189,15 @@ def kill_broker(
 
 
 def pause_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
-    """Pause the process of a broker, and return its pid; raises the errors of `_own_process`."""
-    _, running = _own_process(data, plan, broker_id)
+    """Pause the process of a broker, and return its pid; raises the errors of `_find_process`."""
+    _, running = _find_process(data, plan, broker_id)
     processes.pause(running.pid)
     return running.pid
 
 
 def resume_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
-    """Resume the process of a broker, and return its pid; raises the errors of `_own_process`."""
-    _, running = _own_process(data, plan, broker_id)
+    """Resume the process of a broker, and return its pid; raises the errors of `_find_process`."""
+    _, running = _find_process(data, plan, broker_id)
     processes.resume(running.pid)
     return running.pid
 

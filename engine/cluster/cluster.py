@@ -16,7 +16,7 @@ from typing import Protocol
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost
 from engine.broker.peers import Serve
-from engine.cluster.process import when_informed
+from engine.cluster.process import call_when_informed
 from engine.cluster.requests import ClusterRequest, carry_out
 from engine.cluster.store_security import StoreSecurity
 from engine.config.settings import BrokerSettings
@@ -61,7 +61,7 @@ class MetadataStore:
         """Create a client; its session gets heartbeats while this process's loop runs."""
         client = EmbeddedZnodeClient(self._store, session_timeout_ms, self._security.creator)
         client.on_closed = lambda: self._forget(client)
-        self._beat(client, session_timeout_ms // ZNODE_HEARTBEATS_PER_TIMEOUT)
+        self._schedule_heartbeat(client, session_timeout_ms // ZNODE_HEARTBEATS_PER_TIMEOUT)
         return client
 
     def _forget(self, client: EmbeddedZnodeClient) -> None:
@@ -77,11 +77,11 @@ class MetadataStore:
             self._expire_later()
         return self._server.listen(network, host, port).port
 
-    async def end_session_of(self, path: str) -> bool:
+    async def end_owning_session(self, path: str) -> bool:
         """Close the session that owns an ephemeral node; return True if there was one.
 
-        Call it when the owner is known to have ended: otherwise clients that wait for the node
-        would wait for the session time-out.
+        Called when the owner is known to have ended: clients that wait for the node would otherwise
+        wait for the session time-out.
         """
         client = self.client(_SESSION_TIMEOUT_MS)
         await client.connect()
@@ -94,7 +94,7 @@ class MetadataStore:
         self._store.close_session(stat.ephemeral_owner)
         return True
 
-    def _beat(self, client: EmbeddedZnodeClient, period_ms: int) -> None:
+    def _schedule_heartbeat(self, client: EmbeddedZnodeClient, period_ms: int) -> None:
         """Send heartbeats of a client's session every `period_ms` until `_forget` cancels it."""
 
         def beat() -> None:
@@ -103,7 +103,7 @@ class MetadataStore:
                 if client.is_open:
                     client.heartbeat()
             finally:
-                self._beat(client, period_ms)
+                self._schedule_heartbeat(client, period_ms)
 
         due_ms = self._clock.monotonic_ms() + period_ms
         self._cancels[client] = self._timers.call_at(due_ms, beat)
@@ -116,7 +116,10 @@ class MetadataStore:
         self._cancel_expiry = self._timers.call_at(due_ms, lambda: self._expire(due_ms))
 
     def _expire(self, due_ms: int) -> None:
-        """Expire sessions; after a pause of the process, let the loop first read frames."""
+        """Expire overdue sessions; after a pause of the process, first let the loop read frames.
+
+        The clients' heartbeats may have arrived during the pause.
+        """
         if self._clock.monotonic_ms() - due_ms > ZOOKEEPER_TICK_MS:
             # The process was paused: first read the heartbeats received meanwhile.
             self._timers.call_soon(self._expire_now)
@@ -219,10 +222,10 @@ class Cluster:
         """Start a broker with its own client of the metadata store."""
         timeout_ms = settings.value("zookeeper.session.timeout.ms")
         assert isinstance(timeout_ms, int)
-        znodes = self._linked(self._store.client(timeout_ms), settings)
+        znodes = self._link_client(self._store.client(timeout_ms), settings)
         return await Broker.open(settings, self._host, znodes, self._peers, on_fatal=self._on_fatal)
 
-    def _linked(self, znodes: ZnodeClient, settings: BrokerSettings) -> ZnodeClient:
+    def _link_client(self, znodes: ZnodeClient, settings: BrokerSettings) -> ZnodeClient:
         """Return the client with the broker's link faults; network clients have them elsewhere."""
         links, broker_id = self._host.links, settings.value("broker.id")
         if links is None or not isinstance(znodes, EmbeddedZnodeClient):
@@ -236,7 +239,7 @@ class Cluster:
     async def start_again(self, broker_id: int) -> None:
         """Open one broker; return once it has metadata. Raises the errors of `Broker.open`."""
         broker, informed = await self.start(broker_id), Promise[None]()
-        when_informed([broker], partial(informed.keep, None))
+        call_when_informed([broker], partial(informed.keep, None))
         await informed
 
     async def stop(self, broker_id: int) -> None:

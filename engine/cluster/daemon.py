@@ -32,7 +32,7 @@ from engine.cluster.ownership import (
     set_aside,
 )
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.process_log import last_error_of, log_size
+from engine.cluster.process_log import log_size, read_last_error
 from engine.config.settings import is_secret
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
@@ -217,7 +217,7 @@ def _shown(plan: ClusterPlan) -> dict[str, str]:
 
 
 @contextmanager
-def turn(
+def hold_start_lock(
     data: DataDirectory,
     files: Files,
     clock: Clock,
@@ -226,10 +226,10 @@ def turn(
     *,
     lock_path: str | None = None,
 ) -> Iterator[None]:
-    """Serialise commands that start, repair or remove a cluster.
+    """Hold the lock of commands that start, repair or remove a cluster, for the block.
 
-    Commands with another lock are serialised among themselves. Creates the directory. Raises
-    ClusterBusy.
+    With `lock_path` the block holds another lock instead. Creates the data directory. Raises
+    ClusterBusy if the lock is not free within the time-out.
     """
     files.make_dir(data.path)
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
@@ -291,7 +291,7 @@ def start(
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
     check_start(data, files, plan)
-    with data.trying(plan) as started:
+    with data.store_plan_while_starting(plan) as started:
         log_end = log_size(files, data.log_path)
         process = None
         try:
@@ -307,11 +307,11 @@ def start(
             # plan: the earlier one is restored when it has ended.
             with block_signals():
                 if process is not None:
-                    _give_up(data, plan, process.pid)
+                    _stop_start(data, plan, process.pid)
                     process.wait_until_ended(_GIVEN_UP_S)
             raise
     if not output:
-        raise ClusterDidNotStart(data.path, *last_error_of(files, data.log_path, log_end))
+        raise ClusterDidNotStart(data.path, *read_last_error(files, data.log_path, log_end))
 
 
 def start_program(data: DataDirectory, *owner: str) -> processes.Started:
@@ -320,8 +320,8 @@ def start_program(data: DataDirectory, *owner: str) -> processes.Started:
     return processes.start_detached(command, data.log_path)
 
 
-def _give_up(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
-    """Stop a process that is starting a cluster, and brokers that it has already started."""
+def _stop_start(data: DataDirectory, plan: ClusterPlan, pid: int) -> None:
+    """Stop a process that did not get ready in time, and the brokers that it has started."""
     processes.terminate(pid)
     # Brokers in separate processes that have already started.
     for running in running_processes(data, plan).values():

@@ -329,8 +329,8 @@ class DataDirectory:
         self._write(self.plan_path, content)
 
     @contextmanager
-    def trying(self, plan: ClusterPlan) -> Iterator[Callable[[], None]]:
-        """Store a plan while its cluster starts; yield the function that confirms the start.
+    def store_plan_while_starting(self, plan: ClusterPlan) -> Iterator[Callable[[], None]]:
+        """Store a plan for the block, in which its cluster starts; yield the confirmation to call.
 
         Without the confirmation the earlier plan is restored, because the next start would fail
         with this one too. If the plan is stored already, the command that waits for the start
@@ -416,13 +416,13 @@ class DataDirectory:
 
     def last_halt(self, broker_id: int | None = None) -> Halt | None:
         """Return the last halt of a broker's process, or of the process of all brokers for None."""
-        from engine.cluster.halts import last_halt
+        from engine.cluster.halts import read_last_halt
 
         if broker_id is None:
             again = f"`kctl cluster start --data {self.path}`"
-            return last_halt(self._files, self.log_path, self.path, again)
+            return read_last_halt(self._files, self.log_path, self.path, again)
         again = f"`kctl cluster restart {broker_id} --data {self.path}`"
-        return last_halt(self._files, self.broker_log_path(broker_id), self.path, again)
+        return read_last_halt(self._files, self.broker_log_path(broker_id), self.path, again)
 
     def remove_running_broker(self, broker_id: int) -> None:
         """Delete the record of a broker's process."""

@@ -150,20 +150,22 @@ def find_cluster(files: Files, log_dirs: Iterable[tuple[int, str]]) -> FoundClus
     for broker_id, path in log_dirs:
         if files.is_dir(path):
             reading.read(broker_id, path)
-    topics = topics_of(reading.replicas, reading.problems)
+    topics = group_topics(reading.replicas, reading.problems)
     cluster_ids = tuple(name for name, _ in Counter(reading.cluster_ids).most_common())
     return FoundCluster(cluster_ids, topics, reading.producer_id_max, tuple(reading.problems))
 
 
-def topics_of(replicas: Iterable[FoundReplica], problems: list[str]) -> tuple[FoundTopic, ...]:
+def group_topics(replicas: Iterable[FoundReplica], problems: list[str]) -> tuple[FoundTopic, ...]:
     """Return the topics by name; replicas with another topic id are omitted and reported."""
     by_topic: dict[str, list[FoundReplica]] = {}
     for replica in replicas:
         by_topic.setdefault(replica.topic, []).append(replica)
-    return tuple(_topic(name, group, problems) for name, group in sorted(by_topic.items()))
+    return tuple(
+        _group_partitions(name, group, problems) for name, group in sorted(by_topic.items())
+    )
 
 
-def _topic(name: str, replicas: list[FoundReplica], problems: list[str]) -> FoundTopic:
+def _group_partitions(name: str, replicas: list[FoundReplica], problems: list[str]) -> FoundTopic:
     """Group replicas of one topic by partition, the fullest first.
 
     Replicas with another topic id than most are left out, with a problem.

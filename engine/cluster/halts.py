@@ -38,12 +38,12 @@ class Halt(NamedTuple):
     hint: str
 
 
-def last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | None:
+def read_last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | None:
     """Return how the last process in a broker log halted; None if it ended otherwise.
 
     `folder` has the cluster's files; `again` is the command that starts it again.
     """
-    lines = _last_life(files, log_path)
+    lines = _read_last_life(files, log_path)
     fatal = [number for number, line in enumerate(lines) if _FATAL.match(line)]
     if fatal:
         causes = [found["why"] for line in lines if (found := _DIRECTORY.search(line))]
@@ -58,7 +58,7 @@ def last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | No
     return Halt(None, cause, _hint(cause, again))
 
 
-def _last_life(files: Files, path: str) -> list[str]:
+def _read_last_life(files: Files, path: str) -> list[str]:
     """Return the log lines since the last start, as far as the log's tail has them."""
     try:
         file = files.open(path)

@@ -34,7 +34,7 @@ from engine.cluster.cluster import MetadataStore
 from engine.cluster.data_directory import DataDirectory, RunningBroker
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.process import Process
-from engine.cluster.process_log import last_error_of, log_size
+from engine.cluster.process_log import log_size, read_last_error
 from engine.cluster.requests import ClusterRequest
 from engine.errors import EngineError
 from engine.host import processes
@@ -116,21 +116,21 @@ class MemberProcesses:
         """Start all brokers that do not run; if one does not start, stop all."""
         try:
             for broker_id, running in running_processes(self._data, self._plan()).items():
-                await self._take_over(broker_id, running)
+                await self._adopt(broker_id, running)
             started = {
                 broker_id: await self._spawn(broker_id)
                 for broker_id in self._plan().broker_ids()
                 if broker_id not in self._pids
             }
             for broker_id, (process, log_end) in started.items():
-                await self._until_ready(broker_id, process, log_end)
+                await self._await_ready(broker_id, process, log_end)
         except BaseException:
             await self.close()
             raise
         self._poll_later()
         return self
 
-    async def _take_over(self, broker_id: int, running: RunningBroker) -> None:
+    async def _adopt(self, broker_id: int, running: RunningBroker) -> None:
         """Adopt a broker process that outlived the previous supervisor.
 
         It is stopped instead if it uses another address of the store.
@@ -143,15 +143,15 @@ class MemberProcesses:
             _log.info("broker %d goes on, process %d", broker_id, running.pid)
             return
         processes.stop_with_all(running.pid)
-        await self._until_gone(broker_id)
+        await self._await_end(broker_id)
 
     async def start_again(self, broker_id: int) -> None:
         """Start a broker that does not run; return once it has cluster metadata."""
-        await self._until_ready(broker_id, *await self._spawn(broker_id))
+        await self._await_ready(broker_id, *await self._spawn(broker_id))
 
     async def _spawn(self, broker_id: int) -> tuple[Started, int]:
         """Start a broker's process; return it with the length of its log before the start."""
-        if await self._store.end_session_of(broker_path(broker_id)):
+        if await self._store.end_owning_session(broker_path(broker_id)):
             _log.info("broker %d: the session of its earlier process is over", broker_id)
         log_path = self._data.broker_log_path(broker_id)
         log_bytes = log_size(self._process.files, log_path)
@@ -178,7 +178,7 @@ class MemberProcesses:
         command = processes.python_command(_PROGRAM, *arguments, str(os.getpid()))
         return processes.start_detached(command, log_path)
 
-    async def _until_ready(self, broker_id: int, started: Started, log_bytes: int) -> None:
+    async def _await_ready(self, broker_id: int, started: Started, log_bytes: int) -> None:
         """Wait until a broker's process reports its port; raises BrokerDidNotStart if it ends."""
         outputs: list[bytes] = []
 
@@ -191,9 +191,11 @@ class MemberProcesses:
 
         await wait_until(has_output, self._process.loop, self._process.clock, period_ms=_POLL_MS)
         if not outputs[0]:
-            await self._until_gone(broker_id)
+            await self._await_end(broker_id)
             path = self._data.broker_log_path(broker_id)
-            raise BrokerDidNotStart(broker_id, *last_error_of(self._process.files, path, log_bytes))
+            raise BrokerDidNotStart(
+                broker_id, *read_last_error(self._process.files, path, log_bytes)
+            )
         self._ports[broker_id] = outputs[0].decode().strip().rpartition(":")[2]
 
     async def stop(self, broker_id: int) -> None:
@@ -202,7 +204,7 @@ class MemberProcesses:
         if running is not None:
             processes.terminate(running.pid)
             processes.resume(running.pid)
-        await self._until_gone(broker_id)
+        await self._await_end(broker_id)
 
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[JsonObject]]:
         """Send a request to all running brokers at once, and wait for each response.
@@ -221,14 +223,14 @@ class MemberProcesses:
             requested.append(broker_id)
         answers: dict[int, list[JsonObject]] = {}
         for broker_id in requested:
-            is_done = partial(self._has_answered, broker_id, request.number, answers)
+            is_done = partial(self._read_response, broker_id, request.number, answers)
             await wait_until(is_done, self._process.loop, self._process.clock, period_ms=_POLL_MS)
         return answers
 
-    def _has_answered(
+    def _read_response(
         self, broker_id: int, number: int, answers: dict[int, list[JsonObject]]
     ) -> bool:
-        """Read a broker's response; return True if there is one, or none will come."""
+        """Store a broker's response in `answers`; return True if it is there, or none will come."""
         response = self._data.read_message(self._data.member_response_path(broker_id))
         if response is not None and response.get("number") == number:
             answers[broker_id] = list(response.get("logs", ()))
@@ -243,9 +245,9 @@ class MemberProcesses:
         for pid in self._pids.values():
             processes.stop_with_all(pid)
         for broker_id in tuple(self._pids):
-            await self._until_gone(broker_id)
+            await self._await_end(broker_id)
 
-    async def _until_gone(self, broker_id: int) -> None:
+    async def _await_end(self, broker_id: int) -> None:
         """Wait until the broker's process has ended, without a time limit."""
         pid = self._pids.pop(broker_id, None)
         await wait_until(

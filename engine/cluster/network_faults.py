@@ -40,10 +40,10 @@ _POLL_MS = 5
 
 def read_faults(data: DataDirectory) -> LinkFaults:
     """Return the faults that are set; raises BadClusterFile."""
-    return _read(data)[1]
+    return _read_faults(data)[1]
 
 
-def _read(data: DataDirectory) -> tuple[int, LinkFaults]:
+def _read_faults(data: DataDirectory) -> tuple[int, LinkFaults]:
     """Return the number of the last change, 0 without one, and the faults."""
     content = data.read_message(data.network_path)
     if content is None:
@@ -60,7 +60,7 @@ def apply_faults(data: DataDirectory, links: PlaceLinks, done_path: str) -> None
     Unreadable faults are logged, and the present ones stay.
     """
     try:
-        number, faults = _read(data)
+        number, faults = _read_faults(data)
     except BadClusterFile as error:
         _log.error("%s", error)
         return
@@ -98,7 +98,7 @@ def change_faults(
     running = data.running() if is_held(data.lock_path) else None
     if running is None:
         raise ClusterNotRunning(data.path)
-    number, before = _read(data)
+    number, before = _read_faults(data)
     faults = change(before)
     number += 1
     data.write_message(data.network_path, {"number": number, **encode_faults(faults)})
@@ -116,7 +116,7 @@ def change_faults(
             awaited[path] = partial(_runs, data, broker_id)
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     for path, is_there in awaited.items():
-        while _done(data, path) < number and is_there():
+        while _read_applied_number(data, path) < number and is_there():
             if clock.monotonic_ms() > deadline_ms:
                 raise RequestNotCarriedOut(data.path, timeout_s)
             pause(_POLL_MS)
@@ -130,7 +130,7 @@ def _runs(data: DataDirectory, broker_id: int) -> bool:
     return process_state(data, broker_id)[0] is BrokerState.RUNNING
 
 
-def _done(data: DataDirectory, path: str) -> int:
+def _read_applied_number(data: DataDirectory, path: str) -> int:
     """Return the number of the last change that a process applied; 0 if it cannot be read."""
     try:
         content = data.read_message(path) or {}

@@ -108,7 +108,7 @@ def _listeners(plan: ClusterPlan, number: int) -> dict[str, str]:
     }
 
 
-def open_listeners(static: Mapping[str, str]) -> list[str]:
+def unauthenticated_listeners(static: Mapping[str, str]) -> list[str]:
     """Return the listeners that accept clients from other machines without authentication.
 
     Raises ConfigError.

@@ -122,7 +122,7 @@ class Process:
         self._is_stopping = False
         #: The brokers that the process serves; None before they are open.
         self._served: ServedBrokers | None = None
-        self.loop.handle_faults(self._fault)
+        self.loop.handle_faults(self._on_fault)
 
     def run(
         self,
@@ -136,14 +136,14 @@ class Process:
         request. Raises BrokerGaveUp if a broker could not continue.
         """
         try:
-            served = self._finish(opening(self._give_up))
+            served = self._run_until_kept(opening(self._on_fatal))
             self._served = served
             try:
                 # A broker that gave up during the start is not served.
                 if self._failure is None:
                     self._serve(served, partial(on_ready, served), on_poll)
             finally:
-                self._finish(served.close())
+                self._run_until_kept(served.close())
         finally:
             self.network.close()
             self.loop.close()
@@ -182,11 +182,11 @@ class Process:
 
         `on_ready` is called once the brokers have metadata, `on_poll` at a signal.
         """
-        self.loop.handle_signals(self._signalled)
+        self.loop.handle_signals(self._on_stop_signal)
         self.loop.handle_signals(self._stop_with_all, (STOP_WITH_ALL_SIGNAL,))
         if on_poll is not None:
             self.loop.handle_signals(on_poll, (POLL_SIGNAL,))
-        when_informed(served.brokers, on_ready)
+        call_when_informed(served.brokers, on_ready)
         if served.brokers:
             CompiledWalkLoader(self.loop, self.clock, start_compiler).begin()
         # Loaded objects are frozen, so that collections only scan objects of requests. They contain
@@ -198,24 +198,24 @@ class Process:
         finally:
             garbage.stop()
 
-    def _finish(self, work: PromiseCoroutine[T]) -> T:
+    def _run_until_kept(self, work: PromiseCoroutine[T]) -> T:
         """Run the loop until work is complete, which may wait for a remote metadata store."""
         promise = drive(work)
         if not promise.is_kept:
             promise.watch(self.loop.stop)
         while not promise.is_kept:
-            # `_give_up` stops the loop too.
+            # `_on_fatal` stops the loop too.
             self.loop.run()
         return promise.result()
 
-    def _give_up(self, reason: str) -> None:
+    def _on_fatal(self, reason: str) -> None:
         """Log and keep the reason why a broker cannot continue, and stop the loop."""
         _log.critical("%s", reason)
         self._failure = reason
         self.loop.stop()
 
-    def _fault(self, error: BaseException) -> None:
-        """End the process at once for a broken invariant; log any other exception.
+    def _on_fault(self, error: BaseException) -> None:
+        """End the process at once for a broken invariant; log any other exception of a callback.
 
         Source: D22; Kafka's Exit.halt.
         """
@@ -228,7 +228,7 @@ class Process:
         logging.shutdown()
         os._exit(_EXIT_BROKEN)
 
-    def _signalled(self) -> None:
+    def _on_stop_signal(self) -> None:
         """Begin a clean stop; a second signal ends the process at once."""
         if self._is_stopping:
             _log.warning("a second signal: ending at once, the next start recovers")
@@ -252,10 +252,10 @@ def give_up_if_refused(
     is_wanted: Callable[[], bool],
     give_up: Callable[[str], None],
 ) -> None:
-    """Give up a start whose brokers deny the controller's requests, and so get no metadata.
+    """Call `give_up` if the brokers deny the controller's requests, and so get no metadata.
 
-    This is checked after a while, not at the first denied request: that could be a stranger's, sent
-    as soon as the broker listens.
+    Checked periodically while `is_wanted()`, not at the first denied request: that could be a
+    stranger's, sent as soon as the broker listens.
     """
 
     def poll() -> None:
@@ -283,7 +283,7 @@ def refusal_text(principal: str) -> str:
     )
 
 
-def when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> None:
+def call_when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> None:
     """Call `action` once every broker's metadata has the controller and the broker itself.
 
     It is called at once if there are no brokers.

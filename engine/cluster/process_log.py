@@ -14,9 +14,9 @@ def log_size(files: Files, path: str) -> int:
         return 0
 
 
-def last_error_of(files: Files, path: str, start: int) -> tuple[str, str | None]:
+def read_last_error(files: Files, path: str, start: int) -> tuple[str, str | None]:
     """Return the last line after position `start` of a process's log, and the last hint."""
-    lines = _tail(files, path, start)
+    lines = _read_tail(files, path, start)
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     messages = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
     return messages[-1] if messages else "it said nothing", hints[-1] if hints else None
@@ -24,10 +24,10 @@ def last_error_of(files: Files, path: str, start: int) -> tuple[str, str | None]
 
 def log_end(files: Files, path: str) -> tuple[str, ...]:
     """Return the last lines of a log; empty without one."""
-    return tuple(_tail(files, path, 0)[-BROKER_LOG_LINES_SHOWN:])
+    return tuple(_read_tail(files, path, 0)[-BROKER_LOG_LINES_SHOWN:])
 
 
-def _tail(files: Files, path: str, start: int) -> list[str]:
+def _read_tail(files: Files, path: str, start: int) -> list[str]:
     """Return the last lines of a log from byte `start` on, at most LOG_TAIL_BYTES."""
     try:
         file = files.open(path)

@@ -114,7 +114,7 @@ def check_present(data: DataDirectory, files: Files) -> None:
         raise NothingToRepairFrom(data.path)
 
 
-def examine(data: DataDirectory, files: Files) -> Repair:
+def examine_for_repair(data: DataDirectory, files: Files) -> Repair:
     """Return the changes that a repair of a stopped cluster would write.
 
     Raises ClusterInUse, BrokersStillRun, NothingToRepairFrom; ZnodeStoreFailed for a store that
@@ -145,7 +145,7 @@ def examine(data: DataDirectory, files: Files) -> Repair:
     plan = kept or rebuilt
     assert plan is not None
     found = find_cluster(files, _log_dirs(data, plan))
-    wrong = _wrong_with_store(data, files, found)
+    wrong = _store_fault(data, files, found)
     if wrong is None:
         return Repair(rebuilt, None, reasons, tuple(_notes_on_plan(rebuilt)))
     reasons[data.store_path] = wrong
@@ -159,13 +159,13 @@ def _log_dirs(data: DataDirectory, plan: ClusterPlan) -> list[tuple[int, str]]:
     return [(own.get(path, FIRST_BROKER_ID), path) for path in data.log_dirs(plan)]
 
 
-def _wrong_with_store(data: DataDirectory, files: Files, found: FoundCluster) -> str | None:
+def _store_fault(data: DataDirectory, files: Files, found: FoundCluster) -> str | None:
     """Return the fault of the metadata store; None if it is intact."""
     if not has_store(data, files):
         # A cluster that never ran has no store, and no logs.
         return "missing or empty" if found.cluster_ids or found.topics else None
     try:
-        cluster_id = _cluster_id_in(data.store_path)
+        cluster_id = _read_cluster_id(data.store_path)
     except ZnodeStoreDamaged as error:
         return error.reason
     except ZnodeError as error:
@@ -175,7 +175,7 @@ def _wrong_with_store(data: DataDirectory, files: Files, found: FoundCluster) ->
     return f"of cluster {cluster_id}, and the logs are of {found.cluster_ids[0]}"
 
 
-def _cluster_id_in(store_path: str) -> str | None:
+def _read_cluster_id(store_path: str) -> str | None:
     """Return the cluster id in a store's file; None if it has none."""
     journal = SqliteJournal(store_path)
     try:
@@ -217,7 +217,7 @@ def _notes_on_topics(topics: Iterable[FoundTopic]) -> list[str]:
 
 
 def apply(data: DataDirectory, files: Files, clock: Clock, repair: Repair) -> list[str]:
-    """Write the changes of a repair; return the paths under which old files were kept."""
+    """Write the changes of a repair; return the paths under which damaged files were kept."""
     suffix = f".damaged-{clock.wall_ms()}"
     aside = []
     if repair.found is not None:

@@ -193,7 +193,7 @@ class ClusterSupervisor:
         client = self._client()
         await client.connect()
         try:
-            held = await replicas_on(client, broker_id)
+            held = await read_replicas_on(client, broker_id)
         finally:
             await client.close()
         if held:
@@ -239,7 +239,7 @@ class ClusterSupervisor:
         return servers
 
 
-async def replicas_on(client: ZnodeClient, broker_id: int) -> list[str]:
+async def read_replicas_on(client: ZnodeClient, broker_id: int) -> list[str]:
     """Return the names of the partitions with a replica on a broker, or one being added."""
     held = []
     for topic in sorted(await client.children(TOPICS)):

@@ -5,7 +5,7 @@ command   write request.json ── SIGUSR1 ──> wait for response.json with 
 process   read it ── execute it ── write response.json
 ```
 
-Commands are serialised by a lock (`daemon.turn`). Each uses the number after the last one,
+Commands are serialised by a lock (`hold_start_lock`). Each uses the number after the last one,
 independent of the clock; the process executes a request unless its number is that of the last one.
 
 | request.json | {"number": …, "action": "restart", "broker": 2, "topics": null} |
@@ -131,7 +131,7 @@ def request_action(
     ClusterRefused, RequestNotCarriedOut.
     """
     request = ClusterRequest(next_number(data), action, broker_id)
-    return int(_exchange(data, request, clock, timeout_s, pause)["broker"])
+    return int(_send_and_await(data, request, clock, timeout_s, pause)["broker"])
 
 
 def request_compaction(
@@ -152,7 +152,7 @@ def request_compaction(
     action = Action.COMPACT if begins else Action.COMPACTION
     wanted = None if topics is None else tuple(sorted(topics))
     request = ClusterRequest(next_number(data), action, None, wanted)
-    response = _exchange(data, request, clock, timeout_s, pause)
+    response = _send_and_await(data, request, clock, timeout_s, pause)
     try:
         return {int(key): decode_states(rows) for key, rows in response["logs"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -169,7 +169,7 @@ def request_metrics(
     from engine.broker.metric_text import decode_metrics
 
     request = ClusterRequest(next_number(data), Action.METRICS, None)
-    response = _exchange(data, request, clock, timeout_s, pause)
+    response = _send_and_await(data, request, clock, timeout_s, pause)
     try:
         return {
             int(key): decode_metrics("\n".join(row["gauges"] for row in rows))
@@ -193,7 +193,7 @@ def last_number(data: DataDirectory, path: str) -> int:
         return 0
 
 
-def _exchange(
+def _send_and_await(
     data: DataDirectory,
     request: ClusterRequest,
     clock: Clock,
@@ -242,7 +242,7 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
 
 
 async def carry_out(broker: Broker, request: ClusterRequest) -> list[JsonObject]:
-    """Execute a request on a broker; return its logs or metrics as JSON values."""
+    """Execute a command's request on one broker; return its logs or metrics as JSON values."""
     from engine.broker.metric_text import encode_metrics
     from engine.log.cleaner.compaction_state import encode_states
 

@@ -78,7 +78,7 @@ def run_cluster(
     is not stored if the cluster does not start.
     """
     check_plan(plan)
-    process = _process_of(data)
+    process = _create_process(data)
     check_start(data, process.files, plan)
     process.files.make_dir(data.path)
     try:
@@ -89,7 +89,7 @@ def run_cluster(
         data.remove_running()
         # Network faults end with the cluster.
         data.remove_network(plan.broker_ids())
-        with data.trying(plan) as started:
+        with data.store_plan_while_starting(plan) as started:
 
             def ready() -> None:
                 started()
@@ -103,7 +103,7 @@ def run_cluster(
         release()
 
 
-def _process_of(data: DataDirectory) -> Process:
+def _create_process(data: DataDirectory) -> Process:
     """Create the process of a cluster: copy-on-write if it serves copied log directories.
 
     Raises the errors of `read_served`.
@@ -126,7 +126,7 @@ def _run_cluster(
     security = store_security(BrokerSettings(plan.settings), listens=True)
     store = MetadataStore(data.store_path, process.clock, process.loop, security)
     try:
-        znode_port = _listen_again(process, data, store, plan)
+        znode_port = _listen_for_clients(process, data, store, plan)
         znode_address = f"{plan.host}:{znode_port}"
         # The supervisor of the brokers, once they are open.
         supervisors: list[ClusterSupervisor] = []
@@ -154,7 +154,7 @@ def _run_cluster(
                 settings_of = partial(_settings_of, data, current_plan, znode_address)
                 # Broker processes that ended: nothing runs on their directories.
                 for broker_id in plan.broker_ids():
-                    await store.end_session_of(broker_path(broker_id))
+                    await store.end_owning_session(broker_path(broker_id))
                 members = Cluster(store, process.host, settings_of, on_fatal)
                 await members.open(plan.broker_ids())
             return members
@@ -202,7 +202,7 @@ def _settings_of(
     return BrokerSettings(settings)
 
 
-def _listen_again(
+def _listen_for_clients(
     process: Process, data: DataDirectory, store: MetadataStore, plan: ClusterPlan
 ) -> int:
     """Serve ZooKeeper clients at the plan's port, else at the port of the last run.
@@ -213,15 +213,15 @@ def _listen_again(
     network, entropy, host = process.network, process.host.entropy, plan.host
     if plan.zookeeper_port:
         return store.listen(network, host, plan.zookeeper_port, entropy)
-    port = _listen_where_last(network, host, data.znode_port(), store, entropy)
+    port = _listen_on_last_port(network, host, data.znode_port(), store, entropy)
     data.note_znode_port(port)
     return port
 
 
-def _listen_where_last(
+def _listen_on_last_port(
     network: Network, host: str, port: int, store: MetadataStore, entropy: Entropy
 ) -> int:
-    """Listen on a port, or on any free one if it is in use; return the port."""
+    """Serve ZooKeeper clients on a port, or on any free one if it is in use; return the port."""
     try:
         return store.listen(network, host, port, entropy)
     except CannotListen as error:
@@ -244,14 +244,17 @@ class StoreAddresses:
         self._ports: dict[int, int] = {}
 
     def of(self, broker_id: int) -> str:
-        """Return the address for a broker; the store listens there from now on."""
+        """Return the store's address for one broker; the first call makes the store listen there.
+
+        Each broker has its own address, so that network faults can separate one of them.
+        """
         port = self._ports.get(broker_id)
         if port is None:
             process = self._process
             network = LinkedNetwork(process.network, process.links, STORE, str(broker_id))
             last = self._data.znode_port(broker_id)
             entropy = process.host.entropy
-            port = _listen_where_last(network, self._host, last, self._store, entropy)
+            port = _listen_on_last_port(network, self._host, last, self._store, entropy)
             self._ports[broker_id] = port
             self._data.note_znode_port(port, broker_id)
         return f"{self._host}:{port}"
@@ -284,7 +287,7 @@ def run_member(data: DataDirectory, member: Member) -> None:
     try:
         starting = RunningBroker(os.getpid(), None, member.znode_address)
         data.write_running_broker(broker_id, starting)
-        _run_member(_process_of(data), data, data.plan() or ClusterPlan(), member)
+        _run_member(_create_process(data), data, data.plan() or ClusterPlan(), member)
         data.remove_running_broker(broker_id)
     finally:
         release()

@@ -68,4 +68,4 @@ class TemporaryCluster:
 
     def _turn(self) -> AbstractContextManager[None]:
         """Wait for the lock that commands on this cluster take, and return it."""
-        return daemon.turn(self._data, self._files, self._clock, _TIMEOUT_S, self._pause)
+        return daemon.hold_start_lock(self._data, self._files, self._clock, _TIMEOUT_S, self._pause)

@@ -173,8 +173,8 @@ class KafkaAccess:
         wait_s = self.timeout_s if timeout_s is None else timeout_s
         with self._client() as client:
             partitions = self._partitions(client, topic)
-            starts = _offsets(client, partitions, EARLIEST)
-            ends = _offsets(client, partitions, LATEST, read_committed=read_committed)
+            starts = _request_offsets(client, partitions, EARLIEST)
+            ends = _request_offsets(client, partitions, LATEST, read_committed=read_committed)
             options = FetchOptions(read_committed, max_wait_ms=_FETCH_WAIT_MS)
             fetcher = Fetcher(client, starts, options)
             deadline_ms = client.clock.monotonic_ms() + round(wait_s * _MS)
@@ -207,8 +207,8 @@ class KafkaAccess:
         """
         with self._client() as client:
             partitions = self._partitions(client, topic)
-            starts = _offsets(client, partitions, EARLIEST)
-            ends = _offsets(client, partitions, LATEST)
+            starts = _request_offsets(client, partitions, EARLIEST)
+            ends = _request_offsets(client, partitions, LATEST)
             committed = committed_offsets(client, group, partitions)
         return {
             key.partition: max(ends[key] - max(committed.get(key, -1), starts[key]), 0)
@@ -235,7 +235,9 @@ class KafkaAccess:
             deadline_ms = client.clock.monotonic_ms() + round(wait_s * _MS)
             attempt = 0
             while True:
-                missing = _missing(client.view(None), brokers) or _missing_at_any(client, brokers)
+                missing = _missing_parts(client.view(None), brokers) or _missing_at_any(
+                    client, brokers
+                )
                 if not missing:
                     return
                 if client.clock.monotonic_ms() > deadline_ms:
@@ -283,7 +285,7 @@ def _leads(view: ClusterView, name: str) -> bool:
     )
 
 
-def _offsets(
+def _request_offsets(
     client: KafkaClient,
     partitions: Iterable[TopicPartition],
     at: int,
@@ -341,10 +343,10 @@ def _missing_at_any(client: KafkaClient, brokers: int) -> list[str]:
     ]
     if len(views) < brokers:
         return [f"answers of {len(views)} of {brokers} brokers"]
-    return sorted({description for view in views for description in _missing(view, brokers)})
+    return sorted({description for view in views for description in _missing_parts(view, brokers)})
 
 
-def _missing(view: ClusterView, brokers: int) -> list[str]:
+def _missing_parts(view: ClusterView, brokers: int) -> list[str]:
     """Return missing brokers, and partitions without a leader or all replicas, as texts."""
     missing = [f"{len(view.brokers)} of {brokers} brokers"] if len(view.brokers) < brokers else []
     return missing + [

@@ -40,7 +40,7 @@ from engine.embedded.login import (
     Login,
     await_login,
     check_login,
-    create_user,
+    create_login_user,
     login_settings,
 )
 from engine.embedded.short_timeouts import short_timeout_settings
@@ -191,7 +191,7 @@ class EmbeddedCluster(KafkaAccess):
         """Create the user, and wait until every broker accepts its password."""
         sasl = SaslSettings(PLAIN, BROKER_USER, self._broker_password)
         with self._client(settings=ClientSettings(sasl=sasl)) as client:
-            create_user(client, login)
+            create_login_user(client, login)
         for address in parse_addresses(self.bootstrap):
             await_login(lambda known: self._client([known]), address)
 
@@ -340,5 +340,7 @@ class EmbeddedCluster(KafkaAccess):
 
     def _turn(self, lock_path: str | None = None) -> AbstractContextManager[None]:
         """Wait for a lock, which commands of other processes on this cluster take, too."""
-        turn = partial(daemon.turn, self._data, self._files, self._clock, self.timeout_s, pause_ms)
+        turn = partial(
+            daemon.hold_start_lock, self._data, self._files, self._clock, self.timeout_s, pause_ms
+        )
         return turn(lock_path=lock_path)

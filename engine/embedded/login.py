@@ -104,7 +104,7 @@ def _escaped(text: str) -> str:
     return re.sub(r'(["\\])', r"\\\1", text)
 
 
-def create_user(client: KafkaClient, login: Login) -> None:
+def create_login_user(client: KafkaClient, login: Login) -> None:
     """Create the credential of a SCRAM user; a PLAIN user needs none. Raises ApiError."""
     mechanism = _SCRAM.get(login.mechanism)
     if mechanism is None:

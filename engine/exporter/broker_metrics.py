@@ -49,7 +49,7 @@ class NamedMetric(NamedTuple):
     labels: tuple[tuple[str, str], ...]
 
 
-def named_metric(object_name: str) -> NamedMetric:
+def parse_object_name(object_name: str) -> NamedMetric:
     """Return family and labels for a JMX object name that has a type and a name; cached."""
     match = _OBJECT_NAME.fullmatch(object_name)
     assert match is not None, object_name
@@ -88,8 +88,8 @@ def metric_families(
     for broker_id, metrics in sorted(metrics_by_broker.items()):
         broker = str(broker_id)
         for object_name, value in metrics.items():
-            family, pairs = named_metric(object_name)
-            kind, figure = _shown(value)
+            family, pairs = parse_object_name(object_name)
+            kind, figure = _kind_and_figure(value)
             if kind == COUNTER:
                 family = family.removesuffix("persec")
             found = gathered.get(family)
@@ -100,7 +100,7 @@ def metric_families(
         yield found.family(family)
 
 
-def _shown(value: MetricValue) -> tuple[str, _Figure]:
+def _kind_and_figure(value: MetricValue) -> tuple[str, _Figure]:
     """Return the kind of family for a metric, and the figure to export."""
     if isinstance(value, MeterReading):
         return COUNTER, value.event_count

@@ -22,17 +22,17 @@ _PARTITION = ("topic_name", "partition_id")
 
 def cluster_metrics(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[MetricFamily]:
     """Yield the families for a sample; `policies` are the last known cleanup policies by topic."""
-    yield from _of_brokers(sample)
-    yield from _of_sizes(sample)
-    yield from _of_topics(sample, policies)
-    yield from _of_offsets(sample)
-    yield from _of_replicas(sample)
+    yield from _broker_families(sample)
+    yield from _size_families(sample)
+    yield from _topic_families(sample, policies)
+    yield from _offset_families(sample)
+    yield from _replica_families(sample)
     if sample.moves is not None:
         name, text = "kctl_kafka_reassigning_partitions", "Partitions that are moved now."
         yield MetricFamily(name, text, (), only(len(sample.moves)))
 
 
-def _of_brokers(sample: ClusterSample) -> Iterator[MetricFamily]:
+def _broker_families(sample: ClusterSample) -> Iterator[MetricFamily]:
     """Yield the families about the cluster and its brokers."""
     view = sample.view
     controller_id = view.controller_id if view.is_controller_known else NO_BROKER
@@ -65,7 +65,7 @@ def _broker_labels(sample: ClusterSample, broker_id: int) -> tuple[str, str, str
     return str(broker_id), broker.address.host, str(broker.address.port), broker.rack or ""
 
 
-def _of_sizes(sample: ClusterSample) -> Iterator[MetricFamily]:
+def _size_families(sample: ClusterSample) -> Iterator[MetricFamily]:
     """Yield sizes by broker and by topic (all replicas), and free bytes by broker."""
     by_broker, by_topic = [], dict[str, int]()
     free = []
@@ -89,7 +89,7 @@ def _of_sizes(sample: ClusterSample) -> Iterator[MetricFamily]:
     yield MetricFamily("kctl_kafka_log_dir_usable_bytes", text, labels, free)
 
 
-def _of_topics(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[MetricFamily]:
+def _topic_families(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[MetricFamily]:
     """Yield the family with a row for each topic, whose labels describe it."""
     labels = ("topic_name", "partition_count", "replication_factor", "cleanup_policy")
     rows = []
@@ -99,7 +99,7 @@ def _of_topics(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[M
     yield MetricFamily("kminion_kafka_topic_info", "A topic; always 1.", labels, rows)
 
 
-def _of_offsets(sample: ClusterSample) -> Iterator[MetricFamily]:
+def _offset_families(sample: ClusterSample) -> Iterator[MetricFamily]:
     """Yield the log start and high watermark of each partition, and their sums by topic."""
     for word, text, offsets in (
         ("low", "First offset", sample.low_watermarks),
@@ -120,7 +120,7 @@ def _labels(key: TopicPartition) -> tuple[str, str]:
     return key.topic, str(key.partition)
 
 
-def _of_replicas(sample: ClusterSample) -> Iterator[MetricFamily]:
+def _replica_families(sample: ClusterSample) -> Iterator[MetricFamily]:
     """Yield leaders and replica counts, and the numbers of troubled partitions."""
     partitions = list(_partitions(sample))
     for name, text, value_of in (

@@ -20,7 +20,12 @@ from engine.exporter.gathering import gather_sample
 from engine.exporter.group_metrics import group_metrics
 from engine.exporter.lag_times import EndHistory
 from engine.exporter.metric_family import COUNTER, MetricFamily, only
-from engine.exporter.view_changes import ChangeKind, ClusterSnapshot, changes_between, newest
+from engine.exporter.view_changes import (
+    ChangeKind,
+    ClusterSnapshot,
+    changes_between,
+    newest_snapshot,
+)
 from engine.model import TopicPartition
 from engine.timing.histogram import MetricValue
 
@@ -85,14 +90,14 @@ class Exporter:
         """Return all metrics, or those of the last scrape if it is recent. Never raises."""
         now_ms = self._client.clock.monotonic_ms()
         if self._done_ms is None or now_ms - self._done_ms >= self._options.min_interval_ms:
-            self._families = list(self._scraped(now_ms))
+            self._families = list(self._scrape(now_ms))
             self._done_ms = self._client.clock.monotonic_ms()
         return self._families
 
-    def _scraped(self, began_ms: int) -> Iterator[MetricFamily]:
+    def _scrape(self, began_ms: int) -> Iterator[MetricFamily]:
         """Take a sample of the cluster and yield all families.
 
-        If no broker responds, only those about the exporter itself.
+        If no broker responds, only the families about the exporter itself are there.
         """
         wants_policies = _is_due(self._policies_ms, began_ms, _POLICIES_AGE_MS)
         try:
@@ -105,7 +110,7 @@ class Exporter:
         except EngineError as error:
             self.is_up = False
             failure = RequestFailure(-1, "Metadata", error)
-            yield from self._of_exporter((failure,), began_ms)
+            yield from self._exporter_families((failure,), began_ms)
             return
         self.is_up = True
         if sample.cleanup_policies:
@@ -114,21 +119,21 @@ class Exporter:
         yield from cluster_metrics(sample, self._policies)
         if self._options.has_groups:
             yield from group_metrics(sample, self._history, self._client.clock.monotonic_ms())
-        yield from self._of_certificates(sample, began_ms)
+        yield from self._certificate_families(sample, began_ms)
         failures = sample.failures
         try:
             yield from metric_families(self._metrics_of())
         except EngineError as error:
             # Another command may hold the lock: the next scrape returns them.
             failures = (*failures, RequestFailure(-1, "metrics", error))
-        yield from self._of_exporter(failures, began_ms)
+        yield from self._exporter_families(failures, began_ms)
 
     def _note_sample(self, sample: ClusterSample) -> None:
-        """Count the changes since the last scrape, and remember the ends of partitions."""
+        """Count the changes since the last scrape, and store the partitions' end offsets."""
         moving = None if sample.moves is None else frozenset(sample.moves)
         snapshot = ClusterSnapshot(sample.view, moving)
         if self._snapshot is not None:
-            snapshot = newest(self._snapshot, snapshot)
+            snapshot = newest_snapshot(self._snapshot, snapshot)
             for change in changes_between(self._snapshot, snapshot):
                 self._changes[change.kind] += 1
         self._snapshot = snapshot
@@ -138,9 +143,9 @@ class Exporter:
             for row in topic.partitions
         }
         ends = dict(sample.high_watermarks)
-        self._history.see(ends, self._client.clock.monotonic_ms(), known)
+        self._history.add_ends(ends, self._client.clock.monotonic_ms(), known)
 
-    def _of_exporter(
+    def _exporter_families(
         self, failures: tuple[RequestFailure, ...], began_ms: int
     ) -> Iterator[MetricFamily]:
         """Yield families about the scrape: failures, duration, changes seen so far."""
@@ -161,7 +166,7 @@ class Exporter:
         text = "Changes of the cluster that were seen between two scrapes."
         yield MetricFamily("kctl_kafka_changes", text, ("change",), changes, COUNTER)
 
-    def _of_certificates(self, sample: ClusterSample, now_ms: int) -> Iterator[MetricFamily]:
+    def _certificate_families(self, sample: ClusterSample, now_ms: int) -> Iterator[MetricFamily]:
         """Yield the expiry of each broker's certificate, which is read every few hours."""
         if self._expiry_of is None:
             return

@@ -17,7 +17,7 @@ from engine.exporter.metric_family import COUNTER, SUMMARY, MetricFamily, Rows
 NumberText = Callable[[float], str]
 
 
-def exposition(
+def encode_families(
     families: Iterable[MetricFamily], number_text: NumberText, *, is_open_metrics: bool
 ) -> bytes:
     """Return families as text, in the OpenMetrics or the plain format."""
@@ -31,15 +31,17 @@ def exposition(
             text = text.replace('"', r"\"")
         lines.append(f"# HELP {headed} {text}\n# TYPE {headed} {family.kind}\n")
         if family.kind == SUMMARY:
-            lines += _summary(family, number_text)
+            lines += _summary_lines(family, number_text)
         else:
-            lines += _rows(name, family.labels, family.rows, number_text)
+            lines += _row_lines(name, family.labels, family.rows, number_text)
     if is_open_metrics:
         lines.append("# EOF\n")
     return "".join(lines).encode()
 
 
-def _rows(name: str, labels: Sequence[str], rows: Rows, number_text: NumberText) -> Iterator[str]:
+def _row_lines(
+    name: str, labels: Sequence[str], rows: Rows, number_text: NumberText
+) -> Iterator[str]:
     """Yield the line of each row, with its labels sorted by name."""
     order = sorted(range(len(labels)), key=labels.__getitem__)
     form = ",".join(f'{labels[index]}="%s"' for index in order)
@@ -51,15 +53,15 @@ def _rows(name: str, labels: Sequence[str], rows: Rows, number_text: NumberText)
         yield form % (*[given[index] for index in order], number_text(figure))
 
 
-def _summary(family: MetricFamily, number_text: NumberText) -> Iterator[str]:
+def _summary_lines(family: MetricFamily, number_text: NumberText) -> Iterator[str]:
     """Yield the lines of a summary, those of each object together: quantiles, count, sum."""
     name, labels = family.name, family.labels[:-1]
     rows = iter(family.rows)
     quantile_count = len(family.rows) // max(len(family.totals), 1)
     for values, count, total in family.totals:
-        yield from _rows(name, family.labels, list(islice(rows, quantile_count)), number_text)
+        yield from _row_lines(name, family.labels, list(islice(rows, quantile_count)), number_text)
         for suffix, figure in (("count", count), ("sum", total)):
-            yield from _rows(f"{name}_{suffix}", labels, [(values, figure)], number_text)
+            yield from _row_lines(f"{name}_{suffix}", labels, [(values, figure)], number_text)
 
 
 def _escaped(value: str) -> str:

@@ -95,7 +95,7 @@ def gather_sample(
     gathering.send(gathering.first_calls(with_policies=with_policies, with_groups=with_groups))
     listings = gathering.listings()
     gathering.send(group_calls(listings))
-    gathering.send(gathering.single_commit_calls(listings))
+    gathering.send(gathering.fallback_commit_calls(listings))
     return ClusterSample(
         view,
         gathering.log_dirs(),
@@ -160,7 +160,7 @@ class _Gathering:
                         del calls[unsent]
 
     def first_calls(self, *, with_policies: bool, with_groups: bool) -> _Calls:
-        """Yield the requests of step 2."""
+        """Yield the requests of step 2: log directories, groups, offsets, moves and settings."""
         view = self._view
         led = self._led_partitions()
         for broker_id in sorted(view.brokers):
@@ -197,8 +197,8 @@ class _Gathering:
                     led.setdefault(leader, []).append(key)
         return led
 
-    def single_commit_calls(self, listings: Sequence[GroupListing]) -> _Calls:
-        """Yield requests for one group each, to coordinators that accept no more."""
+    def fallback_commit_calls(self, listings: Sequence[GroupListing]) -> _Calls:
+        """Yield OffsetFetch requests for one group each, to coordinators that accept no more."""
         old = {
             request.broker_id
             for request, result in self._results.items()

@@ -25,8 +25,8 @@ def group_metrics(
     sample: ClusterSample, history: EndHistory, now_ms: int
 ) -> Iterator[MetricFamily]:
     """Yield the families for all groups; lag only for partitions whose end is known."""
-    yield from _of_members(sample)
-    yield from _of_lag(sample)
+    yield from _member_families(sample)
+    yield from _lag_families(sample)
     rows: _Rows = []
     for group in sample.groups:
         for key, commit in sorted(group.commits.items()):
@@ -43,7 +43,7 @@ def _labels(group: GroupSample, key: TopicPartition) -> tuple[str, str, str]:
     return group.listing.group_id, key.topic, str(key.partition)
 
 
-def _of_members(sample: ClusterSample) -> Iterator[MetricFamily]:
+def _member_families(sample: ClusterSample) -> Iterator[MetricFamily]:
     """Yield states, members and assigned partitions of the groups that were described."""
     infos: _Rows = []
     members: _Rows = []
@@ -51,7 +51,7 @@ def _of_members(sample: ClusterSample) -> Iterator[MetricFamily]:
     by_topic: dict[tuple[str, str], int] = {}
     assigned: dict[tuple[str, str], int] = {}
     for group in sample.groups:
-        infos.append(_info(group))
+        infos.append(_info_row(group))
         if group.description is None:
             continue
         group_id, all_members = group.listing.group_id, group.description.members
@@ -75,7 +75,7 @@ def _of_members(sample: ClusterSample) -> Iterator[MetricFamily]:
     yield MetricFamily(name, text, _GROUP_TOPIC, _rows(assigned))
 
 
-def _info(group: GroupSample) -> tuple[tuple[str, ...], float]:
+def _info_row(group: GroupSample) -> tuple[tuple[str, ...], float]:
     """Return the labels that describe a group, with 1.0 if it is stable, else 0.0."""
     listing, description = group.listing, group.description
     state = (description.state if description is not None else listing.state) or ""
@@ -89,7 +89,7 @@ def _rows(counts: Mapping[tuple[str, str], int]) -> _Rows:
     return [(labels, float(count)) for labels, count in sorted(counts.items())]
 
 
-def _of_lag(sample: ClusterSample) -> Iterator[MetricFamily]:
+def _lag_families(sample: ClusterSample) -> Iterator[MetricFamily]:
     """Yield lag and committed offsets; a commit has no lag if its partition's end is unknown."""
     lags: _Rows = []
     by_topic: dict[tuple[str, str], int] = {}

@@ -38,8 +38,10 @@ class EndHistory:
     def __init__(self) -> None:
         self._ends: dict[TopicPartition, list[_SeenEnd]] = {}
 
-    def see(self, ends: dict[TopicPartition, int], now_ms: int, known: set[TopicPartition]) -> None:
-        """Add the ends of a scrape, and forget the partitions that are not in `known`."""
+    def add_ends(
+        self, ends: dict[TopicPartition, int], now_ms: int, known: set[TopicPartition]
+    ) -> None:
+        """Add the end offsets of a scrape, and drop the partitions that are not in `known`."""
         for key in [key for key in self._ends if key not in known]:
             del self._ends[key]
         for key, end_offset in ends.items():

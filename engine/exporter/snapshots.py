@@ -18,10 +18,10 @@ def take_snapshot(client: KafkaClient, timeout_ms: int) -> ClusterSnapshot:
     """
     deadline_ms = client.clock.monotonic_ms() + timeout_ms
     view = client.view(None, deadline_ms=deadline_ms)
-    return ClusterSnapshot(view, _moving(client, view, deadline_ms))
+    return ClusterSnapshot(view, _request_moving(client, view, deadline_ms))
 
 
-def _moving(
+def _request_moving(
     client: KafkaClient, view: ClusterView, deadline_ms: int
 ) -> frozenset[TopicPartition] | None:
     """Return the partitions in reassignment, None if the controller does not return them."""

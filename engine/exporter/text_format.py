@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from engine.errors import EngineError
-from engine.exporter.exposition import exposition
+from engine.exporter.exposition import encode_families
 from engine.exporter.metric_family import COUNTER, SUMMARY, MetricFamily
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
     if any(scheme in content_type for scheme in _RENAMING):
         return library_page(families, accept)
     is_open_metrics = content_type.startswith(_OPEN_METRICS)
-    body = exposition(families, floatToGoString, is_open_metrics=is_open_metrics)
+    body = encode_families(families, floatToGoString, is_open_metrics=is_open_metrics)
     return MetricsPage(content_type, body)
 
 
@@ -69,7 +69,7 @@ def library_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
         """Returns the gathered metric families."""
 
         def collect(self) -> Iterator[Metric]:
-            return map(_metric, families)
+            return map(_library_metric, families)
 
         def describe(self) -> Iterator[Metric]:
             return iter(())
@@ -80,12 +80,12 @@ def library_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
     return MetricsPage(content_type, encode(registry))
 
 
-def _metric(family: MetricFamily) -> Metric:
+def _library_metric(family: MetricFamily) -> Metric:
     """Return a family as an object of Prometheus's client library."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     if family.kind == SUMMARY:
-        return _summary(family)
+        return _library_summary(family)
     kind = CounterMetricFamily if family.kind == COUNTER else GaugeMetricFamily
     metric = kind(family.name, family.help, labels=family.labels)
     for labels, value in family.rows:
@@ -93,7 +93,7 @@ def _metric(family: MetricFamily) -> Metric:
     return metric
 
 
-def _summary(family: MetricFamily) -> Metric:
+def _library_summary(family: MetricFamily) -> Metric:
     """Return a summary with its quantiles, which the library's class does not support."""
     from prometheus_client.core import SummaryMetricFamily
 

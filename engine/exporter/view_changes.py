@@ -60,7 +60,7 @@ class Change(NamedTuple):
     after: tuple[int, ...] = ()
 
 
-def newest(before: ClusterSnapshot, after: ClusterSnapshot) -> ClusterSnapshot:
+def newest_snapshot(before: ClusterSnapshot, after: ClusterSnapshot) -> ClusterSnapshot:
     """Return the later snapshot, with those parts of the earlier one that are more recent.
 
     These are reassignments that the controller did not return, topics whose metadata is an error,
@@ -96,14 +96,14 @@ def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
 def changes_between(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Change]:
     """Return the changes of controller, brokers, topics, partitions and moves, in this order."""
     return [
-        *_of_controller(before.view, after.view),
-        *_of_brokers(before.view, after.view),
-        *_of_topics(before.view, after.view),
-        *_of_moves(before, after),
+        *_controller_changes(before.view, after.view),
+        *_broker_changes(before.view, after.view),
+        *_topic_changes(before.view, after.view),
+        *_move_changes(before, after),
     ]
 
 
-def _of_controller(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+def _controller_changes(before: ClusterView, after: ClusterView) -> Iterator[Change]:
     """Yield the change of the controller, if both views know it."""
     if not (before.is_controller_known and after.is_controller_known):
         return
@@ -117,7 +117,7 @@ def _known(broker_id: int) -> tuple[int, ...]:
     return () if broker_id == NO_BROKER else (broker_id,)
 
 
-def _of_brokers(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+def _broker_changes(before: ClusterView, after: ClusterView) -> Iterator[Change]:
     """Yield brokers that are gone, then those that are new or back."""
     for broker_id in sorted(before.brokers.keys() - after.brokers.keys()):
         yield Change(ChangeKind.BROKER_LOST, broker_id=broker_id)
@@ -125,12 +125,12 @@ def _of_brokers(before: ClusterView, after: ClusterView) -> Iterator[Change]:
         yield Change(ChangeKind.BROKER_BACK, broker_id=broker_id)
 
 
-def _of_topics(before: ClusterView, after: ClusterView) -> Iterator[Change]:
+def _topic_changes(before: ClusterView, after: ClusterView) -> Iterator[Change]:
     """Yield the changes of topics; a topic with another id was deleted and created again."""
     for name in sorted(before.topics.keys() | after.topics.keys()):
         old, new = before.topics.get(name), after.topics.get(name)
         if old is not None and new is not None and old.topic_id == new.topic_id:
-            yield from _of_partitions(old, new)
+            yield from _partitions_changes(old, new)
             continue
         if old is not None:
             yield Change(ChangeKind.TOPIC_DELETED, name)
@@ -138,15 +138,15 @@ def _of_topics(before: ClusterView, after: ClusterView) -> Iterator[Change]:
             yield Change(ChangeKind.TOPIC_CREATED, name)
 
 
-def _of_partitions(old: TopicView, new: TopicView) -> Iterator[Change]:
+def _partitions_changes(old: TopicView, new: TopicView) -> Iterator[Change]:
     """Yield the changes of partitions that are in both views."""
     known = {row.partition: row for row in old.partitions}
     for row in new.partitions:
         if row.partition in known:
-            yield from _of_partition(new.name, known[row.partition], row)
+            yield from _partition_changes(new.name, known[row.partition], row)
 
 
-def _of_partition(topic: str, old: PartitionView, new: PartitionView) -> Iterator[Change]:
+def _partition_changes(topic: str, old: PartitionView, new: PartitionView) -> Iterator[Change]:
     """Yield the changes of a partition's leader and ISR."""
     if old.leader != new.leader:
         leaders = (_known(old.leader), _known(new.leader))
@@ -160,7 +160,7 @@ def _of_partition(topic: str, old: PartitionView, new: PartitionView) -> Iterato
         yield Change(kind, topic, new.partition, before=old.isr, after=new.isr)
 
 
-def _of_moves(before: ClusterSnapshot, after: ClusterSnapshot) -> Iterator[Change]:
+def _move_changes(before: ClusterSnapshot, after: ClusterSnapshot) -> Iterator[Change]:
     """Yield the moves that ended, then those that began, if both snapshots know them."""
     if before.moving is None or after.moving is None:
         return

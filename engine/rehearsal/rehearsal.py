@@ -174,7 +174,7 @@ class Rehearsal:
     def _turn(self) -> AbstractContextManager[None]:
         """Wait for the lock that commands on the copy take, and return it."""
         ports = self._ports
-        return daemon.turn(self._data, ports.files, ports.clock, _TIMEOUT_S, ports.pause)
+        return daemon.hold_start_lock(self._data, ports.files, ports.clock, _TIMEOUT_S, ports.pause)
 
     def _rehearse(
         self,

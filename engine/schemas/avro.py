@@ -16,18 +16,18 @@ from engine.schemas.schema import Schema, UnusableSchema
 _FIELD = "value"
 
 
-def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
+def parse_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
     """Return a schema with full names, and its types by full name; raises UnusableSchema."""
     from fastavro.schema import SchemaParseException, UnknownType
 
     named: dict[str, Any] = {}
     try:
         try:
-            return _parsed(schema.text, named), named
+            return _parse(schema.text, named), named
         except UnknownType:
             # Parse references only if needed: a folder may contain unrelated, invalid schemas.
-            named = _types_in([text for _, text in schema.references])
-            return _parsed(schema.text, named), named
+            named = _parse_types([text for _, text in schema.references])
+            return _parse(schema.text, named), named
     except (
         SchemaParseException,
         UnknownType,
@@ -39,7 +39,7 @@ def parsed_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
         raise UnusableSchema(what, f"it is no Avro schema: {error}") from error
 
 
-def _types_in(texts: list[str]) -> dict[str, Any]:
+def _parse_types(texts: list[str]) -> dict[str, Any]:
     """Return the types of schemas by full name.
 
     Schemas that refer to unknown types are left out.
@@ -52,7 +52,7 @@ def _types_in(texts: list[str]) -> dict[str, Any]:
         left = []
         for text in texts:
             try:
-                _parsed(text, named)
+                _parse(text, named)
             except UnknownType:
                 left.append(text)
         if len(left) == len(texts):
@@ -62,7 +62,7 @@ def _types_in(texts: list[str]) -> dict[str, Any]:
     return {name: of for name, of in named.items() if "name" in of}
 
 
-def _parsed(text: str, named: dict[str, Any]) -> object:
+def _parse(text: str, named: dict[str, Any]) -> object:
     """Parse a schema, and add its types to `named`, where later schemas find them."""
     import json
 
@@ -71,7 +71,7 @@ def _parsed(text: str, named: dict[str, Any]) -> object:
     return fastavro.parse_schema(json.loads(text), named_schemas=named)
 
 
-def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
+def make_avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
     """Return a function that decodes values of a schema; raises UnusableSchema.
 
     The function raises ValueError for bytes that are no value of the schema.
@@ -84,14 +84,14 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
     import fastavro
 
     _bound_decimals()
-    parsed, named = parsed_avro(schema, what)
+    parsed, named = parse_avro(schema, what)
     may_be_deep = is_recursive(named)
     kind = parsed
     while isinstance(kind, dict):
         kind = kind.get("type")
     lacks_length = is_enveloped and kind == "bytes"
     is_alone = not schema.references or kind in ("record", "error")
-    readable = parsed if is_alone else _in_record(schema.text, named)
+    readable = parsed if is_alone else _wrap_in_record(schema.text, named)
 
     def read(content: bytes) -> object:
         """Decode one value; raises ValueError if bytes do not fit the schema or are left over."""
@@ -115,7 +115,7 @@ def avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[b
             raise ValueError(f"not of this Avro schema: {error!r}") from error
         if stream.read(1):
             raise ValueError("not of this Avro schema: there are bytes behind the value")
-        return plain(value if is_alone else value[_FIELD])
+        return to_json_value(value if is_alone else value[_FIELD])
 
     return read
 
@@ -139,7 +139,7 @@ def _bounded(read: Callable[..., object], content: bytes, *schemas: object) -> o
     return read(content, *schemas)
 
 
-def _in_record(text: str, named: dict[str, Any]) -> object:
+def _wrap_in_record(text: str, named: dict[str, Any]) -> object:
     """Return a record schema with one field of this schema, whose values are the same bytes.
 
     fastavro keeps the named types of a schema only within a record.
@@ -160,15 +160,15 @@ def _with_length(content: bytes) -> bytes:
     return bytes(out) + content
 
 
-def plain(value: object) -> object:
+def to_json_value(value: object) -> object:
     """Return a decoded value in JSON's types.
 
     Times become ISO 8601, bytes text or base64, and NaN or infinity text, as in Protobuf's JSON.
     """
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [to_json_value(item) for item in value]
     if isinstance(value, bytes):
         try:
             return value.decode()

@@ -63,10 +63,10 @@ def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> N
         if depth > JSON_DEPTH_MAX:
             raise ValueError(TOO_DEEP)
         if isinstance(part, _Blocks):
-            position = _next_item(content, position, part, depth, waiting)
+            position = _push_next_item(content, position, part, depth, waiting)
             continue
         if isinstance(part, list):
-            index, position = _number(content, position)
+            index, position = _read_number(content, position)
             if not 0 <= index < len(part):
                 raise ValueError(f"a union of {len(part)} types has none with the number {index}")
             waiting.append((part[index], depth))
@@ -78,9 +78,9 @@ def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> N
             item = part["items" if kind == "array" else "values"]
             waiting.append((_Blocks(item, kind == "map"), depth + 1))
         elif kind in ("int", "long", "enum"):
-            _, position = _number(content, position)
+            _, position = _read_number(content, position)
         elif kind in ("bytes", "string"):
-            position = _after_bytes(content, position)
+            position = _skip_bytes(content, position)
         elif kind == "fixed":
             position += part["size"]
         elif kind in _FIXED_BYTES:
@@ -89,35 +89,38 @@ def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> N
             waiting.append((named[kind] if isinstance(kind, str) else kind, depth))
 
 
-def _next_item(
+def _push_next_item(
     content: bytes, position: int, blocks: _Blocks, depth: int, waiting: list[tuple[Any, int]]
 ) -> int:
-    """Push the next item and the remaining block to the work list; return the item's position."""
+    """Push an array's or map's next item, and the block's remaining items, to the work list.
+
+    Returns the position of the item in the value's bytes.
+    """
     count = blocks.item_count
     if not count:
-        count, position = _number(content, position)
+        count, position = _read_number(content, position)
         if count < 0:
             # A negative count is followed by the block's size, for readers that skip it.
             count = -count
-            _, position = _number(content, position)
+            _, position = _read_number(content, position)
         if not count:
             return position
         if count > len(content):
             raise ValueError(f"a block of {count} items is longer than the value")
     waiting.append((blocks._replace(item_count=count - 1), depth))
     waiting.append((blocks.item, depth))
-    return _after_bytes(content, position) if blocks.has_keys else position
+    return _skip_bytes(content, position) if blocks.has_keys else position
 
 
-def _after_bytes(content: bytes, position: int) -> int:
+def _skip_bytes(content: bytes, position: int) -> int:
     """Return the position after bytes with their length."""
-    length, position = _number(content, position)
+    length, position = _read_number(content, position)
     if not 0 <= length <= len(content) - position:
         raise ValueError(f"{length} bytes are no part of the value")
     return position + length
 
 
-def _number(content: bytes, position: int) -> tuple[int, int]:
+def _read_number(content: bytes, position: int) -> tuple[int, int]:
     """Return a number and the position after it; raises ValueError."""
     try:
         return read_varlong(content, position)

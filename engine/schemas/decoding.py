@@ -67,7 +67,7 @@ class SchemaDecoder:
         #: Decodes all bytes without an envelope; None: only bytes with an envelope are decoded.
         self._one = None
         if one is not None:
-            self._one = reader_of(
+            self._one = make_reader(
                 one, "the schema", is_enveloped=False, with_defaults=with_defaults
             )
         #: The reader of each schema id, or the error that made the schema unusable.
@@ -86,23 +86,23 @@ class SchemaDecoder:
     def value(self, raw: bytes) -> object:
         """Decode bytes for which `decodes` returned True; raises EngineError."""
         if self._one is not None:
-            return _value(self._one, raw, "the schema")
+            return _read_value(self._one, raw, "the schema")
         envelope = open_envelope(raw)
         assert envelope is not None
         what = f"schema {envelope.schema_id}"
-        return _value(self._reader(envelope.schema_id, what), envelope.content, what)
+        return _read_value(self._find_reader(envelope.schema_id, what), envelope.content, what)
 
-    def _reader(self, schema_id: int, what: str) -> Callable[[bytes], object]:
+    def _find_reader(self, schema_id: int, what: str) -> Callable[[bytes], object]:
         """Return the cached reader of a schema; raises the error that made it unusable."""
         reader = self._readers.get(schema_id)
         if reader is None:
-            reader = self._new_reader(schema_id, what)
+            reader = self._make_reader(schema_id, what)
         if isinstance(reader, EngineError):
             raise reader
         return reader
 
-    def _new_reader(self, schema_id: int, what: str) -> Callable[[bytes], object] | EngineError:
-        """Request a schema and return its reader, or the error.
+    def _make_reader(self, schema_id: int, what: str) -> Callable[[bytes], object] | EngineError:
+        """Request a schema; return its reader, or the error that makes it unusable.
 
         A failure that may be temporary is kept only for a number of values, then the schema is
         requested again.
@@ -117,7 +117,7 @@ class SchemaDecoder:
         for is_last in (False, True):
             try:
                 schema = self._source.schema(schema_id)
-                reader = reader_of(
+                reader = make_reader(
                     schema, what, is_enveloped=True, with_defaults=self._with_defaults
                 )
             except EngineError as error:
@@ -136,7 +136,7 @@ class SchemaDecoder:
         raise AssertionError("the last try returns")
 
 
-def _value(reader: Callable[[bytes], object], content: bytes, what: str) -> object:
+def _read_value(reader: Callable[[bytes], object], content: bytes, what: str) -> object:
     """Return the decoded value; raises Undecodable for invalid bytes or too deep nesting."""
     try:
         value = reader(content)
@@ -156,7 +156,7 @@ def require_package(schema: Schema) -> None:
         raise SchemaPackageMissing(schema.kind)
 
 
-def reader_of(
+def make_reader(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
     """Return a function that decodes values of a schema; it raises ValueError for invalid bytes.
@@ -165,11 +165,13 @@ def reader_of(
     """
     require_package(schema)
     if schema.kind is SchemaKind.AVRO:
-        from engine.schemas.avro import avro_reader
+        from engine.schemas.avro import make_avro_reader
 
-        return avro_reader(schema, what, is_enveloped=is_enveloped)
+        return make_avro_reader(schema, what, is_enveloped=is_enveloped)
     if schema.kind is SchemaKind.PROTOBUF:
-        from engine.schemas.protobuf import protobuf_reader
+        from engine.schemas.protobuf import make_protobuf_reader
 
-        return protobuf_reader(schema, what, is_enveloped=is_enveloped, with_defaults=with_defaults)
+        return make_protobuf_reader(
+            schema, what, is_enveloped=is_enveloped, with_defaults=with_defaults
+        )
     return read_json

@@ -40,7 +40,7 @@ def open_envelope(raw: bytes) -> Envelope | None:
     return Envelope(int.from_bytes(raw[1:_HEAD_BYTES], "big", signed=True), raw[_HEAD_BYTES:])
 
 
-def message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
+def split_message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
     """Return the message indexes of a protobuf value, and its bytes; raises WrongEnvelope."""
     try:
         count, position = read_varint(content, 0)

@@ -31,9 +31,9 @@ class SchemaFolder:
             if name in names:
                 others = [other for other in sorted(names) if _is_referred(other, extension)]
                 references = tuple(
-                    (other, _text(self._files, f"{self._path}/{other}")) for other in others
+                    (other, _read_text(self._files, f"{self._path}/{other}")) for other in others
                 )
-                return Schema(kind, _text(self._files, f"{self._path}/{name}"), references)
+                return Schema(kind, _read_text(self._files, f"{self._path}/{name}"), references)
         raise NoSuchSchema(schema_id, self._path)
 
 
@@ -43,7 +43,7 @@ def _is_referred(name: str, extension: str) -> bool:
     return name.endswith(extension) and not stem.isdigit()
 
 
-def schema_in_file(files: Files, path: str) -> Schema:
+def read_schema_file(files: Files, path: str) -> Schema:
     """Return the schema of one file, `PATH` or `PATH.proto:MESSAGE`; raises UnusableSchema."""
     name, _, message = path.partition(".proto:")
     if message:
@@ -51,10 +51,10 @@ def schema_in_file(files: Files, path: str) -> Schema:
     kind = next((kind for extension, kind in _KINDS.items() if path.endswith(extension)), None)
     if kind is None:
         raise UnusableSchema(path, f"its name must end in {', '.join(_KINDS)}")
-    return Schema(kind, _text(files, path), message=message or None)
+    return Schema(kind, _read_text(files, path), message=message or None)
 
 
-def _text(files: Files, path: str) -> str:
+def _read_text(files: Files, path: str) -> str:
     """Return a schema file's text; raises UnusableSchema if it is no UTF-8."""
     try:
         return files.read_bytes(path).decode()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError
 from engine.host.protobuf_compiler import NotProtobuf, compile_protobuf
-from engine.schemas.envelope import message_indexes
+from engine.schemas.envelope import split_message_indexes
 from engine.schemas.schema import Schema, UnusableSchema
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FILE = "schema.kctl.proto"
 
 
-def protobuf_reader(
+def make_protobuf_reader(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
     """Return a function that decodes values of a schema; raises UnusableSchema.
@@ -31,9 +31,9 @@ def protobuf_reader(
     def read(content: bytes) -> object:
         """Return the decoded message; the envelope's indexes name its type."""
         if is_enveloped:
-            indexes, content = _indexes(content)
-            return _read(_message_at(messages, indexes), content, with_defaults)
-        return _read(messages[0], content, with_defaults)
+            indexes, content = _split_indexes(content)
+            return _decode_message(_message_at(messages, indexes), content, with_defaults)
+        return _decode_message(messages[0], content, with_defaults)
 
     return read
 
@@ -42,7 +42,7 @@ def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[
     """Return the outermost message types of which values can be; raises UnusableSchema."""
     from google.protobuf import descriptor_pb2, descriptor_pool
 
-    files = descriptor_pb2.FileDescriptorSet.FromString(_descriptors(schema, what))
+    files = descriptor_pb2.FileDescriptorSet.FromString(_compile_descriptors(schema, what))
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
         pool.Add(file)
@@ -51,15 +51,15 @@ def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[
         raise UnusableSchema(what, "it has no message")
     if is_enveloped:
         return messages
-    return messages[:1] if schema.message is None else [_named(pool, schema.message, what)]
+    return messages[:1] if schema.message is None else [_find_message(pool, schema.message, what)]
 
 
 def compiled(schema: Schema, what: str) -> Schema:
     """Return a schema with its descriptors; raises UnusableSchema."""
-    return schema._replace(descriptors=_descriptors(schema, what))
+    return schema._replace(descriptors=_compile_descriptors(schema, what))
 
 
-def _named(pool: DescriptorPool, name: str, what: str) -> Any:
+def _find_message(pool: DescriptorPool, name: str, what: str) -> Any:
     """Return the message type with a name; raises UnusableSchema."""
     try:
         return pool.FindMessageTypeByName(name)
@@ -67,10 +67,10 @@ def _named(pool: DescriptorPool, name: str, what: str) -> Any:
         raise UnusableSchema(what, f"it has no message {name}") from None
 
 
-def _indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
+def _split_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
     """Return the message indexes of an envelope, and the remaining bytes; raises ValueError."""
     try:
-        return message_indexes(content)
+        return split_message_indexes(content)
     except EngineError as error:
         raise ValueError(str(error)) from error
 
@@ -86,7 +86,7 @@ def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
     return message
 
 
-def _read(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object:
+def _decode_message(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object:
     """Decode a message to JSON's types.
 
     Raises ValueError, also for a message without a JSON form.
@@ -111,7 +111,7 @@ def _read(descriptor: Descriptor, content: bytes, with_defaults: bool) -> object
         raise ValueError(f"a {descriptor.full_name} that cannot be shown: {error}") from error
 
 
-def _descriptors(schema: Schema, what: str) -> bytes:
+def _compile_descriptors(schema: Schema, what: str) -> bytes:
     """Return the descriptors of a schema and all its imports; raises UnusableSchema."""
     if schema.descriptors is not None:
         return schema.descriptors

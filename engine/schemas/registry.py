@@ -79,10 +79,10 @@ class Registry:
         except ValueError:
             raise UnusableSchema(f"schema {schema_id}", f"its type is {name}") from None
         references: dict[str, str] = {}
-        self._follow(answer, references, schema_id)
+        self._add_references(answer, references, schema_id)
         return Schema(kind, str(answer["schema"]), tuple(references.items()))
 
-    def _follow(self, answer: JsonObject, found: dict[str, str], schema_id: int) -> None:
+    def _add_references(self, answer: JsonObject, found: dict[str, str], schema_id: int) -> None:
         """Add the schemas that a schema refers to, and those that they refer to, to `found`.
 
         The deepest come first.
@@ -98,7 +98,7 @@ class Registry:
                 raise UnusableSchema(what, f"{path} is not there")
             # Taken down before its own references, so that a ring of them ends.
             found[name] = ""
-            self._follow(referred, found, schema_id)
+            self._add_references(referred, found, schema_id)
             del found[name]
             found[name] = str(referred["schema"])
 

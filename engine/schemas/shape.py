@@ -102,8 +102,8 @@ def _merge(left: Shape, right: Shape) -> Shape:
     return left
 
 
-def fitted(shape: Shape, value: object) -> object:
-    """Return a decoded value as a column of its shape stores it; raises ValueError for a misfit.
+def fit_to_shape(shape: Shape, value: object) -> object:
+    """Return a decoded value as its column stores it; raises ValueError for a misfit.
 
     A map becomes a list of pairs, as Arrow requires.
     """
@@ -112,33 +112,33 @@ def fitted(shape: Shape, value: object) -> object:
     if shape.kind is ShapeKind.JSON:
         return json_text(value)
     if shape.kind is ShapeKind.STRUCT:
-        return _struct(shape, value)
+        return _fit_struct(shape, value)
     if shape.kind is ShapeKind.LIST and isinstance(value, list) and shape.item is not None:
-        return [fitted(shape.item, item) for item in value]
+        return [fit_to_shape(shape.item, item) for item in value]
     if shape.kind is ShapeKind.MAP and isinstance(value, dict) and shape.item is not None:
-        return [(str(key), fitted(shape.item, item)) for key, item in value.items()]
+        return [(str(key), fit_to_shape(shape.item, item)) for key, item in value.items()]
     if shape.kind is ShapeKind.TEXT:
         return value if isinstance(value, str) else json_text(value)
     if shape.kind is ShapeKind.BOOLEAN and isinstance(value, bool):
         return value
     if shape.kind is ShapeKind.LONG:
-        return _long(value)
+        return _fit_long(value)
     if shape.kind is ShapeKind.DOUBLE:
-        return _double(value)
+        return _fit_double(value)
     raise _misfit(shape, value)
 
 
-def _struct(shape: Shape, value: object) -> object:
+def _fit_struct(shape: Shape, value: object) -> object:
     """Return a dict with the value of each column, None for a missing field; raise ValueError."""
     if not isinstance(value, dict):
         raise _misfit(shape, value)
     fields = dict(shape.fields)
     if not shape.is_open and (unknown := value.keys() - fields.keys()):
         raise ValueError(f"it has a field {min(unknown)!r} more than the column")
-    return {name: fitted(of, value.get(name)) for name, of in fields.items()}
+    return {name: fit_to_shape(of, value.get(name)) for name, of in fields.items()}
 
 
-def _long(value: object) -> int:
+def _fit_long(value: object) -> int:
     """Return a 64-bit integer from a number or text; raises ValueError."""
     if (isinstance(value, str) and _LONG_TEXT.fullmatch(value)) or (
         isinstance(value, float) and value.is_integer()
@@ -149,7 +149,7 @@ def _long(value: object) -> int:
     return value
 
 
-def _double(value: object) -> float:
+def _fit_double(value: object) -> float:
     """Return a float from a number, or from the text of NaN or infinity; raises ValueError."""
     if isinstance(value, str) and value in _NOT_FINITE:
         return float(value)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from engine.limits import SHAPE_DEPTH_MAX, SHAPE_FIELDS_MAX
-from engine.schemas.avro import parsed_avro
+from engine.schemas.avro import parse_avro
 from engine.schemas.schema import Schema, SchemaKind, UnusableSchema
 from engine.schemas.shape import (
     BOOLEAN,
@@ -74,14 +74,14 @@ class _Around(NamedTuple):
 def shape_of(schema: Schema, what: str, *, is_enveloped: bool) -> Shape:
     """Return the shape of a schema's values; raises UnusableSchema."""
     if schema.kind is SchemaKind.AVRO:
-        parsed, named = parsed_avro(schema, what)
-        return _within_limits(lambda around: _avro(parsed, named, around))
+        parsed, named = parse_avro(schema, what)
+        return _within_limits(lambda around: _avro_shape(parsed, named, around))
     if schema.kind is SchemaKind.PROTOBUF:
         from engine.schemas.protobuf import protobuf_messages
 
         messages = protobuf_messages(schema, what, is_enveloped=is_enveloped)
-        return merged(_within_limits(partial(_message, message)) for message in messages)
-    return _within_limits(partial(_json_schema, _document(schema, what)))
+        return merged(_within_limits(partial(_message_shape, message)) for message in messages)
+    return _within_limits(partial(_json_shape, _parse_document(schema, what)))
 
 
 def _within_limits(shape_at: Callable[[_Around], Shape]) -> Shape:
@@ -95,18 +95,18 @@ def _within_limits(shape_at: Callable[[_Around], Shape]) -> Shape:
     return JSON
 
 
-def _avro(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape:
+def _avro_shape(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape:
     """Return the shape of an Avro schema.
 
     A record inside itself is JSON. A union of null and one type is that type.
     """
     if isinstance(schema, list):
         kinds = [kind for kind in schema if kind not in ("null", {"type": "null"})]
-        return _avro(kinds[0], named, around) if len(kinds) == 1 else JSON
+        return _avro_shape(kinds[0], named, around) if len(kinds) == 1 else JSON
     if isinstance(schema, str):
         if schema in _OF_AVRO:
             return _OF_AVRO[schema]
-        return _avro(named[schema], named, around) if schema in named else JSON
+        return _avro_shape(named[schema], named, around) if schema in named else JSON
     kind = schema["type"]
     if "logicalType" in schema:
         # A logical type that fastavro does not know leaves the value as it is: JSON has both.
@@ -117,12 +117,12 @@ def _avro(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape:
             return JSON
         around.fields.take(len(fields))
         inner = around.inside(name=schema["name"])
-        return struct_of((f["name"], _avro(f["type"], named, inner)) for f in fields)
+        return struct_of((f["name"], _avro_shape(f["type"], named, inner)) for f in fields)
     if kind == "array":
-        return _list(around, lambda inner: _avro(schema["items"], named, inner))
+        return _list(around, lambda inner: _avro_shape(schema["items"], named, inner))
     if kind == "map":
-        return _map(around, lambda inner: _avro(schema["values"], named, inner))
-    return _OF_AVRO.get(kind, JSON) if isinstance(kind, str) else _avro(kind, named, around)
+        return _map(around, lambda inner: _avro_shape(schema["values"], named, inner))
+    return _OF_AVRO.get(kind, JSON) if isinstance(kind, str) else _avro_shape(kind, named, around)
 
 
 def _list(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
@@ -145,7 +145,7 @@ def _is_time(name: str) -> bool:
     return name == "date" or name.startswith(("time-", "timestamp-", "local-timestamp-"))
 
 
-def _message(descriptor: Any, around: _Around) -> Shape:
+def _message_shape(descriptor: Any, around: _Around) -> Shape:
     """Return the STRUCT of a message, with extensions; JSON if inside itself or too deep."""
     name = descriptor.full_name
     if descriptor.file.package == "google.protobuf":
@@ -159,17 +159,17 @@ def _message(descriptor: Any, around: _Around) -> Shape:
     fields += [(f"[{field.full_name}]", field) for field in extensions]
     around.fields.take(len(fields))
     inner = around.inside(name=name)
-    return struct_of((name, _field(field, inner)) for name, field in fields)
+    return struct_of((name, _field_shape(field, inner)) for name, field in fields)
 
 
-def _field(field: Any, around: _Around) -> Shape:
+def _field_shape(field: Any, around: _Around) -> Shape:
     """Return the shape of a field: map, repeated or single."""
     if _is_repeated(field):
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
             value = field.message_type.fields_by_name["value"]
-            return _map(around, lambda inner: _single(value, inner))
-        return _list(around, lambda inner: _single(field, inner))
-    return _single(field, around)
+            return _map(around, lambda inner: _single_shape(value, inner))
+        return _list(around, lambda inner: _single_shape(field, inner))
+    return _single_shape(field, around)
 
 
 def _is_repeated(field: Any) -> bool:
@@ -180,10 +180,10 @@ def _is_repeated(field: Any) -> bool:
     return bool(field.label == field.LABEL_REPEATED)
 
 
-def _single(field: Any, around: _Around) -> Shape:
+def _single_shape(field: Any, around: _Around) -> Shape:
     """Return the shape of one value: STRUCT, LONG, DOUBLE, BOOLEAN or TEXT."""
     if field.message_type is not None:
-        return _message(field.message_type, around)
+        return _message_shape(field.message_type, around)
     if field.cpp_type in (field.CPPTYPE_INT32, field.CPPTYPE_INT64, field.CPPTYPE_UINT32):
         return LONG
     if field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE):
@@ -191,7 +191,7 @@ def _single(field: Any, around: _Around) -> Shape:
     return BOOLEAN if field.cpp_type == field.CPPTYPE_BOOL else TEXT
 
 
-def _document(schema: Schema, what: str) -> Any:
+def _parse_document(schema: Schema, what: str) -> Any:
     """Return a JSON Schema as a dict; raises UnusableSchema."""
     import json
 
@@ -201,7 +201,7 @@ def _document(schema: Schema, what: str) -> Any:
         raise UnusableSchema(what, f"it is no JSON Schema: {error}") from error
 
 
-def _json_schema(schema: Any, around: _Around) -> Shape:
+def _json_shape(schema: Any, around: _Around) -> Shape:
     """Return the shape of a JSON schema; JSON if several types are possible."""
     schema = _only_kind(schema)
     if not isinstance(schema, dict) or "$ref" in schema:
@@ -211,9 +211,9 @@ def _json_schema(schema: Any, around: _Around) -> Shape:
         kinds = [name for name in kind if name != "null"]
         kind = kinds[0] if len(kinds) == 1 else None
     if kind == "object" and isinstance(schema.get("properties"), dict):
-        return _object(schema, around)
+        return _object_shape(schema, around)
     if kind == "array" and isinstance(schema.get("items"), dict):
-        return _list(around, lambda inner: _json_schema(schema["items"], inner))
+        return _list(around, lambda inner: _json_shape(schema["items"], inner))
     return _OF_JSON_SCHEMA.get(kind, JSON) if isinstance(kind, str) else JSON
 
 
@@ -231,13 +231,13 @@ def _only_kind(schema: Any) -> Any:
     return schema
 
 
-def _object(schema: Any, around: _Around) -> Shape:
+def _object_shape(schema: Any, around: _Around) -> Shape:
     """Return the STRUCT of an object's properties; JSON if it would be too deep."""
     if around.levels < 1:
         return JSON
     properties = schema["properties"]
     around.fields.take(len(properties))
-    fields = ((name, _json_schema(of, around.inside())) for name, of in properties.items())
+    fields = ((name, _json_shape(of, around.inside())) for name, of in properties.items())
     # Properties named by a pattern are no columns, but are allowed.
     is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
     return struct_of(fields, is_open=not is_closed)

@@ -107,7 +107,7 @@ class AclCache:
     # Changes
 
     def set(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
-        """Replace the entries of a pattern."""
+        """Replace the entries of a pattern; changed entries get a new version of the cache."""
         before, after = self.entries(pattern), tuple(dict.fromkeys(entries))
         if before == after:
             return
@@ -150,7 +150,7 @@ class AclCache:
         if_none: bool,
     ) -> bool:
         """Return True if an operation on a resource is allowed; `if_none` if it has no ACLs."""
-        entries = self._about(kind, name)
+        entries = self._entries_about(kind, name)
         if not entries:
             return if_none
         if _has(entries, requester, operation, AclPermission.DENY):
@@ -160,7 +160,7 @@ class AclCache:
             for allowing in operations_that_allow(operation)
         )
 
-    def _about(self, kind: AclResource, name: str) -> list[AccessEntry]:
+    def _entries_about(self, kind: AclResource, name: str) -> list[AccessEntry]:
         """Return the entries of all patterns that match a resource name."""
         found = [*self.entries(AclPattern(kind, WILDCARD_NAME, PatternType.LITERAL))]
         found += self.entries(AclPattern(kind, name, PatternType.LITERAL))

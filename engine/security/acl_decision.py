@@ -86,11 +86,13 @@ def decide(
     about = [rule for rule in rules if _concerns(rule.pattern, resource)]
     if not about:
         return AclDecision(_without_rules(settings), AclReason.NO_RULE)
-    denying = _first(about, requester, (operation,), AclPermission.DENY)
+    denying = _first_applying(about, requester, (operation,), AclPermission.DENY)
     if denying is not None:
         return AclDecision(AclResult.DENIED, AclReason.DENYING_RULE, denying)
     covering = [rule for rule in about if _covers(rule.pattern, resource)]
-    allowing = _first(covering, requester, operations_that_allow(operation), AclPermission.ALLOW)
+    allowing = _first_applying(
+        covering, requester, operations_that_allow(operation), AclPermission.ALLOW
+    )
     if allowing is not None:
         return AclDecision(AclResult.ALLOWED, AclReason.ALLOWING_RULE, allowing)
     return AclDecision(AclResult.DENIED, AclReason.NO_RULE_ALLOWS)
@@ -134,7 +136,7 @@ def _covers(pattern: AclPattern, resource: AclPattern) -> bool:
     return resource.pattern_type is not PatternType.PREFIXED and pattern.name == resource.name
 
 
-def _first(
+def _first_applying(
     rules: Iterable[AclBinding],
     requester: Requester,
     operations: Sequence[AclOperation],

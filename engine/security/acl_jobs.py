@@ -70,11 +70,11 @@ def needed_rules(names: JobNames, *, pattern_type: PatternType) -> list[NeededRu
         for name in of_kind
     ]
     if names.application_id is not None:
-        needed += _of_application(names.application_id)
+        needed += _application_rules(names.application_id)
     return list(dict.fromkeys(needed))
 
 
-def _of_application(application_id: str) -> list[NeededRule]:
+def _application_rules(application_id: str) -> list[NeededRule]:
     """Return the ACLs of a Streams application: its internal topics, group and ids."""
     prefix = f"{application_id}-"
     topics = AclPattern(AclResource.TOPIC, prefix, PatternType.PREFIXED)

@@ -50,7 +50,7 @@ class AuditLine(NamedTuple):
     reference_count: int
 
 
-def audit_line(line: str, zone: tzinfo | None = UTC) -> AuditLine | None:
+def parse_audit_line(line: str, zone: tzinfo | None = UTC) -> AuditLine | None:
     """Return the authorizer's decision in a log line; None if the line has none.
 
     Times in logs have no zone: `zone` is that of the broker, None for this machine's.
@@ -75,10 +75,10 @@ def audit_line(line: str, zone: tzinfo | None = UTC) -> AuditLine | None:
     )
 
 
-def audit_lines(lines: Iterable[str], zone: tzinfo | None = UTC) -> Iterator[AuditLine]:
+def parse_audit_lines(lines: Iterable[str], zone: tzinfo | None = UTC) -> Iterator[AuditLine]:
     """Yield the decisions in a log, in its order."""
     for line in lines:
-        decision = audit_line(line, zone)
+        decision = parse_audit_line(line, zone)
         if decision is not None:
             yield decision
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from engine.security.scram import ScramCredential, ScramMechanism, credential_of
+from engine.security.scram import ScramCredential, ScramMechanism, parse_credential
 
 #: Number of random bytes in a salt that a broker creates.
 SALT_BYTES: Final = 16
@@ -29,7 +29,7 @@ class ScramCredentials:
         unreadable, usable = [], {}
         for mechanism in ScramMechanism:
             text = settings.get(mechanism.key)
-            credential = None if text is None else credential_of(text)
+            credential = None if text is None else parse_credential(text)
             if credential is not None:
                 usable[mechanism] = credential
             elif text is not None:

@@ -60,9 +60,9 @@ class DigestAnswer(NamedTuple):
     rspauth: bytes
 
 
-def answer_to(challenge: bytes, login: DigestLogin, cnonce: str) -> DigestAnswer:
+def answer_challenge(challenge: bytes, login: DigestLogin, cnonce: str) -> DigestAnswer:
     """Return a client's response to a server's challenge; raises DigestRefused."""
-    fields = _fields(challenge)
+    fields = _parse_fields(challenge)
     nonce = fields.get("nonce")
     if not nonce or fields.get("algorithm", "").lower() != "md5-sess":
         raise DigestRefused("the server's challenge is none of DIGEST-MD5")
@@ -97,7 +97,7 @@ def check_answer(
 
     An unknown user takes as long as a wrong password. Raises DigestRefused.
     """
-    fields = _fields(message)
+    fields = _parse_fields(message)
     expected = {"realm": realm, "nonce": nonce, "digest-uri": uri, "nc": _COUNT}
     has_all = all(fields.get(name) == value for name, value in expected.items())
     if not has_all or fields.get("qop", _QOP) != _QOP or not fields.get("cnonce"):
@@ -133,7 +133,7 @@ class _Exchange(NamedTuple):
 
     def _digest(self, password: str, a2: str) -> str:
         """Return the proof of RFC 2831 for qop=auth; `a2` differs between client and server."""
-        secret = b":".join(_narrow(text) for text in (self.username, self.realm, password))
+        secret = b":".join(_encode_narrow(text) for text in (self.username, self.realm, password))
         a1 = _md5(secret).digest() + f":{self.nonce}:{self.cnonce}".encode()
         if self.authzid is not None:
             a1 += f":{self.authzid}".encode()
@@ -147,7 +147,7 @@ def _md5(content: bytes) -> hashlib._Hash:
     return hashlib.md5(content, usedforsecurity=False)
 
 
-def _narrow(text: str) -> bytes:
+def _encode_narrow(text: str) -> bytes:
     """Encode a text in ISO 8859-1 if possible, else in UTF-8."""
     try:
         return text.encode("iso-8859-1")
@@ -160,7 +160,7 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _fields(message: bytes) -> dict[str, str]:
+def _parse_fields(message: bytes) -> dict[str, str]:
     """Return the fields of a message by lower-case name; raises DigestRefused."""
     try:
         text = message.decode()

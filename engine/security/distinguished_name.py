@@ -100,10 +100,10 @@ def _part(part: DerValue) -> str:
     """Return one part, a SET of (type, value) pairs, as text; raises MalformedDer."""
     if part.tag != SET:
         raise MalformedDer
-    return "+".join(_pair(pair) for pair in der_values(part.content))
+    return "+".join(_pair_text(pair) for pair in der_values(part.content))
 
 
-def _pair(pair: DerValue) -> str:
+def _pair_text(pair: DerValue) -> str:
     """Return `KEYWORD=value`; other types or values as `#hex`. Raises MalformedDer."""
     values = list(der_values(pair.content))
     if len(values) != 2 or values[0].tag != OBJECT_IDENTIFIER:

@@ -49,9 +49,9 @@ class JaasEntry(NamedTuple):
         return f"JaasEntry({self.login_module})"
 
 
-def jaas_entry(text: str) -> JaasEntry:
+def parse_jaas_entry(text: str) -> JaasEntry:
     """Parse a text with exactly one entry; raises JaasRefused."""
-    entries = list(_entries(_tokens(text)))
+    entries = list(_entries(_tokenize(text)))
     if not entries:
         raise JaasRefused("Login module not specified in JAAS config")
     if len(entries) > 1:
@@ -61,21 +61,21 @@ def jaas_entry(text: str) -> JaasEntry:
     return entries[0]
 
 
-def jaas_sections(text: str) -> dict[str, list[JaasEntry]]:
+def parse_jaas_sections(text: str) -> dict[str, list[JaasEntry]]:
     """Parse the sections of a file, each with its entries; raises JaasRefused."""
     sections: dict[str, list[JaasEntry]] = {}
-    tokens = _tokens(text)
+    tokens = _tokenize(text)
     for name in tokens:
         opening = next(tokens, None)
         if not name.value or opening is None or opening.character != "{":
             raise JaasRefused("a section of a JAAS file is a name and entries in braces")
         if name.value in sections:
             raise JaasRefused(f"a JAAS file has two sections {name.value}")
-        sections[name.value] = list(_section(name.value, tokens))
+        sections[name.value] = list(_parse_section(name.value, tokens))
     return sections
 
 
-def _section(name: str, tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
+def _parse_section(name: str, tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
     """Yield the entries of a section after its opening brace, up to its end."""
     for module in tokens:
         if module.character == "}":
@@ -83,7 +83,7 @@ def _section(name: str, tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
             if end is None or end.character != ";":
                 raise JaasRefused(f"the section {name} of a JAAS file has no semicolon behind it")
             return
-        yield _entry(module, tokens)
+        yield _parse_entry(module, tokens)
     raise JaasRefused(f"the section {name} of a JAAS file has no end")
 
 
@@ -93,7 +93,7 @@ class _Token(NamedTuple):
     character: str = ""
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokenize(text: str) -> Iterator[_Token]:
     """Yield the tokens of a JAAS text, up to its end or the first invalid character."""
     position = 0
     while match := _TOKEN.match(text, position):
@@ -116,20 +116,20 @@ def _unescaped(match: re.Match[str]) -> str:
 def _entries(tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
     """Yield the entries of a configuration; raises JaasRefused."""
     for module in tokens:
-        yield _entry(module, tokens)
+        yield _parse_entry(module, tokens)
 
 
-def _entry(module: _Token, tokens: Iterator[_Token]) -> JaasEntry:
+def _parse_entry(module: _Token, tokens: Iterator[_Token]) -> JaasEntry:
     """Return the entry that begins with a login module."""
     flag = next(tokens, None)
     if flag is None:
         raise JaasRefused("Login module control flag not specified in JAAS config")
     if (flag.value or "").lower() not in _FLAGS:
         raise JaasRefused("Invalid login module control flag in JAAS config")
-    return JaasEntry(module.value or "", _options(tokens))
+    return JaasEntry(module.value or "", _parse_options(tokens))
 
 
-def _options(tokens: Iterator[_Token]) -> dict[str, str]:
+def _parse_options(tokens: Iterator[_Token]) -> dict[str, str]:
     """Return the options up to the semicolon; raises JaasRefused if a value or it is missing."""
     options: dict[str, str] = {}
     for key in tokens:

@@ -48,7 +48,10 @@ class OAuthBearerServer:
         self._failure: str | None = None
 
     def response_to(self, token: bytes) -> bytes:
-        """Return an empty response for a valid token, else the reason of the rejection."""
+        """Return an empty response for a valid token, else JSON with the reason of the rejection.
+
+        The client's next message then ends the authentication with SaslFailed.
+        """
         if self._failure is not None and token == _SEPARATOR.encode():
             raise SaslFailed(self._failure)
         self._failure = None

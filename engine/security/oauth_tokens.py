@@ -71,20 +71,20 @@ class SignedRules(NamedTuple):
 JsonKey = Mapping[str, Any]
 
 
-def unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> AccessToken:
-    """Validate an unsecured token; raises TokenRefused."""
+def validate_unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> AccessToken:
+    """Validate an unsecured token and return its principal and expiry; raises TokenRefused."""
     parts = text.split(".")
     if len(parts) != 3 or not parts[0] or not parts[1]:
         raise TokenRefused("Malformed compact serialization")
-    if _object(parts[0]).get("alg") != "none" or parts[2]:
+    if _decode_object(parts[0]).get("alg") != "none" or parts[2]:
         raise TokenRefused("an unsecured token has alg none and no signature")
-    claims = _object(parts[1])
+    claims = _decode_object(parts[1])
     principal = claims.get(rules.principal_claim)
     if not isinstance(principal, str) or not principal.strip():
         raise TokenRefused(f"no claim {rules.principal_claim}")
-    expires_ms = _checked_times(claims, rules.skew_ms, now_ms, needs_issue=False)
+    expires_ms = _check_times(claims, rules.skew_ms, now_ms, needs_issue=False)
     if claims.get("iat") is not None:
-        issued_ms = _ms(claims["iat"], "iat")
+        issued_ms = _claim_ms(claims["iat"], "iat")
         if issued_ms > now_ms + rules.skew_ms:
             raise TokenRefused("it was issued in the future")
         if expires_ms == issued_ms:
@@ -97,11 +97,14 @@ def unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> AccessToke
     return AccessToken(principal, expires_ms)
 
 
-def signed_token(
+def validate_signed_token(
     text: str, keys: Sequence[JsonKey], rules: SignedRules, now_ms: int
 ) -> AccessToken:
-    """Validate a token that one of the keys has signed; raises TokenRefused."""
-    claims = _verified(text, keys)
+    """Validate a token that one of the keys has signed; return principal and expiry.
+
+    Raises TokenRefused for another signature, audience, issuer or time.
+    """
+    claims = _verify_signature(text, keys)
     audience = claims.get("aud")
     audiences = {audience} if isinstance(audience, str) else set(_texts(audience))
     if audiences and not audiences & set(rules.audiences):
@@ -113,9 +116,9 @@ def signed_token(
     subject = claims.get(rules.subject_claim)
     if not isinstance(subject, str) or not subject.strip():
         raise TokenRefused(f"no claim {rules.subject_claim}")
-    expires_ms = _checked_times(claims, rules.skew_ms, now_ms, needs_issue=True)
+    expires_ms = _check_times(claims, rules.skew_ms, now_ms, needs_issue=True)
     not_before = claims.get("nbf")
-    if not_before is not None and _ms(not_before, "nbf") > now_ms + rules.skew_ms:
+    if not_before is not None and _claim_ms(not_before, "nbf") > now_ms + rules.skew_ms:
         raise TokenRefused("it is not valid yet")
     return AccessToken(subject.strip(), expires_ms)
 
@@ -126,7 +129,7 @@ def key_id(text: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def jwks_keys(document: bytes) -> list[JsonKey]:
+def parse_jwks_keys(document: bytes) -> list[JsonKey]:
     """Parse the keys of a JWKS document; raises TokenRefused for an invalid one."""
     try:
         found = read_json(document)
@@ -138,7 +141,7 @@ def jwks_keys(document: bytes) -> list[JsonKey]:
     return keys
 
 
-def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
+def _verify_signature(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
     """Verify a token's signature and return its claims; raises TokenRefused."""
     import jwt
 
@@ -167,7 +170,7 @@ def _verified(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
             # A key that cannot be read does not affect the others.
             continue
-        return _object(text.split(".")[1])
+        return _decode_object(text.split(".")[1])
     raise TokenRefused("no key of the JWKS has signed it")
 
 
@@ -178,30 +181,28 @@ def _default_algorithm(key: JsonKey) -> str:
     return "EdDSA" if key.get("kty") == "OKP" else "RS256"
 
 
-def _checked_times(
-    claims: Mapping[str, Any], skew_ms: int, now_ms: int, *, needs_issue: bool
-) -> int:
-    """Check the time claims; return the expiry time in ms. Raises TokenRefused."""
+def _check_times(claims: Mapping[str, Any], skew_ms: int, now_ms: int, *, needs_issue: bool) -> int:
+    """Check the time claims `exp` and `iat`; return the expiry time in ms. Raises TokenRefused."""
     if claims.get("exp") is None:
         raise TokenRefused("no claim exp")
-    expires_ms = _ms(claims["exp"], "exp")
+    expires_ms = _claim_ms(claims["exp"], "exp")
     if now_ms - skew_ms >= expires_ms:
         raise TokenRefused("it has expired")
     if claims.get("iat") is None:
         if needs_issue:
             raise TokenRefused("no claim iat")
         return expires_ms
-    if expires_ms < _ms(claims["iat"], "iat"):
+    if expires_ms < _claim_ms(claims["iat"], "iat"):
         raise TokenRefused("it expires before it was issued")
     return expires_ms
 
 
 def _header(text: str) -> Mapping[str, Any]:
     """Return a token's header, which is not verified yet; raises TokenRefused."""
-    return _object(text.partition(".")[0])
+    return _decode_object(text.partition(".")[0])
 
 
-def _object(part: str) -> Mapping[str, Any]:
+def _decode_object(part: str) -> Mapping[str, Any]:
     """Decode a part of a token (base64url JSON); raises TokenRefused if it is no object."""
     try:
         found = read_json(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
@@ -212,7 +213,7 @@ def _object(part: str) -> Mapping[str, Any]:
     return found
 
 
-def _ms(value: object, claim: str) -> int:
+def _claim_ms(value: object, claim: str) -> int:
     """Return a claim's seconds in ms, limited to Java's long; raises TokenRefused."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TokenRefused(f"the claim {claim} is no number")

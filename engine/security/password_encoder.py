@@ -103,7 +103,7 @@ class PasswordEncoder:
             "cipherAlgorithm": settings.cipher,
             "iterations": str(settings.iterations),
             "passwordLength": str(_java_length(password)),
-            "encryptedPassword": _base64(_encrypted(key, vector, raw)),
+            "encryptedPassword": _base64(_encrypt(key, vector, raw)),
         }
         return ",".join(f"{name}:{text}" for name, text in fields.items())
 
@@ -126,7 +126,7 @@ class PasswordEncoder:
             raise PasswordUnreadable(f"it was made by {cipher} and {factory}, or is damaged")
         key = _key(self._settings.secret, salt, factory, key_bits, iterations)
         try:
-            password = _decrypted(key, vector, encrypted).decode()
+            password = _decrypt(key, vector, encrypted).decode()
         except ValueError as error:
             raise PasswordUnreadable("it was made with another secret") from error
         if _java_length(password) != length:
@@ -144,7 +144,7 @@ def _key(secret: str, salt: bytes, factory: str, key_bits: int, iterations: int)
     return hashlib.pbkdf2_hmac(_HASHES[factory], secret.encode(), salt, iterations, key_bits // 8)
 
 
-def _encrypted(key: bytes, vector: bytes, raw: bytes) -> bytes:
+def _encrypt(key: bytes, vector: bytes, raw: bytes) -> bytes:
     """Return AES-CBC ciphertext with PKCS#7 padding; raises NoCipher without the library."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -155,7 +155,7 @@ def _encrypted(key: bytes, vector: bytes, raw: bytes) -> bytes:
     return encryptor.update(raw + bytes([padding]) * padding) + encryptor.finalize()
 
 
-def _decrypted(key: bytes, vector: bytes, encrypted: bytes) -> bytes:
+def _decrypt(key: bytes, vector: bytes, encrypted: bytes) -> bytes:
     """Return the decrypted bytes; raises ValueError for an invalid padding."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes

@@ -61,7 +61,7 @@ class PrincipalMapping:
         self._rules = [
             rule
             for match in _SPLITTER.finditer(text.strip())
-            if (rule := _rule_of(match[1])) is not None
+            if (rule := _parse_rule(match[1])) is not None
         ]
 
     def user_of(self, distinguished_name: str) -> str:
@@ -74,7 +74,7 @@ class PrincipalMapping:
         raise NoMappingRule(distinguished_name)
 
 
-def _rule_of(text: str) -> _Rule | None:
+def _parse_rule(text: str) -> _Rule | None:
     """Parse a rule; None for empty text. Raises MappingRefused."""
     match = _PARSER.match(text)
     if match is None or match.end() != len(text):
@@ -94,18 +94,18 @@ def _rule_of(text: str) -> _Rule | None:
 
 def _mapped(rule: _Rule, pattern: re.Pattern[str], name: str) -> str:
     """Apply a rule to a distinguished name, including the rule's case."""
-    mapped = pattern.sub(lambda match: _replaced(rule.replacement, match), name)
+    mapped = pattern.sub(lambda match: _fill_replacement(rule.replacement, match), name)
     return {"L": mapped.lower(), "U": mapped.upper()}.get(rule.case, mapped)
 
 
-def _replaced(replacement: str, match: re.Match[str]) -> str:
+def _fill_replacement(replacement: str, match: re.Match[str]) -> str:
     """Fill the groups into a replacement in Java's syntax; raises BadReplacement."""
 
     def fill(found: re.Match[str]) -> str:
         """Return the text for `$1`, `${name}` or an escaped character; raises for a lone `$`."""
         number, group, escaped = found.groups()
         if number is not None:
-            return _numbered(number, match)
+            return _text_of_group(number, match)
         if group is not None and group in match.re.groupindex:
             return match[group] or ""
         if escaped is None:
@@ -115,7 +115,7 @@ def _replaced(replacement: str, match: re.Match[str]) -> str:
     return _GROUP.sub(fill, replacement)
 
 
-def _numbered(digits: str, match: re.Match[str]) -> str:
+def _text_of_group(digits: str, match: re.Match[str]) -> str:
     """Return the text of a numbered group; digits beyond the existing groups are literal.
 
     So `$12` is group 1 and the digit 2 if there are fewer than twelve groups, as in Java.

@@ -63,7 +63,10 @@ class QuotaLimits:
         return not any(self._by_kind.values())
 
     def take(self, owner: QuotaOwner, config: Mapping[str, str]) -> None:
-        """Replace the quotas of a user, a client id or both; raises ValueError without effect."""
+        """Replace the quotas of a user, a client id or both by those in the entity's settings.
+
+        Raises ValueError, with nothing changed, for a bound that is no number.
+        """
         bounds = {kind: float(config[kind.value]) for kind in QuotaKind if kind.value in config}
         for kind, of_kind in self._by_kind.items():
             if kind in bounds:

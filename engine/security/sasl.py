@@ -118,7 +118,7 @@ class PlainServer:
         self._password_of = password_of
 
     def response_to(self, token: bytes) -> bytes:
-        """Return an empty response if the password is correct."""
+        """Return an empty response if the password is correct; else raise SaslFailed."""
         tokens = token.decode("utf-8", "replace").split("\0", 3)
         if len(tokens) != 3:
             raise SaslFailed(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")

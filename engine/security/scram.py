@@ -98,7 +98,7 @@ def salted_credential(mechanism: ScramMechanism, salted: SaltedPassword) -> Scra
     )
 
 
-def iterations_of(text: str) -> int | None:
+def parse_iterations(text: str) -> int | None:
     """Return the iterations in a credential's text; None if the text is invalid."""
     parts = [part.partition("=") for part in text.split(",")]
     if [name for name, _, _ in parts] != ["salt", "stored_key", "server_key", "iterations"]:
@@ -107,9 +107,9 @@ def iterations_of(text: str) -> int | None:
     return int(iterations) if re.fullmatch("[0-9]{1,10}", iterations) else None
 
 
-def credential_of(text: str) -> ScramCredential | None:
+def parse_credential(text: str) -> ScramCredential | None:
     """Parse a credential; None if the text is invalid."""
-    iterations = iterations_of(text)
+    iterations = parse_iterations(text)
     if iterations is None:
         return None
     try:

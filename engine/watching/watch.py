@@ -73,7 +73,7 @@ class Watch:
             for name, topic in sample.view.topics.items()
             for row in topic.partitions
         }
-        self._history.see(dict(sample.high_watermarks), timed.wall_ms, known)
+        self._history.add_ends(dict(sample.high_watermarks), timed.wall_ms, known)
         self._rates = self._rates_now()
         self._lags = {lag.group: lag for lag in group_lags(list(self._samples))}
         partitions = tuple(self._partitions())

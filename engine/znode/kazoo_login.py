@@ -62,12 +62,14 @@ class KazooLogin:
     def _authenticate(self, timeout_s: float) -> None:
         """Exchange the two SASL tokens; raises AuthFailedError if either side refuses."""
         # Loaded here: clients without a login do not need it.
-        from engine.security.digest_md5 import DigestLogin, DigestRefused, answer_to
+        from engine.security.digest_md5 import DigestLogin, DigestRefused, answer_challenge
 
         login = DigestLogin(self._login.username, self._login.password, URI)
         challenge = _exchange_token(self._handler, b"", 1, timeout_s)
         try:
-            answer = answer_to(challenge, login, self._entropy.random_bytes(_CNONCE_BYTES).hex())
+            answer = answer_challenge(
+                challenge, login, self._entropy.random_bytes(_CNONCE_BYTES).hex()
+            )
         except DigestRefused as error:
             raise AuthFailedError(str(error)) from error
         if _exchange_token(self._handler, answer.message, 2, timeout_s) != answer.rspauth:

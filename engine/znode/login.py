@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from engine.errors import ConfigError, EngineError
-from engine.security.jaas import JaasEntry, JaasRefused, jaas_sections
+from engine.security.jaas import JaasEntry, JaasRefused, parse_jaas_sections
 
 JAAS_FILE: Final = "java.security.auth.login.config"
 _IS_ENABLED: Final = "zookeeper.sasl.client"
@@ -103,7 +103,7 @@ def _read_jaas_entry(
     if not path:
         return None
     try:
-        entries = jaas_sections(read(path).decode()).get(section)
+        entries = parse_jaas_sections(read(path).decode()).get(section)
     except (JaasRefused, EngineError) as error:
         raise ConfigError(JAAS_FILE, path, str(error)) from error
     except UnicodeDecodeError as error:

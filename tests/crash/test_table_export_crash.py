@@ -15,9 +15,9 @@ from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_
 from engine.analysis.parquet_export import ExportPlan
 from engine.analysis.partitioned_files import FileEntry
 from engine.analysis.splits import Selection, plan_splits
-from engine.analysis.table_export import export_into_table, table_plan
+from engine.analysis.table_export import export_into_table, plan_for_table
 from engine.analysis.table_format import Ends, Table, TableColumns, TableFile, TableState
-from engine.analysis.table_library import table_in
+from engine.analysis.table_library import open_table
 from engine.host.held_file import HeldFile, RealHeldFiles
 from engine.host.memory import MachineStopped
 from engine.host.memory_held_file import MemoryHeldFiles
@@ -84,7 +84,7 @@ class JsonTable:
 def _run(files: MemoryHeldFiles, end: int, job: str) -> None:
     """Add the offsets up to an end, two of them a file."""
     table = JsonTable(files)
-    plan = table_plan(table, ExportPlan([], OUT, ("offset",)), append=True)
+    plan = plan_for_table(table, ExportPlan([], OUT, ("offset",)), append=True)
     first = plan.earlier.ends.get(PLACE, 0) if plan.earlier else 0
 
     def run(job: ExportJob) -> list[TaskReport]:
@@ -193,8 +193,8 @@ def _add(table_format: str, out: Path, count: int, files: RealHeldFiles, commits
     )
     shape = ExportShape(file_format=table_format)
     plan = ExportPlan(pieces[:count], str(out), ("topic", "partition", "offset"), shape=shape)
-    table = table_in(table_format, str(out))
-    plan = table_plan(table, plan, append=True)
+    table = open_table(table_format, str(out))
+    plan = plan_for_table(table, plan, append=True)
 
     def run(job: ExportJob) -> list[TaskReport]:
         return [run_export_task(job, plan.splits, f"part-{job.prefix}0")]

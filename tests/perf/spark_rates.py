@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from engine.analysis.columns import VIEWS, chosen
+from engine.analysis.columns import VIEWS, choose_columns
 from engine.analysis.export_task import ExportJob, run_export_task
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.splits import Selection, Split, plan_splits
@@ -41,7 +41,9 @@ def write_segment(folder: Path, value_bytes: int, total_bytes: int) -> None:
 
 def _read(view: str, *names: str) -> Callable[[list[Split], str], None]:
     def read(splits: list[Split], _out: str) -> None:
-        reader = ViewReader(SourceFiles(), view, chosen(VIEWS[view], list(names)), control=False)
+        reader = ViewReader(
+            SourceFiles(), view, choose_columns(VIEWS[view], list(names)), control=False
+        )
         for split in splits:
             for _ in reader.batches_of(split):
                 pass

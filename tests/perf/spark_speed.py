@@ -34,7 +34,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
-from engine.analysis.columns import VIEWS, chosen
+from engine.analysis.columns import VIEWS, choose_columns
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.host.real import RealFiles
@@ -276,7 +276,7 @@ class Bench:
 
 def _decode(splits: Sequence[Split]) -> None:
     reader = ViewReader(
-        SourceFiles(), "records", chosen(VIEWS["records"], list(_DECODED)), control=False
+        SourceFiles(), "records", choose_columns(VIEWS["records"], list(_DECODED)), control=False
     )
     for split in splits:
         for _ in reader.batches_of(split):

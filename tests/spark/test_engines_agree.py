@@ -21,7 +21,7 @@ from engine.analysis.statements import QueryFailed
 from engine.analysis.value_decoding import (
     IDS_QUERY,
     ValueDecoding,
-    by_schemas,
+    fetch_schema_decoding,
     ids_in,
     with_keys_by_one,
 )
@@ -206,7 +206,7 @@ def test_both_engines_decode_values_the_same(spark: Any, tmp_path: Path) -> None
     here = run_local_query(IDS_QUERY, splits, control=False, max_rows=0)
     assert _rows(run_query(spark, IDS_QUERY, splits, control=False, max_rows=0)) == _rows(here)
     ids = ids_in(here.rows)
-    decoding = by_schemas(SchemaTable(), *ids, shapes_keys=True)
+    decoding = fetch_schema_decoding(SchemaTable(), *ids, shapes_keys=True)
     for query in (
         "select offset, decoded_key.id, decoded_key from records where decoded_key.id = 1",
         "select offset, decoded_key, decoded_value, decoding_problem from records",
@@ -221,7 +221,7 @@ def test_both_engines_decode_values_the_same(spark: Any, tmp_path: Path) -> None
 def test_both_engines_decode_keys_of_every_kind_the_same(spark: Any, tmp_path: Path) -> None:
     splits = plan_splits(RealFiles(), [str(write_keyed_log(tmp_path))], Selection())
     of_values, of_keys = ids_in(run_query(spark, IDS_QUERY, splits, control=False, max_rows=0).rows)
-    by_ids = by_schemas(SchemaTable(), of_values, of_keys, shapes_keys=True)
+    by_ids = fetch_schema_decoding(SchemaTable(), of_values, of_keys, shapes_keys=True)
     by_file = with_keys_by_one(ValueDecoding("json"), SCHEMAS[2])
     for decoding in (by_ids, by_file, with_keys_by_one(by_ids, SCHEMAS[3])):
         for query in (

@@ -11,23 +11,23 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from engine.analysis.anonymise import anonymised_columns
+from engine.analysis.anonymise import parse_anonymised_columns
 from engine.analysis.columns import RECORDS
 from engine.analysis.damage import DamagedData
 from engine.analysis.export_folder import ForeignFolder
 from engine.analysis.export_task import ExportShape
-from engine.analysis.isolation import committed_on_spark
+from engine.analysis.isolation import hide_uncommitted_on_spark
 from engine.analysis.parquet_export import (
     ExportPlan,
     ExportSummary,
     export,
     run_tasks,
 )
-from engine.analysis.row_condition import row_condition
+from engine.analysis.row_condition import translate_condition
 from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Selection, plan_splits
-from engine.analysis.table_export import export_into_table, table_plan
-from engine.analysis.table_library import table_in
+from engine.analysis.table_export import export_into_table, plan_for_table
+from engine.analysis.table_library import open_table
 from engine.host.held_file import RealHeldFiles
 from engine.host.real import RealFiles
 from tests.golden_cases import case_dir
@@ -44,7 +44,7 @@ def _run(
 ) -> ExportSummary:
     splits = plan_splits(RealFiles(), [str(log_dir)], Selection(), 4000)
     if isolation == "read_committed":
-        splits = committed_on_spark(spark, splits).splits
+        splits = hide_uncommitted_on_spark(spark, splits).splits
     plan = ExportPlan(splits, str(out), more.pop("columns", COLUMNS), **more)
     return export(spark, RealHeldFiles(), plan, "test", lambda _done, _all: None)
 
@@ -71,12 +71,12 @@ def test_exports_read_back_as_the_client_read(truth: TruthSet, spark: Any, tmp_p
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 def test_a_table_gets_each_record_once(table_format: str, spark: Any, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    table = table_in(table_format, out)
+    table = open_table(table_format, out)
     splits = plan_splits(RealFiles(), [str(case_dir("plain") / "data")], Selection(), 4000)
     for part in (splits[: len(splits) // 2], splits):
         shape = ExportShape(file_format=table_format, partition_by=("topic",))
         plan = ExportPlan(part, out, COLUMNS, shape=shape)
-        plan = table_plan(table, plan, append=True)
+        plan = plan_for_table(table, plan, append=True)
         run = partial(run_tasks, spark, splits=plan.splits, on_progress=lambda _done, _all: None)
         export_into_table(run, RealHeldFiles(), plan, "test", table)
     places = [(row["topic"], row["partition"], row["offset"]) for row in rows_of(table_format, out)]
@@ -159,7 +159,9 @@ def test_nothing_but_markers_is_an_empty_table(spark: Any, tmp_path: Path) -> No
 
 
 def test_tasks_filter_and_anonymise(spark: Any, tmp_path: Path) -> None:
-    shape = ExportShape(row_condition("offset >= 390"), anonymised_columns(["key=hash"]), "orc")
+    shape = ExportShape(
+        translate_condition("offset >= 390"), parse_anonymised_columns(["key=hash"]), "orc"
+    )
     summary = _run(spark, case_dir("plain") / "data", tmp_path / "out", shape=shape)
     frame = spark.read.orc(str(tmp_path / "out"))
     assert summary.record_count == frame.count() > 0

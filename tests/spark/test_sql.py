@@ -10,7 +10,7 @@ from engine.analysis.columns import RECORDS, VIEWS, arrow_schema
 from engine.analysis.plan_text import FIELDS_MAX, FIELDS_SETTING
 from engine.analysis.pruning import ALL_RECORDS, Bounds, bounds_of
 from engine.analysis.spark_query import SavedOnSpark, run_query
-from engine.analysis.spark_views import used_by_text, views_used
+from engine.analysis.spark_views import find_used_by_text, find_used_views
 from engine.analysis.splits import Selection, plan_splits
 from engine.analysis.statements import QueryFailed, StatementRefused, check_statement
 from engine.host.real import RealFiles
@@ -158,7 +158,7 @@ ALL = [c.name for c in RECORDS]
 def test_only_the_columns_that_a_query_uses_are_read(
     spark: Any, query: str, names: list[str] | None
 ) -> None:
-    found = views_used(spark, query).get("records")
+    found = find_used_views(spark, query).get("records")
     assert names == (None if found is None else [c.name for c in found.columns])
 
 
@@ -166,7 +166,7 @@ def test_the_filter_of_a_view_says_what_can_be_left_out(spark: Any) -> None:
     condition = """offset between 3 and 9 and topic in ('clicks', 'solo') and partition = 2
                    and timestamp > '2026-01-01T02:00:05.5+02:00' and length(value) > 3"""
     query = f"select * from (select key, offset o from records where {condition})"
-    bounds = bounds_of(views_used(spark, query)["records"].conditions, "spark")
+    bounds = bounds_of(find_used_views(spark, query)["records"].conditions, "spark")
     assert {"clicks", "solo"} == bounds.topics
     assert bounds.partitions is not None
     assert [2] == [number for number in range(4) if bounds.partitions(number)]
@@ -174,7 +174,7 @@ def test_the_filter_of_a_view_says_what_can_be_left_out(spark: Any) -> None:
         first_offset=3, last_offset=9, first_ms=1767225605501
     )
     twice = "select offset from records where offset = 1 union all select offset from records"
-    assert () == views_used(spark, twice)["records"].conditions
+    assert () == find_used_views(spark, twice)["records"].conditions
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,10 @@ def test_the_filter_of_a_view_says_what_can_be_left_out(spark: Any) -> None:
 def test_the_text_of_a_plan_says_what_its_objects_say(spark: Any, query: str) -> None:
     saved = {"few": "select topic, partition from records where topic = 'x' and offset < 5"}
     definitions = SavedOnSpark(spark, query, saved)
-    used = views_used(spark, query, VIEWS, definitions.define)
+    used = find_used_views(spark, query, VIEWS, definitions.define)
     # As in a session of a Connect server.
     spark.conf.set(FIELDS_SETTING, FIELDS_MAX)
-    by_text = used_by_text(spark, query, VIEWS, definitions.queries)
+    by_text = find_used_by_text(spark, query, VIEWS, definitions.queries)
     spark.conf.unset(FIELDS_SETTING)
     definitions.remove()
     assert used.keys() == by_text.keys()
@@ -219,13 +219,13 @@ def _has_partition(bounds: Bounds, number: int) -> bool:
 
 def test_a_text_with_a_parenthesis_narrows_nothing(spark: Any) -> None:
     query = "select key from records where topic = 'a' and cast(key as string) = 'x) AND (y'"
-    views_used(spark, query)
-    assert () == used_by_text(spark, query, VIEWS)["records"].conditions
+    find_used_views(spark, query)
+    assert () == find_used_by_text(spark, query, VIEWS)["records"].conditions
     plain = query.replace("x) AND (y", "x and y")
-    assert ("topic = 'a'",) == used_by_text(spark, plain, VIEWS)["records"].conditions
+    assert ("topic = 'a'",) == find_used_by_text(spark, plain, VIEWS)["records"].conditions
     assert spark.conf.get("spark.sql.optimizer.excludedRules", None) is None
     saved = {"v": query}
-    assert () == used_by_text(spark, plain, VIEWS, saved)["records"].conditions
+    assert () == find_used_by_text(spark, plain, VIEWS, saved)["records"].conditions
 
 
 @pytest.mark.parametrize("query", ["TABLE records", "FROM records", "select * from records"])

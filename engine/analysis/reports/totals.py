@@ -62,7 +62,7 @@ class Totals(NamedTuple):
         return f"select {', '.join(terms)} from records{condition} group by {groups}"
 
 
-def totals_of(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def sum_by_group(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the sums over batches by group; several rows may belong to one group.
 
     At most ARROW_BATCH_RECORDS_MAX groups or _KEPT_BYTES_MAX bytes are kept, plus those of one
@@ -70,7 +70,7 @@ def totals_of(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
     """
     kept: list[pa.Table] = []
     for batch in batches:
-        kept.append(_summed(totals, _terms_of(totals, batch)))
+        kept.append(_sum_table(totals, _terms_of(totals, batch)))
         if _share_kept(kept) > 1:
             kept = [_merged(totals, kept)]
             if _share_kept(kept) > 1 / 2:
@@ -101,10 +101,10 @@ def _merged(totals: Totals, tables: list[pa.Table]) -> pa.Table:
     """Sum up several tables of sums: one row for each group."""
     import pyarrow as pa
 
-    return tables[0] if len(tables) == 1 else _summed(totals, pa.concat_tables(tables))
+    return tables[0] if len(tables) == 1 else _sum_table(totals, pa.concat_tables(tables))
 
 
-def _summed(totals: Totals, table: pa.Table) -> pa.Table:
+def _sum_table(totals: Totals, table: pa.Table) -> pa.Table:
     """Sum a table's rows by group: one row for each group."""
     groups = [term.name for term in totals.groups]
     sums = [term.name for term in totals.sums]
@@ -126,7 +126,7 @@ def _ones(batch: pa.RecordBatch) -> pa.Array:
     return pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)
 
 
-def _bytes(batch: pa.RecordBatch) -> pa.Array:
+def _record_bytes(batch: pa.RecordBatch) -> pa.Array:
     """Return the bytes of key and value of each record; null, whose size is -1, counts as 0."""
     import pyarrow.compute as pc
 
@@ -134,7 +134,7 @@ def _bytes(batch: pa.RecordBatch) -> pa.Array:
     return pc.add(*(pc.max_element_wise(size, 0) for size in sizes))
 
 
-def _hours(batch: pa.RecordBatch) -> pa.Array:
+def _record_hours(batch: pa.RecordBatch) -> pa.Array:
     """Return the UTC hour of each record's timestamp."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -161,10 +161,15 @@ def _empty_values(batch: pa.RecordBatch) -> pa.Array:
 TOPIC: Final = column("topic", "string")
 KEY: Final = column("key", "binary")
 VALUE_SIZE: Final = column("value_size", "int")
-HOUR: Final = Term("hour", "date_trunc('hour', timestamp)", ("timestamp",), _hours, "timestamp")
+HOUR: Final = Term(
+    "hour", "date_trunc('hour', timestamp)", ("timestamp",), _record_hours, "timestamp"
+)
 RECORD_COUNT: Final = Term("records", "1", ("topic",), _ones)
 RECORD_BYTES: Final = Term(
-    "bytes", "greatest(key_size, 0) + greatest(value_size, 0)", ("key_size", "value_size"), _bytes
+    "bytes",
+    "greatest(key_size, 0) + greatest(value_size, 0)",
+    ("key_size", "value_size"),
+    _record_bytes,
 )
 TOMBSTONES: Final = Term(
     "tombstones",

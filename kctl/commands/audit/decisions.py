@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from engine.host.input_file import open_input
 from engine.host.real import RealFiles
 from engine.security.acls import AclOperation, AclResource, from_name
-from engine.security.audit_lines import AuditLine, audit_lines
+from engine.security.audit_lines import AuditLine, parse_audit_lines
 from engine.security.principals import user_principal
 from kctl.arguments import UnreadableArgument
 from kctl.command_results import end_with
@@ -139,7 +139,7 @@ def show_audit(request: AuditRequest) -> int:
     found = [
         decision
         for path in request.files or _embedded_logs(request.data)
-        for decision in audit_lines(_lines(path), zone)
+        for decision in parse_audit_lines(_lines(path), zone)
         if request.wanted.wants(decision)
     ]
     if request.has_summary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from engine.cluster.plan import open_listeners
+from engine.cluster.plan import unauthenticated_listeners
 from engine.cluster.run import log_to_stderr
 from engine.cluster.run import run_broker as run
 from engine.config.broker_config import BrokerConfig
@@ -35,7 +35,7 @@ def run_broker(path: str, changes: list[str]) -> int:
     settings = BrokerSettings(static)
     directory = os.path.abspath(BrokerConfig.of(settings).data_dirs[0])
     files.make_dir(directory)
-    for listener in open_listeners(static):
+    for listener in unauthenticated_listeners(static):
         notify(f"warning: {listener} takes everybody who reaches it, without authentication")
     log_to_stderr()
     run(settings, None if is_remote else f"{directory}/{STORE_FILE}")

@@ -47,7 +47,7 @@ def request_change(action: str, broker_id: int | None, data: str | None, timeout
     if broker_id is not None:
         check_broker(directory, plan, broker_id)
     requested = Action(action)
-    with daemon.turn(directory, RealFiles(), RealClock(), timeout_s, _pause):
+    with daemon.hold_start_lock(directory, RealFiles(), RealClock(), timeout_s, _pause):
         done = request_action(directory, requested, broker_id, RealClock(), timeout_s, _pause)
     address = _address(directory, done)
     notify(f"broker {done} {_DONE[requested]}" + (f" at {address}" if address else ""))

@@ -17,7 +17,7 @@ from engine.cluster.plan import (
     ClusterPlan,
     broker_settings,
     check_plan,
-    open_listeners,
+    unauthenticated_listeners,
 )
 from engine.config.key import broker_keys
 from engine.config.settings import is_secret
@@ -130,7 +130,9 @@ def start_cluster(request: StartRequest) -> int:
     _check(plan)
     check_start(data, files, plan)
     with ExitStack() as turn:
-        turn.enter_context(daemon.turn(data, files, RealClock(), request.timeout_s, _pause))
+        turn.enter_context(
+            daemon.hold_start_lock(data, files, RealClock(), request.timeout_s, _pause)
+        )
         # Another `start` may have created the cluster while this one waited.
         plan = _plan(data, request)
         if request.from_logs:
@@ -243,7 +245,7 @@ def _warn_of_secrets(arguments: list[str]) -> None:
 
 def _check_open(plan: ClusterPlan) -> None:
     """Raise UnauthenticatedListener for open listeners; with --insecure print a warning only."""
-    found = open_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
+    found = unauthenticated_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     if found and not plan.is_insecure:
         raise UnauthenticatedListener(found)
     for listener in found:
@@ -384,7 +386,7 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
         what = f"{what} but that in {', '.join(stays)}"
     confirm(what, yes=yes, can_be_tried=False)
     daemon.stop(directory, RealClock(), timeout_s, _pause)
-    with daemon.turn(directory, files, RealClock(), timeout_s, _pause):
+    with daemon.hold_start_lock(directory, files, RealClock(), timeout_s, _pause):
         _forget_secured(directory)
         left = daemon.destroy(directory, files)
     forget_cluster(files, os.environ, directory.path)

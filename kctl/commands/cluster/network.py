@@ -88,7 +88,9 @@ def _change(
 ) -> LinkFaults:
     """Change the link faults under the lock of such changes, and return the new faults."""
     lock_path = directory.network_lock_path
-    with daemon.turn(directory, RealFiles(), RealClock(), timeout_s, _pause, lock_path=lock_path):
+    with daemon.hold_start_lock(
+        directory, RealFiles(), RealClock(), timeout_s, _pause, lock_path=lock_path
+    ):
         return change_faults(directory, plan, change, RealClock(), timeout_s, _pause)
 
 

@@ -42,8 +42,8 @@ def repair_cluster(request: RepairRequest) -> int:
     files, clock = RealFiles(), RealClock()
     data = DataDirectory(files, cluster_path(os.environ, request.data))
     repair.check_present(data, files)
-    with daemon.turn(data, files, clock, request.timeout_s, _pause):
-        found = repair.examine(data, files)
+    with daemon.hold_start_lock(data, files, clock, request.timeout_s, _pause):
+        found = repair.examine_for_repair(data, files)
         if not found.is_needed:
             notify(f"the cluster in {data.path} has its metadata: there is nothing to repair")
             return exits.OK

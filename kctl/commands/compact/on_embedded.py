@@ -115,7 +115,7 @@ def _requested(
     def pause(duration_ms: int) -> None:
         client.connections.pause(duration_ms)
 
-    with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
+    with daemon.hold_start_lock(data, RealFiles(), RealClock(), timeout_s, pause):
         states_by_broker = request_compaction(
             data, RealClock(), timeout_s, pause, topics=topics, begins=begins
         )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
 from engine.exporter.snapshots import take_snapshot
-from engine.exporter.view_changes import Change, changes_between, newest
+from engine.exporter.view_changes import Change, changes_between, newest_snapshot
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
@@ -62,7 +62,7 @@ def _watch(
     while True:
         client.connections.pause(every_ms)
         try:
-            next_snapshot = newest(snapshot, take_snapshot(client, timeout_ms))
+            next_snapshot = newest_snapshot(snapshot, take_snapshot(client, timeout_ms))
         except EngineError as error:
             if not request.follows:
                 raise

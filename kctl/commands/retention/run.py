@@ -160,7 +160,7 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
             client.connections.pause(duration_ms)
 
         timeout_s = client.timeout_ms / 1000
-        with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
+        with daemon.hold_start_lock(data, RealFiles(), RealClock(), timeout_s, pause):
             request_action(data, Action.RETENTION, None, RealClock(), timeout_s, pause)
         after = log_starts(client)
     rows = [

@@ -50,11 +50,11 @@ class ExportOptions(NamedTuple):
         """Raise the errors of options that can be found without reading logs."""
         from engine.analysis.table_export import check_empty
         from engine.analysis.table_format import TABLE_FORMATS
-        from engine.analysis.table_library import table_in
+        from engine.analysis.table_library import open_table
 
         if self.file_format in TABLE_FORMATS:
             out = os.path.realpath(self.out)
-            table = table_in(self.file_format, out)
+            table = open_table(self.file_format, out)
             if not self.append:
                 check_empty(table, out)
         if self.values is None or self.values.value_format != "schema":
@@ -65,26 +65,26 @@ class ExportOptions(NamedTuple):
 
         Raises QueryFailed, StatementRefused, WrongAnonymising, WrongPartitioning, UnknownColumn.
         """
-        from engine.analysis.anonymise import anonymised_columns
-        from engine.analysis.columns import chosen
+        from engine.analysis.anonymise import parse_anonymised_columns
+        from engine.analysis.columns import choose_columns
         from engine.analysis.export_task import ExportShape
-        from engine.analysis.partitioned_files import partitioning
-        from engine.analysis.row_condition import row_condition
+        from engine.analysis.partitioned_files import check_partitioning
+        from engine.analysis.row_condition import translate_condition
         from engine.analysis.value_decoding import views_of
 
         views = views_of(decoding)
-        anonymised = anonymised_columns(self.anonymised, views["records"])
+        anonymised = parse_anonymised_columns(self.anonymised, views["records"])
         shape = ExportShape(
-            None if self.where is None else row_condition(self.where, views),
+            None if self.where is None else translate_condition(self.where, views),
             anonymised,
             self.file_format,
             decoding,
             self.hash_key,
-            partitioning(self.partition_by or (), [entry.column for entry in anonymised]),
+            check_partitioning(self.partition_by or (), [entry.column for entry in anonymised]),
             self.file_max_bytes,
         )
         # For its errors: columns that only the folders' names would have.
-        shape.written(tuple(c.name for c in chosen(views["records"], self.columns)))
+        shape.written_columns(tuple(c.name for c in choose_columns(views["records"], self.columns)))
         return shape
 
 
@@ -111,17 +111,17 @@ def export_logs(
 
     Raises the errors of `parquet_export.export` and `ExportOptions.shape`.
     """
-    from engine.analysis.columns import chosen
-    from engine.analysis.isolation import committed_on_spark
+    from engine.analysis.columns import choose_columns
+    from engine.analysis.isolation import hide_uncommitted_on_spark
     from engine.analysis.parquet_export import ExportPlan, export, plan_to_append, run_tasks
     from engine.analysis.row_condition import splits_to_read
     from engine.analysis.shipping import ship
     from engine.analysis.spark_query import run_query
-    from engine.analysis.spark_session import start_session, stopped_session
+    from engine.analysis.spark_session import start_session, stop_session_after
     from engine.analysis.spark_target import SparkTarget
-    from engine.analysis.table_export import export_into_table, table_plan
+    from engine.analysis.table_export import export_into_table, plan_for_table
     from engine.analysis.table_format import TABLE_FORMATS
-    from engine.analysis.table_library import table_in
+    from engine.analysis.table_library import open_table
     from engine.analysis.value_decoding import views_of
     from engine.host.held_file import RealHeldFiles
     from engine.host.real import RealEntropy
@@ -129,7 +129,7 @@ def export_logs(
     bar.show("starting Spark")
     target = target or SparkTarget()
     session = start_session(target)
-    with stopped_session(session, bar.show):
+    with stop_session_after(session, bar.show):
         if not target.is_local:
             ship(session, options.task_packages)
         splits = reading.splits
@@ -140,13 +140,13 @@ def export_logs(
             lambda query: run_query(session, query, splits, control=False, max_rows=0),
         )
         shape = options.shape(decoding)
-        wanted = chosen(shape.records, options.columns)
+        wanted = choose_columns(shape.records, options.columns)
         if shape.condition is not None:
             splits = splits_to_read(splits, shape.condition, views_of(decoding))
         problems = reading.problems
         if options.is_committed:
             bar.show("looking for transactions")
-            splits, undecided = committed_on_spark(session, splits)
+            splits, undecided = hide_uncommitted_on_spark(session, splits)
             problems = [*problems, *undecided]
         plan = ExportPlan(
             splits,
@@ -161,8 +161,8 @@ def export_logs(
         files = RealHeldFiles()
         job_id = RealEntropy().random_bytes(8).hex()
         if options.file_format in TABLE_FORMATS:
-            table = table_in(options.file_format, os.path.realpath(options.out))
-            plan = table_plan(table, plan, append=options.append)
+            table = open_table(options.file_format, os.path.realpath(options.out))
+            plan = plan_for_table(table, plan, append=options.append)
             run = partial(run_tasks, session, splits=plan.splits, on_progress=bar.update)
             summary = export_into_table(run, files, plan, job_id, table)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from engine.analysis.saved_views import CreateView, DropView, checked_name, view_change
+from engine.analysis.saved_views import CreateView, DropView, check_name, parse_view_change
 from engine.analysis.sql_text import one_statement
 from engine.analysis.statements import StatementRefused, check_statement
 from engine.errors import EngineError
@@ -23,12 +23,12 @@ def wanted_change(query: str, save: str | None) -> CreateView | DropView | None:
 
     Raises StatementRefused, WrongViewName.
     """
-    change = view_change(query)
+    change = parse_view_change(query)
     if change is not None and save is not None:
         raise StatementRefused("--save NAME takes a query, not a statement about a view")
     if change is None or isinstance(change, CreateView):
         check_statement(change.query if change else query)
-    return change if save is None else CreateView(checked_name(save), one_statement(query))
+    return change if save is None else CreateView(check_name(save), one_statement(query))
 
 
 def query_and_dirs(arguments: list[str], file: str | None) -> tuple[str, list[str]]:

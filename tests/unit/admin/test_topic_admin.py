@@ -516,7 +516,7 @@ def test_too_few_brokers_are_an_error_of_the_request() -> None:
 
 def test_a_fault_of_one_who_waits_leaves_no_other_waiting() -> None:
     bench = AdminBench(1)
-    waits = [bench.waiting.for_leaders({"t": 1}, 1000) for _ in range(2)]
+    waits = [bench.waiting.await_leaders({"t": 1}, 1000) for _ in range(2)]
 
     def fail() -> None:
         raise KeyError("a fault of our own")

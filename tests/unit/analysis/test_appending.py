@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from engine.analysis.anonymise import anonymised_columns
+from engine.analysis.anonymise import parse_anonymised_columns
 from engine.analysis.appending import AppendMismatch, ExportChanged
 from engine.analysis.damage import DamagedData
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
-from engine.analysis.isolation import committed_here
+from engine.analysis.isolation import hide_uncommitted_here
 from engine.analysis.parquet_export import (
     ExportPlan,
     ExportSummary,
@@ -37,7 +37,7 @@ def _export(
 ) -> ExportSummary:
     splits = plan_splits(RealFiles(), [str(log_dir)], Selection())
     if committed:
-        splits = committed_here(RealFiles(), splits).splits
+        splits = hide_uncommitted_here(RealFiles(), splits).splits
         more["isolation"] = "read_committed"
     plan = ExportPlan(splits, str(out), COLUMNS, **more)
     if append:
@@ -122,7 +122,7 @@ def test_problems_of_all_runs_are_listed(tmp_path: Path) -> None:
     "more",
     [
         {"include_control": True},
-        {"shape": ExportShape(anonymised=anonymised_columns(["value=hash"]))},
+        {"shape": ExportShape(anonymised=parse_anonymised_columns(["value=hash"]))},
         {"shape": ExportShape(file_format="json")},
         {"isolation": "read_committed"},
     ],

@@ -21,7 +21,7 @@ from engine.analysis.spark_jvm import (
     keeps_classes,
     start_jvm,
 )
-from engine.analysis.spark_session import stopped_session
+from engine.analysis.spark_session import stop_session_after
 
 
 def _made(folder: Path, key: str = "k") -> ClassArchive:
@@ -217,14 +217,14 @@ def test_a_command_that_fails_leaves_its_archive_to_the_next(
 ) -> None:
     session, steps = _Session(), list[str]()
     start_jvm({})
-    with suppress(LookupError), stopped_session(cast(Any, session), steps.append):
+    with suppress(LookupError), stop_session_after(cast(Any, session), steps.append):
         if fails:
             raise LookupError("no such column")
     assert ["keeping Spark's classes for the next start, once"] == steps
     (name,) = os.listdir(tmp_path / "cache" / "kctl" / "spark")
     assert (".jsa", not fails) == (name[-4:], session.is_stopped)
     start_jvm({})
-    with stopped_session(cast(Any, session), steps.append):
+    with stop_session_after(cast(Any, session), steps.append):
         pass
     assert 1 == len(steps)
     end_jvms()
@@ -233,7 +233,7 @@ def test_a_command_that_fails_leaves_its_archive_to_the_next(
 def test_an_interrupt_waits_for_no_archive(java: Path, tmp_path: Path) -> None:
     start_jvm({})
     steps: list[str] = []
-    with pytest.raises(KeyboardInterrupt), stopped_session(cast(Any, _Session()), steps.append):
+    with pytest.raises(KeyboardInterrupt), stop_session_after(cast(Any, _Session()), steps.append):
         raise KeyboardInterrupt
     assert [] == steps
     end_jvms()
@@ -252,7 +252,7 @@ def test_an_interrupt_while_classes_are_kept_leaves_the_result(
         return wait(process)
 
     monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
-    with stopped_session(cast(Any, _Session()), lambda step: None):
+    with stop_session_after(cast(Any, _Session()), lambda step: None):
         pass
     assert [120, None] == waits_s
     assert not keeps_classes()

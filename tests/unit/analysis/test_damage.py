@@ -13,7 +13,7 @@ from engine.analysis.damage import (
     DamageCount,
     DamagedData,
     ReadDamage,
-    counted,
+    count_damage,
     refuse_damage,
 )
 from engine.analysis.local_query import run_local_query
@@ -180,7 +180,7 @@ def test_damage_is_counted_by_what_was_lost() -> None:
         _problem("overlap", size=50),
         _problem("gap", missing_offsets(20, 22, is_compacted=True), partition=1),
     ]
-    assert DamageCount(2, 120, 12, True, 1, 9, 0, 1, ("t-0", "t-1")) == counted(problems)
+    assert DamageCount(2, 120, 12, True, 1, 9, 0, 1, ("t-0", "t-1")) == count_damage(problems)
     assert (
         "2 damaged batches (120 bytes), up to 12 offsets missing, 1 unfinished last write"
         " (9 bytes), 1 other problem in t-0, t-1"

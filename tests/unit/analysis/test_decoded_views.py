@@ -195,12 +195,12 @@ def test_damage_in_the_log_is_a_row_with_a_problem(tmp_path: Path) -> None:
 
 
 def test_aborted_commits_are_hidden_from_those_who_read_committed() -> None:
-    from engine.analysis.isolation import committed_here
+    from engine.analysis.isolation import hide_uncommitted_here
 
     folder = case_dir("txn") / "data"
     splits = plan_splits(RealFiles(), [str(folder)], Selection())
     query = "select count(*) n from offsets"
     (every,) = run_local_query(query, splits, control=False, max_rows=0).rows
-    committed = committed_here(RealFiles(), splits).splits
+    committed = hide_uncommitted_here(RealFiles(), splits).splits
     (some,) = run_local_query(query, committed, control=False, max_rows=0).rows
     assert 0 < some["n"] <= every["n"]

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import orc
 
 from engine.analysis import partitioned_files
-from engine.analysis.anonymise import WrongAnonymising, anonymised_columns
+from engine.analysis.anonymise import WrongAnonymising, parse_anonymised_columns
 from engine.analysis.columns import RECORDS, UnknownColumn
 from engine.analysis.export_files import (
     FilesTooSmall,
@@ -26,8 +26,8 @@ from engine.analysis.export_files import (
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.local_query import run_local_query
 from engine.analysis.parquet_export import ExportPlan, export_with, plan_to_append
-from engine.analysis.partitioned_files import WrongPartitioning, partitioning
-from engine.analysis.row_condition import row_condition, splits_to_read
+from engine.analysis.partitioned_files import WrongPartitioning, check_partitioning
+from engine.analysis.row_condition import splits_to_read, translate_condition
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.analysis.statements import QueryFailed, StatementRefused
 from engine.host.held_file import RealHeldFiles
@@ -76,7 +76,7 @@ def _rows(out: Path, file_format: str) -> list[dict[str, Any]]:
     ],
 )
 def test_an_export_has_the_records_that_a_query_has(where: str, tmp_path: Path) -> None:
-    out = _export(tmp_path / "out", ExportShape(row_condition(where)), ("topic", "offset"))
+    out = _export(tmp_path / "out", ExportShape(translate_condition(where)), ("topic", "offset"))
     query = f"select topic, offset from records where {where}"
     expected = run_local_query(query, _splits(), control=False, max_rows=0).rows
     key = lambda row: (row["topic"], row["offset"])  # noqa: E731
@@ -84,7 +84,7 @@ def test_an_export_has_the_records_that_a_query_has(where: str, tmp_path: Path) 
 
 
 def test_a_condition_narrows_what_is_read_to_its_topics() -> None:
-    splits = splits_to_read(_splits(), row_condition("topic = 'clicks' and offset > 300"))
+    splits = splits_to_read(_splits(), translate_condition("topic = 'clicks' and offset > 300"))
     assert {"clicks"} == {split.topic for split in splits}
     # Missing segments would be looked for.
     assert [s for s in _splits() if s.topic == "clicks"] == splits
@@ -105,7 +105,7 @@ def test_a_condition_narrows_what_is_read_to_its_topics() -> None:
 )
 def test_what_is_no_condition_of_a_record_is_refused(where: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        row_condition(where)
+        translate_condition(where)
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "json"])
@@ -128,13 +128,15 @@ def test_every_format_has_every_record(file_format: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "json"])
 def test_an_export_without_records_is_a_file(file_format: str, tmp_path: Path) -> None:
-    shape = ExportShape(row_condition("offset < 0"), file_format=file_format)
+    shape = ExportShape(translate_condition("offset < 0"), file_format=file_format)
     assert [] == _rows(_export(tmp_path / "out", shape), file_format)
 
 
 def test_hashes_are_the_same_for_the_same_and_reveal_no_values(tmp_path: Path) -> None:
     shape = ExportShape(
-        anonymised=anonymised_columns(["key=hash", "value=mask", "headers=drop", "topic=hash"])
+        anonymised=parse_anonymised_columns(
+            ["key=hash", "value=mask", "headers=drop", "topic=hash"]
+        )
     )
     rows = _rows(_export(tmp_path / "out", shape), "parquet")
     plain = _rows(_export(tmp_path / "plain", ExportShape()), "parquet")
@@ -152,7 +154,9 @@ def test_hashes_are_the_same_for_the_same_and_reveal_no_values(tmp_path: Path) -
 
 
 def test_a_condition_may_name_a_column_that_is_dropped(tmp_path: Path) -> None:
-    shape = ExportShape(row_condition("key is not null"), anonymised_columns(["key=drop"]))
+    shape = ExportShape(
+        translate_condition("key is not null"), parse_anonymised_columns(["key=drop"])
+    )
     rows = _rows(_export(tmp_path / "out", shape, ("offset", "key")), "parquet")
     assert rows
     assert all(["offset"] == list(row) for row in rows)
@@ -169,9 +173,9 @@ def test_a_condition_may_name_a_column_that_is_dropped(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_anonymised_is_refused(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        anonymised_columns([text])
+        parse_anonymised_columns([text])
     with pytest.raises(WrongAnonymising):
-        anonymised_columns(["key=hash", "key=mask"])
+        parse_anonymised_columns(["key=hash", "key=mask"])
 
 
 def test_an_unknown_format_is_refused() -> None:
@@ -263,6 +267,6 @@ def test_folders_that_cannot_be_are_refused(
     names: list[str], anonymised: list[str], reason: str
 ) -> None:
     with pytest.raises(WrongPartitioning, match=reason):
-        partitioning(names, anonymised)
+        check_partitioning(names, anonymised)
     with pytest.raises(WrongPartitioning, match="no column is left"):
-        ExportShape(partition_by=("topic",)).written(("topic",))
+        ExportShape(partition_by=("topic",)).written_columns(("topic",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.analysis.batch_order import OffsetSpan
-from engine.analysis.gaps import with_gaps
+from engine.analysis.gaps import add_gaps
 from engine.analysis.problem import Problem
 
 
@@ -19,7 +19,7 @@ def _gap(code: str) -> Problem:
 
 
 def _codes(*spans: OffsetSpan, problems: tuple[Problem, ...] = ()) -> list[str]:
-    return [problem.code for problem in with_gaps(problems, spans)]
+    return [problem.code for problem in add_gaps(problems, spans)]
 
 
 def test_splits_that_follow_each_other_have_no_gap() -> None:
@@ -27,7 +27,7 @@ def test_splits_that_follow_each_other_have_no_gap() -> None:
 
 
 def test_a_segment_that_starts_later_is_behind_a_gap() -> None:
-    (problem,) = with_gaps([], [_span(0, 0, 10), _span(15, 15, 20)])
+    (problem,) = add_gaps([], [_span(0, 0, 10), _span(15, 15, 20)])
     assert ("gap", "15.log") == (problem.code, problem.segment)
     assert "offsets 10 to 14 are missing" == problem.message
 
@@ -50,21 +50,21 @@ def test_gaps_of_a_compacted_log_are_none_and_losses_stay() -> None:
     spans = (_span(0, 0, 10, is_compacted=True), _span(15, 15, 20))
     assert ["lost"] == _codes(*spans, problems=(_gap("gap"), _gap("lost")))
     damaged = _span(0, 0, 10, is_compacted=True, ends_in_damage=True)
-    (problem,) = with_gaps([], [damaged, _span(15, 15, 20)])
+    (problem,) = add_gaps([], [damaged, _span(15, 15, 20)])
     assert "some of offsets 10 to 14 are missing, lost to the damage before" == problem.message
 
 
 def test_a_log_that_ends_below_its_checkpoints_is_short() -> None:
     spans = [span._replace(reached_offset=25) for span in (_span(0, 0, 10), _span(10, 10, 20))]
-    (problem,) = with_gaps([], spans)
+    (problem,) = add_gaps([], spans)
     assert ("short", "10.log") == (problem.code, problem.segment)
     assert problem.message.startswith("offsets 20 to 24 are missing at the end")
-    assert [] == with_gaps([], [span._replace(reached_offset=20) for span in spans])
+    assert [] == add_gaps([], [span._replace(reached_offset=20) for span in spans])
 
 
 def test_a_compacted_segment_that_ends_below_its_indexes_is_short() -> None:
     closed = _span(0, 0, 10, is_compacted=True)._replace(indexed_offset=12)
-    (problem,) = with_gaps([], [closed, _span(20, 20, 30)])
+    (problem,) = add_gaps([], [closed, _span(20, 20, 30)])
     assert ("short", "0.log") == (problem.code, problem.segment)
     assert problem.message.startswith("some of offsets 10 to 12 are missing")
-    assert [] == with_gaps([], [closed._replace(indexed_offset=9), _span(20, 20, 30)])
+    assert [] == add_gaps([], [closed._replace(indexed_offset=9), _span(20, 20, 30)])

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.analysis import header_rows
-from engine.analysis.columns import VIEWS, arrow_schema, chosen
-from engine.analysis.header_rows import HeaderRows, are_of_split, encoded_schema
+from engine.analysis.columns import VIEWS, arrow_schema, choose_columns
+from engine.analysis.header_rows import HeaderRows, are_of_split, dictionary_schema
 from engine.analysis.local_query import run_local_query
 from engine.analysis.pruning import ALL_RECORDS
 from engine.analysis.record_batches import ViewReader
@@ -39,7 +39,7 @@ def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
 def _counts(splits: list[Split], *, control: bool, by_headers: bool) -> Counter[object]:
     names = _OF_SPLIT if by_headers else (*_OF_SPLIT, "offset")
     reader = ViewReader(
-        RealFiles(), "records", chosen(VIEWS["records"], list(names)), control=control
+        RealFiles(), "records", choose_columns(VIEWS["records"], list(names)), control=control
     )
     assert by_headers is (reader._headers is not None)
     found: Counter[object] = Counter()
@@ -201,8 +201,8 @@ def test_rows_are_as_many_as_were_counted(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(header_rows, "COUNTED_ROWS_MAX", 5)
     (tmp_path / "log").touch()
     split = _split(tmp_path / "log")
-    plain = arrow_schema(chosen(VIEWS["records"], list(_OF_SPLIT)))
-    for schema in (plain, encoded_schema(plain)):
+    plain = arrow_schema(choose_columns(VIEWS["records"], list(_OF_SPLIT)))
+    for schema in (plain, dictionary_schema(plain)):
         for count in (0, 1, 5, 11):
             rows = HeaderRows(RealFiles(), include_control=False).rows(split, count, schema)
             sizes = [batch.num_rows for batch in rows if batch.schema == schema]
@@ -217,7 +217,7 @@ def test_rows_are_as_many_as_were_counted(tmp_path: Path, monkeypatch: pytest.Mo
 def test_only_columns_of_a_split_follow_from_headers(
     names: tuple[str, ...], *, is_enough: bool
 ) -> None:
-    columns = chosen(VIEWS["records"], list(names))
+    columns = choose_columns(VIEWS["records"], list(names))
     assert is_enough is are_of_split(columns, None, ALL_RECORDS)
     assert not are_of_split(columns, None, ALL_RECORDS._replace(first_offset=1))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.analysis.columns import RECORDS, chosen
-from engine.analysis.isolation import committed_only
+from engine.analysis.columns import RECORDS, choose_columns
+from engine.analysis.isolation import hide_uncommitted
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.splits import Selection, Split, plan_splits
@@ -54,8 +54,8 @@ def _damaged(parts: list[bytes], number: int) -> list[bytes]:
 
 def _committed(files: MemoryFiles) -> tuple[list[int], list[Problem], list[Split]]:
     """Return the offsets that a reader is given, the problems, the splits."""
-    splits, problems = committed_only(files, plan_splits(files, ["/data"], Selection()))
-    records = SplitRecords(files, chosen(RECORDS, ["offset"]), include_control=False)
+    splits, problems = hide_uncommitted(files, plan_splits(files, ["/data"], Selection()))
+    records = SplitRecords(files, choose_columns(RECORDS, ["offset"]), include_control=False)
     found = [
         offset
         for split in splits

@@ -256,7 +256,7 @@ def test_what_memory_does_not_hold_goes_to_a_private_folder_that_goes_with_the_q
     monkeypatch.chdir(tmp_path / "working")
     monkeypatch.setitem(local_query._SETTINGS, "memory_limit", "40MiB")
     wide = "create temp table wide as select repeat('x', 2000) || range as text from range(60000)"
-    with local_query.spill_folder() as folder, closing(local_query.connect(folder)) as engine:
+    with local_query.open_spill_folder() as folder, closing(local_query.connect(folder)) as engine:
         engine.execute(wide)
         files = engine.execute("select path from duckdb_temporary_files()").fetchall()
         assert files and all(Path(path).is_relative_to(folder) for (path,) in files)

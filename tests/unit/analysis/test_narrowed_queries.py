@@ -49,7 +49,7 @@ def test_rows_are_those_of_reading_everything(
         narrowed = _rows(query, splits, values)
         with monkeypatch.context() as context:
             # No scan is known: every view is read whole.
-            context.setattr(local_query, "scans_of", lambda *_: {})
+            context.setattr(local_query, "view_scans", lambda *_: {})
             everything = _rows(query, splits, values)
         # What only everything has may be wrong for a query that narrowed reads none of.
         assert everything is None or narrowed == everything, query

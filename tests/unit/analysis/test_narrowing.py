@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.analysis.columns import RECORDS, chosen
+from engine.analysis.columns import RECORDS, choose_columns
 from engine.analysis.narrowing import Narrowing, can_have
 from engine.analysis.pruning import ALL_RECORDS, Bounds, RecordRange, within
 from engine.analysis.record_batches import SplitRecords
@@ -23,7 +23,7 @@ from engine.records.record import TimestampType
 from tests.compiled_walk import compiled_runs_here
 from tests.unit.log.logs import DIR, get, log_of, name_of, put
 
-COLUMNS = chosen(RECORDS, ["offset", "timestampMs", "key", "value"])
+COLUMNS = choose_columns(RECORDS, ["offset", "timestampMs", "key", "value"])
 Row = tuple[int, int, bytes]
 
 
@@ -166,8 +166,8 @@ SIZE = len(_regular(1))
 def _part(files: MemoryFiles, wanted: RecordRange) -> tuple[int, int] | None:
     """Return which batches are read of a log of one segment, by their numbers."""
     (split,) = plan_splits(files, [DIR], Selection())
-    assert split == Narrowing(files, wanted).narrowed(split)
-    found = Narrowing(files, wanted, segment_bytes_min=0).narrowed(split)
+    assert split == Narrowing(files, wanted).narrow(split)
+    found = Narrowing(files, wanted, segment_bytes_min=0).narrow(split)
     return None if found is None else (found.start // SIZE, found.end // SIZE)
 
 
@@ -273,5 +273,5 @@ def test_no_header_and_no_index_says_that_records_are_too_late(
     early = ALL_RECORDS._replace(last_ms=100)
     splits = within(plan_splits(files, [DIR], Selection()), Bounds(records=early))
     narrowing = Narrowing(files, early, segment_bytes_min=0)
-    assert splits == [narrowing.narrowed(split) for split in splits]
+    assert splits == [narrowing.narrow(split) for split in splits]
     assert [10] == [time_ms for _, time_ms, _ in _rows(files, early, early, 10**6)]

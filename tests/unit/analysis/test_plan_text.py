@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.analysis.plan_text import plan_text, used_columns, writing_operator
+from engine.analysis.plan_text import parse_plans, used_columns, writing_operator
 from engine.analysis.view_column import ViewColumn
 
 _VIEWS = {
@@ -43,20 +43,20 @@ def _explained(analyzed: str, optimized: str) -> str:
 def test_columns_that_operators_name_are_used(
     analyzed: str, optimized: str, used: dict[str, set[str]]
 ) -> None:
-    plan = plan_text(_explained(analyzed, optimized))
+    plan = parse_plans(_explained(analyzed, optimized))
     assert plan is not None
     assert used == used_columns(plan, _VIEWS)
 
 
 def test_of_a_source_that_is_no_view_nothing_is_concluded() -> None:
-    plan = plan_text(_explained("a: int", "MapInArrow other(id#2L)#4, [a#5], false"))
+    plan = parse_plans(_explained("a: int", "MapInArrow other(id#2L)#4, [a#5], false"))
     assert plan is not None
     assert used_columns(plan, _VIEWS) is None
 
 
 def test_a_refused_query_has_no_optimized_plan() -> None:
     refused = "== Parsed Logical Plan ==\n'Project ['x]\n\n== Analyzed Logical Plan ==\nerror\n"
-    assert plan_text(refused) is None
+    assert parse_plans(refused) is None
 
 
 @pytest.mark.parametrize(

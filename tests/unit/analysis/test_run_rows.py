@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.analysis.columns import RECORDS, arrow_schema
-from engine.analysis.isolation import committed_only
+from engine.analysis.isolation import hide_uncommitted
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import SplitRecords
 from engine.analysis.record_columns import RecordColumns
@@ -192,7 +192,7 @@ def test_logs_with_damage_give_the_same_rows_and_problems(seed: int, damages: in
         files = log_of({0: logs.raw})
         put(files, name_of(0), logs.damaged(damages))
         splits = plan_splits(files, ["/data"], Selection(), logs.chance.choice((300, 2000, 10**6)))
-        committed = committed_only(files, splits).splits
+        committed = hide_uncommitted(files, splits).splits
         for read, control in ((splits, True), (committed, False)):
             expected = _all_of(files, read, None, control=control)
             assert expected == _all_of(files, read, compiled_runs_here(), control=control)

@@ -14,12 +14,12 @@ from engine.analysis.saved_views import (
     ViewExists,
     WrongViewName,
     WrongViewText,
-    changed,
-    changed_text,
-    text_of,
-    view_change,
+    apply_change,
+    apply_change_to_text,
+    create_view_statements,
+    parse_view_change,
+    parse_views,
     views_for,
-    views_in,
 )
 from engine.analysis.splits import Selection, plan_splits
 from engine.analysis.statements import QueryFailed
@@ -134,37 +134,37 @@ def test_the_columns_of_a_query_have_the_types_of_spark() -> None:
     ],
 )
 def test_statements_that_change_views(statement: str, change: object) -> None:
-    assert change == view_change(statement)
+    assert change == parse_view_change(statement)
 
 
 def test_what_views_are_kept_as_is_read_again() -> None:
     saved = {**SAVED, "odd": "select ';' x, `a;b` /* ; */ from records -- ;"}
-    assert saved == views_in(text_of(saved))
-    assert {"a": "select 2"} == views_in("create view a as select 1; create view a as select 2")
-    assert {} == views_in("-- none yet\n")
+    assert saved == parse_views(create_view_statements(saved))
+    assert {"a": "select 2"} == parse_views("create view a as select 1; create view a as select 2")
+    assert {} == parse_views("-- none yet\n")
 
 
 @pytest.mark.parametrize("text", ["select 1;", "create view a as select 1; drop view a"])
 def test_a_text_of_something_else_is_refused(text: str) -> None:
     with pytest.raises(WrongViewText, match="expected `create view NAME as …;`, not"):
-        views_in(text)
+        parse_views(text)
 
 
 @pytest.mark.parametrize("name", ["records", "Batches", "größe", "1st"])
 def test_a_name_that_cannot_be_one_is_refused(name: str) -> None:
     with pytest.raises(WrongViewName):
-        view_change(f"create view {name} as select 1")
+        parse_view_change(f"create view {name} as select 1")
 
 
 def test_nothing_is_replaced_or_removed_by_mistake() -> None:
     saved = {"a": "select 1"}
     with pytest.raises(ViewExists):
-        changed(saved, CreateView("a", "select 2"))
-    assert {"a": "select 2"} == changed(saved, CreateView("a", "select 2", replaces=True))
-    assert {} == changed(saved, DropView("a"))
-    assert saved == changed(saved, DropView("b", if_exists=True))
+        apply_change(saved, CreateView("a", "select 2"))
+    assert {"a": "select 2"} == apply_change(saved, CreateView("a", "select 2", replaces=True))
+    assert {} == apply_change(saved, DropView("a"))
+    assert saved == apply_change(saved, DropView("b", if_exists=True))
     with pytest.raises(NoSavedView, match="no saved view b; saved are: a"):
-        changed(saved, DropView("b"))
+        apply_change(saved, DropView("b"))
 
 
 def test_views_come_after_those_that_they_use() -> None:
@@ -192,15 +192,17 @@ create view b as select 2"""
     ],
 )
 def test_a_change_leaves_what_was_written_by_hand(change: CreateView | DropView, text: str) -> None:
-    after = changed_text(BY_HAND, change)
+    after = apply_change_to_text(BY_HAND, change)
     assert text + "\n" == after
-    assert changed({"a": "select 1", "b": "select 2"}, change) == views_in(after)
+    assert apply_change({"a": "select 1", "b": "select 2"}, change) == parse_views(after)
 
 
 def test_the_first_view_is_all_of_the_text_and_the_last_leaves_none() -> None:
-    text = changed_text("", CreateView("a", "select 1 -- x"))
+    text = apply_change_to_text("", CreateView("a", "select 1 -- x"))
     assert "create view a as\nselect 1 -- x\n;\n" == text
-    assert "" == changed_text(text, DropView("a"))
+    assert "" == apply_change_to_text(text, DropView("a"))
     twice = "create view a as select 1; create view a as select 2;"
-    assert {"a": "select 3"} == views_in(changed_text(twice, CreateView("a", "select 3", True)))
-    assert "" == changed_text(twice, DropView("a"))
+    assert {"a": "select 3"} == parse_views(
+        apply_change_to_text(twice, CreateView("a", "select 3", True))
+    )
+    assert "" == apply_change_to_text(twice, DropView("a"))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from engine.analysis.local_query import run_local_query
-from engine.analysis.sources import NoPathMatches, log_dirs_in, log_dirs_of
+from engine.analysis.sources import NoPathMatches, find_log_dirs_in, find_log_dirs_of
 from engine.analysis.splits import Selection, Split, plan_reading, plan_splits
 from engine.host import object_files
 from engine.host.archive_files import ArchiveDamaged
@@ -59,14 +59,14 @@ def test_an_archive_reads_as_its_directory(
 ) -> None:
     archive = _packed(case_dir("plain") / "data", tmp_path / name, mode, inner)
     files = SourceFiles()
-    (found,) = log_dirs_of(files, str(archive))
+    (found,) = find_log_dirs_of(files, str(archive))
     assert expected == _rows(plan_splits(files, [found], Selection()))
 
 
 def test_an_archive_may_have_the_directories_of_several_brokers(tmp_path: Path) -> None:
     archive = _packed(case_dir("epochs") / "divergent", tmp_path / "a.tar", "w")
     files = SourceFiles()
-    found = log_dirs_of(files, str(archive))
+    found = find_log_dirs_of(files, str(archive))
     assert [f"{archive}/broker{n}" for n in (1, 2, 3)] == found
     plan = plan_reading(files, found, Selection())
     assert {"diverged", "replica"} == {problem.code for problem in plan.problems}
@@ -77,7 +77,7 @@ def test_an_archive_without_logs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "folder" / "text").write_text("none")
     archive = _packed(tmp_path / "folder", tmp_path / "a.tar", "w")
     with pytest.raises(NoLogDirectory):
-        log_dirs_of(SourceFiles(), str(archive))
+        find_log_dirs_of(SourceFiles(), str(archive))
 
 
 @pytest.mark.parametrize("left", [0, 100, 512, 5000, -2000])
@@ -176,7 +176,7 @@ def _fill(host: str, port: int) -> None:
 
 def test_an_object_store_reads_as_a_directory(store: Any, expected: list[list[str]]) -> None:
     files = SourceFiles()
-    (found,) = log_dirs_of(files, "s3://copies/b1")
+    (found,) = find_log_dirs_of(files, "s3://copies/b1")
     assert expected == _rows(plan_splits(files, [found], Selection()))
 
 
@@ -253,34 +253,34 @@ def test_a_pattern_stands_for_the_directories_and_archives_that_match(tmp_path: 
     archive = _packed(case_dir("plain") / "data", tmp_path / "x.tar", "w")
     (tmp_path / "x.txt").write_text("no directory")
     files = SourceFiles()
-    assert [first, second] == log_dirs_in(files, [f"{tmp_path}/*/kafka"])
-    assert [first] == log_dirs_in(files, [f"{tmp_path}/[ax]/k*a"])
-    assert [f"{tmp_path}/.d/kafka"] == log_dirs_in(files, [f"{tmp_path}/.?/kafka"])
-    assert [str(archive)] == log_dirs_in(files, [f"{tmp_path}/x.*"])
+    assert [first, second] == find_log_dirs_in(files, [f"{tmp_path}/*/kafka"])
+    assert [first] == find_log_dirs_in(files, [f"{tmp_path}/[ax]/k*a"])
+    assert [f"{tmp_path}/.d/kafka"] == find_log_dirs_in(files, [f"{tmp_path}/.?/kafka"])
+    assert [str(archive)] == find_log_dirs_in(files, [f"{tmp_path}/x.*"])
 
 
 def test_a_list_stands_for_each_of_its_parts_once(tmp_path: Path) -> None:
     first, second = _folders(tmp_path, "a/kafka", "b/kafka")
     given = [f"{second}, {tmp_path}/*/kafka,", first]
-    assert [second, first] == log_dirs_in(SourceFiles(), given)
+    assert [second, first] == find_log_dirs_in(SourceFiles(), given)
 
 
 def test_a_directory_with_signs_in_its_name_stands_for_itself(tmp_path: Path) -> None:
     odd, _ = _folders(tmp_path, "a*,b", "axx,b")
-    assert [odd] == log_dirs_in(SourceFiles(), [odd])
+    assert [odd] == find_log_dirs_in(SourceFiles(), [odd])
 
 
 @pytest.mark.parametrize("pattern", ["*/none", "none/*", "x?", "a/kafka/deeper/*"])
 def test_a_pattern_without_a_match_is_refused(pattern: str, tmp_path: Path) -> None:
     _folders(tmp_path, "a/kafka")
     with pytest.raises(NoPathMatches, match="no directory and no archive"):
-        log_dirs_in(SourceFiles(), [f"{tmp_path}/{pattern}"])
+        find_log_dirs_in(SourceFiles(), [f"{tmp_path}/{pattern}"])
 
 
 def test_a_list_may_have_addresses_of_an_object_store(store: Any, tmp_path: Path) -> None:
     (folder,) = _folders(tmp_path, "a")
     given = f"s3://copies/b1,s3://copies/b?,{folder}"
-    assert ["s3://copies/b1", folder] == log_dirs_in(SourceFiles(), [given])
+    assert ["s3://copies/b1", folder] == find_log_dirs_in(SourceFiles(), [given])
 
 
 def test_what_cannot_be_a_key_is_refused(store: Any) -> None:
@@ -308,6 +308,6 @@ def test_a_file_that_was_removed_since_its_folder_was_listed_is_missing(store: A
 
 
 def test_patterns_match_in_an_object_store(store: Any) -> None:
-    assert ["s3://copies/b1"] == log_dirs_in(SourceFiles(), ["s3://copies/b?"])
+    assert ["s3://copies/b1"] == find_log_dirs_in(SourceFiles(), ["s3://copies/b?"])
     with pytest.raises(NoPathMatches):
-        log_dirs_in(SourceFiles(), ["s3://copies/c*"])
+        find_log_dirs_in(SourceFiles(), ["s3://copies/c*"])

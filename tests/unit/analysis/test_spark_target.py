@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.analysis.spark_target import SparkTarget, WrongSparkTarget, spark_target
+from engine.analysis.spark_target import SparkTarget, WrongSparkTarget, parse_spark_target
 
 
 def test_without_options_spark_runs_here() -> None:
-    assert SparkTarget("local[*]") == spark_target(None, None, ())
+    assert SparkTarget("local[*]") == parse_spark_target(None, None, ())
     assert SparkTarget().is_local
 
 
@@ -24,11 +24,11 @@ def test_without_options_spark_runs_here() -> None:
 def test_another_master_and_a_server_run_tasks_elsewhere(
     master: str | None, remote: str | None, is_local: bool
 ) -> None:
-    assert is_local is spark_target(master, remote, ()).is_local
+    assert is_local is parse_spark_target(master, remote, ()).is_local
 
 
 def test_the_last_of_two_values_counts() -> None:
-    target = spark_target(None, None, ["spark.a=1", "spark.b = x=y", "spark.a=2"])
+    target = parse_spark_target(None, None, ["spark.a=1", "spark.b = x=y", "spark.a=2"])
     assert {"spark.a": "2", "spark.b": "x=y"} == dict(target.settings)
 
 
@@ -47,4 +47,4 @@ def test_what_contradicts_itself_is_refused(
     master: str | None, remote: str | None, setting: str | None, reason: str
 ) -> None:
     with pytest.raises(WrongSparkTarget, match=reason):
-        spark_target(master, remote, [setting] if setting else [])
+        parse_spark_target(master, remote, [setting] if setting else [])

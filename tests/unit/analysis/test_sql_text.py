@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.analysis.sql_text import (
+    escape_doubled_quotes,
     one_statement,
     text_start,
-    with_escaped_quotes,
     without_comments,
     without_texts,
 )
@@ -55,7 +55,7 @@ def test_a_statement_has_no_semicolon(text: str, statement: str) -> None:
     ],
 )
 def test_quotes_in_a_text_have_a_backslash(query: str, escaped: str) -> None:
-    assert escaped == with_escaped_quotes(query)
+    assert escaped == escape_doubled_quotes(query)
 
 
 def test_comments_alone_can_be_left_out() -> None:

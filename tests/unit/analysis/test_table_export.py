@@ -21,9 +21,9 @@ from engine.analysis.iceberg_table import WrongTablePath
 from engine.analysis.parquet_export import ExportPlan, ExportSummary
 from engine.analysis.partitioned_files import WrongPartitioning
 from engine.analysis.splits import Selection, plan_splits
-from engine.analysis.table_export import TableExists, export_into_table, table_plan
+from engine.analysis.table_export import TableExists, export_into_table, plan_for_table
 from engine.analysis.table_format import TableColumns, TableFailed
-from engine.analysis.table_library import TableLibraryMissing, table_in
+from engine.analysis.table_library import TableLibraryMissing, open_table
 from engine.host.held_file import RealHeldFiles
 from engine.host.ports import File
 from engine.host.real import RealFiles
@@ -50,8 +50,8 @@ def _export(
     shape = ExportShape(file_format=table_format, partition_by=more.pop("partition_by", ()))
     columns = more.pop("columns", ALL)
     plan = ExportPlan(pieces[: len(pieces) // share], str(out), columns, shape=shape, **more)
-    table = table_in(table_format, str(out))
-    plan = table_plan(table, plan, append=append)
+    table = open_table(table_format, str(out))
+    plan = plan_for_table(table, plan, append=append)
 
     def run(job: ExportJob) -> list[TaskReport]:
         halves = (plan.splits[::2], plan.splits[1::2])
@@ -278,7 +278,7 @@ def test_a_disk_that_takes_no_commit_is_named_as_the_cause(tmp_path: Path) -> No
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
         with pytest.raises(TableFailed, match="LocalFileSystem error: File too large"):
-            table_in("delta", str(out)).commit([], 2, {}, TableColumns(arrow_schema(RECORDS), ()))
+            open_table("delta", str(out)).commit([], 2, {}, TableColumns(arrow_schema(RECORDS), ()))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert 561 == _export("delta", out).record_count
@@ -342,6 +342,6 @@ def test_a_library_that_is_not_there_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(TableLibraryMissing) as missing:
-        table_in(table_format, "/nowhere")
+        open_table(table_format, "/nowhere")
     assert f"{library} is not installed, and --format {table_format} needs it" == str(missing.value)
     assert f"pip install 'kctl-kafka[{table_format}]'" == missing.value.hint

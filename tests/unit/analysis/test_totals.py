@@ -17,7 +17,7 @@ from engine.analysis.reports.totals import (
     RECORD_COUNT,
     TOPIC,
     Totals,
-    totals_of,
+    sum_by_group,
 )
 from engine.limits import ARROW_BATCH_BYTES
 
@@ -49,7 +49,7 @@ def _sums(batches: Iterator[pa.RecordBatch]) -> dict[bytes, tuple[int, int]]:
 def test_records_of_a_key_are_counted_with_their_bytes_and_those_without_a_key_are_not() -> None:
     batch = _batch([b"a", None, b"bb", b"a", b"", b"a"], [5, 7, 0, -1, 3, 2_000_000_000])
     more = _batch([b"a"], [2_000_000_000])
-    rows = list(totals_of(_OF_KEYS, [batch, more]))
+    rows = list(sum_by_group(_OF_KEYS, [batch, more]))
     assert 1 == len(rows) and 3 == rows[0].num_rows
     assert {
         b"a": (4, 4 + 5 + 4_000_000_000), b"bb": (1, 2), b"": (1, 3),
@@ -57,8 +57,8 @@ def test_records_of_a_key_are_counted_with_their_bytes_and_those_without_a_key_a
 
 
 def test_no_records_have_no_totals() -> None:
-    assert [] == list(totals_of(_OF_KEYS, []))
-    assert 0 == sum(batch.num_rows for batch in totals_of(_OF_KEYS, [_batch([None], [1])]))
+    assert [] == list(sum_by_group(_OF_KEYS, []))
+    assert 0 == sum(batch.num_rows for batch in sum_by_group(_OF_KEYS, [_batch([None], [1])]))
 
 
 @pytest.mark.parametrize("key_count", [5, 50, 60, 100_000])
@@ -76,7 +76,7 @@ def test_groups_are_kept_up_to_the_limit_and_sent_on_above(
             yield _batch([*keys[start : start + 40]], [10] * 40)
 
     sent, begun = list[pa.RecordBatch](), list[int]()
-    for batch in totals_of(_OF_KEYS, batches()):
+    for batch in sum_by_group(_OF_KEYS, batches()):
         sent.append(batch)
         begun.append(len(read))
     counted = Counter(keys)
@@ -106,7 +106,7 @@ def test_large_keys_are_sent_on_by_their_bytes() -> None:
             yield _batch([*keys[start : start + 400]], [-1] * 400)
 
     sent = list[pa.RecordBatch]()
-    for batch in totals_of(_OF_KEYS, batches()):
+    for batch in sum_by_group(_OF_KEYS, batches()):
         sent.append(batch)
         unsent -= batch.num_rows
     assert {key: (1, len(key)) for key in keys} == _sums(iter(sent))
@@ -115,7 +115,7 @@ def test_large_keys_are_sent_on_by_their_bytes() -> None:
 
 def test_a_large_key_that_comes_again_is_kept_once() -> None:
     key = b"k" * 100_000
-    (batch,) = totals_of(_OF_KEYS, (_batch([key] * 40, [-1] * 40) for _ in range(200)))
+    (batch,) = sum_by_group(_OF_KEYS, (_batch([key] * 40, [-1] * 40) for _ in range(200)))
     assert [{"topic": "t", "key": key, "records": 8_000, "bytes": 800_000_000}] == batch.to_pylist()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.analysis.columns import RECORDS
 from engine.analysis.export_task import ExportJob, run_export_task
-from engine.analysis.isolation import committed_only, partitions_of
+from engine.analysis.isolation import hide_uncommitted, partitions_of
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.host.real import RealFiles
 from tests.truth_tables import TruthSet, exported_records, truth_records, truth_sets
@@ -35,7 +35,9 @@ def _splits(truth: TruthSet, split_bytes: int = 128 << 20) -> list[Split]:
     found = plan_splits(RealFiles(), [str(truth.log_dir)], Selection(), split_bytes)
     if truth.isolation == "read_uncommitted":
         return found
-    return [s for group in partitions_of(found) for s in committed_only(RealFiles(), group).splits]
+    return [
+        s for group in partitions_of(found) for s in hide_uncommitted(RealFiles(), group).splits
+    ]
 
 
 @pytest.mark.parametrize("truth", SETS, ids=lambda t: f"{t.case}-{t.folder}-{t.isolation}")

@@ -11,17 +11,17 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from engine.analysis.anonymise import WrongAnonymising, anonymised_columns
+from engine.analysis.anonymise import WrongAnonymising, parse_anonymised_columns
 from engine.analysis.export_task import ExportJob, ExportShape, TaskReport, run_export_task
 from engine.analysis.local_query import run_local_query
 from engine.analysis.parquet_export import ExportPlan, export_with
-from engine.analysis.row_condition import row_condition, splits_to_read
+from engine.analysis.row_condition import splits_to_read, translate_condition
 from engine.analysis.splits import Selection, Split, plan_splits
 from engine.analysis.value_decoding import (
     IDS_QUERY,
     ValueDecoding,
     by_one,
-    by_schemas,
+    fetch_schema_decoding,
     ids_in,
     views_of,
     with_keys_by_one,
@@ -54,7 +54,7 @@ def decoding(splits: list[Split]) -> ValueDecoding:
     rows = run_local_query(IDS_QUERY, splits, control=False, max_rows=0).rows
     of_values, of_keys = ids_in(rows)
     assert ({1, 2, 3, 9}, {1}) == (of_values, of_keys)
-    return by_schemas(SchemaTable(), of_values, of_keys)
+    return fetch_schema_decoding(SchemaTable(), of_values, of_keys)
 
 
 def _ask(query: str, splits: list[Split], decoding: ValueDecoding) -> list[dict[str, Any]]:
@@ -122,7 +122,7 @@ def test_describe_has_the_columns_of_values(splits: list[Split], decoding: Value
 
 
 def test_keys_are_structs_if_wanted(splits: list[Split], tmp_path: Path) -> None:
-    decoding = by_schemas(SchemaTable(), {1, 2, 3, 9}, {1, 9}, shapes_keys=True)
+    decoding = fetch_schema_decoding(SchemaTable(), {1, 2, 3, 9}, {1, 9}, shapes_keys=True)
     query = (
         "select offset, decoded_key.id i, decoded_key.user.age a, decoding_problem p,"
         " decoded_value.id v from records where offset in (0, 7) order by offset"
@@ -133,8 +133,8 @@ def test_keys_are_structs_if_wanted(splits: list[Split], tmp_path: Path) -> None
     assert (None, "key: no schema; value: no schema") == (last["i"], last["p"])
     columns = views_of(decoding)["records"]
     with pytest.raises(WrongAnonymising, match="anonymise key as well"):
-        anonymised_columns(["decoded_key.name=hash"], columns)
-    entries = anonymised_columns(["decoded_key.id=drop", "key=drop"], columns)
+        parse_anonymised_columns(["decoded_key.name=hash"], columns)
+    entries = parse_anonymised_columns(["decoded_key.id=drop", "key=drop"], columns)
     rows = _export(tmp_path / "out", splits, ExportShape(anonymised=entries, decoding=decoding))
     assert [None, []] == [rows[0]["decoded_key"][name] for name in ("id", "tags")]
 
@@ -160,7 +160,7 @@ def test_fields_with_the_names_of_columns_narrow_nothing(
     assert offsets == [row["offset"] for row in rows]
     assert {"orders"} == {row["topic"] for row in rows}
     assert offsets == [row["timestampMs"] - TIME_MS for row in rows]
-    where = row_condition(condition.replace("r.", ""), views_of(decoding))
+    where = translate_condition(condition.replace("r.", ""), views_of(decoding))
     assert splits == splits_to_read(splits, where, views_of(decoding))
 
 
@@ -173,7 +173,7 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> list[Split]:
 def test_keys_of_several_schemas_have_one_struct(keyed: list[Split]) -> None:
     rows = run_local_query(IDS_QUERY, keyed, control=False, max_rows=0).rows
     assert (set(), {1, 2, 3, 9}) == ids_in(rows)
-    decoding = by_schemas(SchemaTable(), *ids_in(rows), shapes_keys=True)
+    decoding = fetch_schema_decoding(SchemaTable(), *ids_in(rows), shapes_keys=True)
     query = "select offset, decoded_key k, decoding_problem p from records order by offset"
     found = _ask(query, keyed, decoding)
     assert {"id": 7, "name": "Ann", "tags": ["a"], "user": {"age": 41}} == {
@@ -209,7 +209,7 @@ def test_keys_that_are_one_value_are_no_structs(
     schema = Schema(kind, text)
     splits = plan_splits(RealFiles(), [str(tmp_path)], Selection())
     for topic, decoding in (
-        ("enveloped", by_schemas(OneSchema(schema), set(), {5}, shapes_keys=True)),
+        ("enveloped", fetch_schema_decoding(OneSchema(schema), set(), {5}, shapes_keys=True)),
         ("bare", with_keys_by_one(ValueDecoding("utf8"), schema)),
     ):
         query = f"select decoded_key k, decoded_value v from records where topic = '{topic}'"
@@ -233,8 +233,8 @@ def test_tasks_need_no_compiler_of_protobuf(
 ) -> None:
     source = OneSchema(SCHEMAS[3])
     wrong = OneSchema(Schema(SchemaKind.PROTOBUF, "nonsense"))
-    by_ids = by_schemas(source, set(), {3}, shapes_keys=True)
-    unusable = by_schemas(wrong, set(), {3}, shapes_keys=True)
+    by_ids = fetch_schema_decoding(source, set(), {3}, shapes_keys=True)
+    unusable = fetch_schema_decoding(wrong, set(), {3}, shapes_keys=True)
     one = with_keys_by_one(ValueDecoding("utf8"), SCHEMAS[3])
     of_values = by_one(SCHEMAS[3])
     # As in a Python that has what Spark was sent.
@@ -254,7 +254,7 @@ def test_a_package_that_is_not_installed_is_named_before_logs_are_read(
     monkeypatch.setattr(decoding_of_schemas, "find_spec", lambda name: None)
     for schema in (SCHEMAS[1], SCHEMAS[3]):
         with pytest.raises(SchemaPackageMissing):
-            by_schemas(OneSchema(schema), set(), {3})
+            fetch_schema_decoding(OneSchema(schema), set(), {3})
         with pytest.raises(SchemaPackageMissing):
             with_keys_by_one(ValueDecoding("utf8"), schema)
 
@@ -274,7 +274,7 @@ def _export(out: Path, splits: list[Split], shape: ExportShape) -> list[dict[str
 def test_exports_have_fields_and_conditions_on_them(
     splits: list[Split], decoding: ValueDecoding, tmp_path: Path
 ) -> None:
-    condition = row_condition("decoded_value.user.age > 40", views_of(decoding))
+    condition = translate_condition("decoded_value.user.age > 40", views_of(decoding))
     rows = _export(tmp_path / "out", splits, ExportShape(condition, decoding=decoding))
     assert ["Ann"] == [row["decoded_value"]["name"] for row in rows]
 
@@ -285,7 +285,7 @@ def test_fields_are_anonymised_by_name(
     columns = views_of(decoding)["records"]
     texts = ["decoded_value.name=hash", "decoded_value.user.age=drop", "value=drop"]
     shape = ExportShape(
-        anonymised=anonymised_columns(texts, columns), decoding=decoding, hash_key=b"secret"
+        anonymised=parse_anonymised_columns(texts, columns), decoding=decoding, hash_key=b"secret"
     )
     first = _export(tmp_path / "out", splits, shape)[0]
     assert {"value", "value_hash"}.isdisjoint(first)
@@ -310,13 +310,13 @@ def test_fields_that_would_leak_are_refused(
     texts: list[str], reason: str, decoding: ValueDecoding
 ) -> None:
     with pytest.raises(WrongAnonymising, match=reason):
-        anonymised_columns(texts, views_of(decoding)["records"])
+        parse_anonymised_columns(texts, views_of(decoding)["records"])
 
 
 def test_an_anonymised_value_takes_its_decoded_columns_along(
     splits: list[Split], decoding: ValueDecoding, tmp_path: Path
 ) -> None:
-    shape = ExportShape(anonymised=anonymised_columns(["value=mask"]), decoding=decoding)
+    shape = ExportShape(anonymised=parse_anonymised_columns(["value=mask"]), decoding=decoding)
     rows = _export(tmp_path / "out", splits, shape)
     assert {None} == {row["decoded_value"] for row in rows}
     assert {None} == {row["decoding_problem"] for row in rows}

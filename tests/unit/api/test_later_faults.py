@@ -105,7 +105,7 @@ def test_a_fault_about_topics_ends_the_request(
 ) -> None:
     bench, later = AdminBench(), Later()
     handle, request = begin(bench)
-    monkeypatch.setattr(topic_admin, "_written", later.fails)
+    monkeypatch.setattr(topic_admin, "_await_writes", later.fails)
     assert later.fault is told(later, handle(request, exchange(6))).fault
 
 

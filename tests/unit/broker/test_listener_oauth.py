@@ -18,7 +18,7 @@ from engine.host.http import HttpResponse
 from engine.host.memory import ManualClock, MemoryFiles
 from engine.host.real import RealClock
 from engine.host.real_http import RealHttp
-from engine.security.oauth_tokens import UnsecuredRules, unsecured_token
+from engine.security.oauth_tokens import UnsecuredRules, validate_unsecured_token
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.security.test_oauth_tokens import keys, signed, unsecured
 
@@ -159,7 +159,7 @@ def test_a_client_without_a_way_to_a_token_is_refused(more: dict[str, str]) -> N
 def test_a_client_makes_an_unsecured_token() -> None:
     sasl = settings(MODULE.replace(";", ' unsecuredLoginStringClaim_sub="bob";'))
     now_ms = RealClock().wall_ms()
-    token = unsecured_token(access_token(sasl.oauth), UnsecuredRules(), now_ms)
+    token = validate_unsecured_token(access_token(sasl.oauth), UnsecuredRules(), now_ms)
     assert "bob" == token.principal
     assert 3_500_000 < token.expires_ms - now_ms <= 3_600_000
 

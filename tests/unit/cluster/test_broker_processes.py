@@ -155,7 +155,7 @@ def test_nothing_is_repaired_or_removed_under_brokers_that_outlived_their_cluste
             files.remove(data.plan_path)
             files.make_dir(data.broker_path(2))
         with pytest.raises(BrokersStillRun, match="its brokers do: 2") as told:
-            repair.examine(data, files)
+            repair.examine_for_repair(data, files)
         assert "cluster stop" in (told.value.hint or "")
         data.write_plan(PLAN._replace(is_in_processes=False))
         with pytest.raises(BrokersStillRun):
@@ -175,7 +175,7 @@ def test_a_plan_that_is_written_again_knows_of_processes(data: DataDirectory, pi
     broker_processes.kill_broker(data, PLAN, 2, pause)
     RealFiles().make_dir(data.broker_path(2))
     RealFiles().remove(data.plan_path)
-    found = repair.examine(data, RealFiles())
+    found = repair.examine_for_repair(data, RealFiles())
     assert found.plan is not None
     assert (2, True) == (found.plan.broker_count, found.plan.is_in_processes)
 

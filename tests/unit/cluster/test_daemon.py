@@ -127,7 +127,7 @@ def test_a_start_that_is_given_up_restores_the_plan_once_its_process_has_ended(
 def test_a_plan_that_is_there_already_is_not_stored_again(data: DataDirectory) -> None:
     data.write_plan(MADE)
     before = os.stat(data.plan_path).st_ino
-    with data.trying(MADE) as started:
+    with data.store_plan_while_starting(MADE) as started:
         started()
     assert before == os.stat(data.plan_path).st_ino
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cluster.halts import LIFE_BEGINS, Halt, last_halt
+from engine.cluster.halts import LIFE_BEGINS, Halt, read_last_halt
 from engine.host.memory import MemoryFiles
 
 AGAIN = "`kctl cluster start`"
@@ -27,7 +27,7 @@ def halt_of(*lines: str, usable_bytes: int = 1 << 30) -> Halt | None:
     files.replace_file("/d/cluster.log", "".join(f"{line}\n" for line in lines).encode())
     used = files.disk_space("/d")
     files.total_bytes = used.total_bytes - used.usable_bytes + usable_bytes
-    return last_halt(files, "/d/cluster.log", "/d", AGAIN)
+    return read_last_halt(files, "/d/cluster.log", "/d", AGAIN)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_halt_of_an_earlier_life_is_over() -> None:
     assert halt_of(BEGIN, offline("x"), FATAL, BEGIN, STOPPING) is None
     assert halt_of(BEGIN, STOPPING) is None
     assert halt_of() is None
-    assert last_halt(MemoryFiles(), "/nowhere", "/nowhere", AGAIN) is None
+    assert read_last_halt(MemoryFiles(), "/nowhere", "/nowhere", AGAIN) is None
 
 
 def test_a_broken_rule_has_its_first_line_and_no_directory() -> None:

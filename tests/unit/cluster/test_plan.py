@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cluster.plan import ClusterPlan, broker_settings, check_plan, open_listeners
+from engine.cluster.plan import ClusterPlan, broker_settings, check_plan, unauthenticated_listeners
 from engine.errors import ConfigError
 
 
@@ -114,7 +114,7 @@ def test_a_listener_for_other_machines_without_authentication_is_open(
         "inter.broker.listener.name": listeners.partition(":")[0],
         **settings,
     }
-    assert is_open is bool(open_listeners(static))
+    assert is_open is bool(unauthenticated_listeners(static))
 
 
 def test_racks_are_given_in_turn() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from engine.cluster import repair
 from engine.cluster.data_directory import DataDirectory
-from engine.cluster.found_topics import FoundReplica, topics_of
+from engine.cluster.found_topics import FoundReplica, group_topics
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.repair import NothingToRepairFrom
 from engine.host.memory import ManualClock
@@ -58,7 +58,7 @@ def _nodes(data: DataDirectory) -> dict[str, bytes | None]:
 
 
 def test_a_store_is_written_again_with_ids_partitions_and_leaders(data: DataDirectory) -> None:
-    found = repair.examine(data, FILES)
+    found = repair.examine_for_repair(data, FILES)
     assert ({data.store_path: "missing or empty"}, None) == (found.reasons, found.plan)
     assert [] == repair.apply(data, FILES, CLOCK, found)
     nodes = _nodes(data)
@@ -70,11 +70,11 @@ def test_a_store_is_written_again_with_ids_partitions_and_leaders(data: DataDire
     assert (1, 4, (1,)) == (state.leader, state.leader_epoch, state.isr)
     assert "/brokers/topics/t/partitions/1" not in nodes
     assert "/brokers/topics/old" not in nodes
-    assert not repair.examine(data, FILES).is_needed
+    assert not repair.examine_for_repair(data, FILES).is_needed
 
 
 def test_no_retention_takes_records_of_a_repaired_topic(data: DataDirectory) -> None:
-    found = repair.examine(data, FILES)
+    found = repair.examine_for_repair(data, FILES)
     repair.apply(data, FILES, CLOCK, found)
     nodes = _nodes(data)
     assert b'"retention.ms":"-1"' in (nodes["/config/topics/t"] or b"")
@@ -86,7 +86,7 @@ def test_no_retention_takes_records_of_a_repaired_topic(data: DataDirectory) -> 
 def test_new_producer_ids_lie_behind_all_that_were_given_out(data: DataDirectory) -> None:
     snapshot = encode_producer_snapshot([ProducerEntry(4_321_000, 0, 5, 10, 0, 17)])
     Path(data.path, "broker-1", "t-0", "00000000000000000011.snapshot").write_bytes(snapshot)
-    repair.apply(data, FILES, CLOCK, repair.examine(data, FILES))
+    repair.apply(data, FILES, CLOCK, repair.examine_for_repair(data, FILES))
     block = decode_producer_id_block(_nodes(data)["/latest_producer_id_block"], "")
     assert block is not None
     assert 5_999_999 == block.last_producer_id
@@ -95,14 +95,14 @@ def test_new_producer_ids_lie_behind_all_that_were_given_out(data: DataDirectory
 @pytest.mark.parametrize("content", [b"no database at all, but some bytes" * 100, b""])
 def test_a_damaged_store_is_set_aside(data: DataDirectory, content: bytes) -> None:
     Path(data.store_path).write_bytes(content)
-    (aside,) = repair.apply(data, FILES, CLOCK, repair.examine(data, FILES))
+    (aside,) = repair.apply(data, FILES, CLOCK, repair.examine_for_repair(data, FILES))
     assert content == Path(aside).read_bytes()
     assert "/brokers/topics/t" in _nodes(data)
 
 
 def test_a_store_of_another_cluster_is_replaced(data: DataDirectory) -> None:
     SqliteJournal(data.store_path).close()
-    found = repair.examine(data, FILES)
+    found = repair.examine_for_repair(data, FILES)
     assert f"the logs are of {CLUSTER_ID}" in found.reasons[data.store_path]
 
 
@@ -110,13 +110,13 @@ def test_a_store_of_another_cluster_is_replaced(data: DataDirectory) -> None:
 def test_a_plan_is_written_again_and_a_whole_store_stays(
     data: DataDirectory, content: str | None
 ) -> None:
-    repair.apply(data, FILES, CLOCK, repair.examine(data, FILES))
+    repair.apply(data, FILES, CLOCK, repair.examine_for_repair(data, FILES))
     before = Path(data.store_path).read_bytes()
     if content is None:
         Path(data.plan_path).unlink()
     else:
         Path(data.plan_path).write_text(content)
-    found = repair.examine(data, FILES)
+    found = repair.examine_for_repair(data, FILES)
     assert (ClusterPlan(), None) == (found.plan, found.found)
     aside = repair.apply(data, FILES, CLOCK, found)
     assert (content is not None) == bool(aside)
@@ -126,22 +126,22 @@ def test_a_plan_is_written_again_and_a_whole_store_stays(
 
 def test_looking_changes_nothing(data: DataDirectory, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    repair.examine(data, FILES)
+    repair.examine_for_repair(data, FILES)
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
 def test_where_nothing_is_nothing_is_repaired(data: DataDirectory) -> None:
     shutil.rmtree(f"{data.path}/broker-1")
-    assert not repair.examine(data, FILES).is_needed
+    assert not repair.examine_for_repair(data, FILES).is_needed
     Path(data.plan_path).unlink()
     with pytest.raises(NothingToRepairFrom):
-        repair.examine(data, FILES)
+        repair.examine_for_repair(data, FILES)
 
 
 def test_a_file_that_cannot_be_read_costs_what_it_says(data: DataDirectory) -> None:
     Path(data.path, "broker-1", "t-0", "partition.metadata").write_text("nonsense")
     Path(data.path, "broker-1", "t-0", "leader-epoch-checkpoint").write_text("nonsense")
-    found = repair.examine(data, FILES).found
+    found = repair.examine_for_repair(data, FILES).found
     assert found is not None
     topic = {topic.name: topic for topic in found.topics}["t"]
     assert (TOPIC_ID, None) == (topic.topic_id, topic.partitions[0][0].leader_epoch)
@@ -153,14 +153,14 @@ def _replica(broker_id: int, epoch: int, log_bytes: int, topic_id: str = TOPIC_I
 
 
 def test_the_replica_that_holds_most_leads() -> None:
-    (topic,) = topics_of([_replica(1, 3, 900), _replica(2, 4, 10), _replica(3, 4, 20)], [])
+    (topic,) = group_topics([_replica(1, 3, 900), _replica(2, 4, 10), _replica(3, 4, 20)], [])
     assert [3, 2, 1] == [replica.broker_id for replica in topic.partitions[0]]
 
 
 def test_a_directory_of_another_topic_id_is_left_out_and_named() -> None:
     problems: list[str] = []
     replicas = [_replica(1, 3, 9), _replica(2, 3, 9), _replica(3, 4, 20, OTHER_ID)]
-    (topic,) = topics_of(replicas, problems)
+    (topic,) = group_topics(replicas, problems)
     assert [1, 2] == [replica.broker_id for replica in topic.partitions[0]]
     assert problems[0].startswith(f"/3/t-0: topic id {OTHER_ID}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.exporter.broker_metrics import metric_families, named_metric
+from engine.exporter.broker_metrics import metric_families, parse_object_name
 from engine.exporter.metric_family import COUNTER, SUMMARY
 from engine.timing.histogram import HistogramReading, MetricValue, Moments, TimerReading
 from engine.timing.meter import MeterReading
@@ -38,7 +38,7 @@ from engine.timing.meter import MeterReading
 def test_an_object_name_becomes_a_name_with_labels(
     object_name: str, family: str, labels: tuple[tuple[str, str], ...]
 ) -> None:
-    assert (family, labels) == named_metric(object_name)
+    assert (family, labels) == parse_object_name(object_name)
 
 
 def test_brokers_share_a_family() -> None:

@@ -15,7 +15,7 @@ def history_of(*ends: tuple[int, int]) -> EndHistory:
     """Return what scrapes at these times (in s) saw: ends of one partition."""
     history = EndHistory()
     for at_s, end_offset in ends:
-        history.see({T0: end_offset}, at_s * 1000, {T0})
+        history.add_ends({T0: end_offset}, at_s * 1000, {T0})
     return history
 
 
@@ -48,7 +48,7 @@ def test_a_record_behind_a_quiet_time_was_written_after_it() -> None:
 def test_a_partition_that_was_never_seen_has_no_lag() -> None:
     assert EndHistory().lag_s(T0, 5, 0) is None
     history = history_of((0, 100))
-    history.see({}, 1_000, set())
+    history.add_ends({}, 1_000, set())
     assert history.lag_s(T0, 5, 2_000) is None
 
 

@@ -11,7 +11,7 @@ from engine.exporter.view_changes import (
     ChangeKind,
     ClusterSnapshot,
     changes_between,
-    newest,
+    newest_snapshot,
 )
 from engine.kafka_errors import LEADER_NOT_AVAILABLE
 from engine.model import TopicPartition
@@ -95,17 +95,19 @@ def test_a_move_ends_when_it_is_listed_no_more_and_not_when_nobody_lists_it() ->
 
 def test_moves_that_nobody_says_and_topics_with_an_error_are_as_they_were() -> None:
     before = snapshot(moving=frozenset([T0]))
-    assert before == newest(before, snapshot(moving=None))
-    assert before == newest(before, snapshot(error_code=LEADER_NOT_AVAILABLE, moving=before.moving))
+    assert before == newest_snapshot(before, snapshot(moving=None))
+    assert before == newest_snapshot(
+        before, snapshot(error_code=LEADER_NOT_AVAILABLE, moving=before.moving)
+    )
     created = snapshot(topics=("t", "u"))
-    assert created == newest(before, created)
+    assert created == newest_snapshot(before, created)
 
 
 def test_a_partition_of_an_earlier_leader_epoch_is_as_it_was() -> None:
     before = snapshot(leader_epoch=1)
-    assert before == newest(before, snapshot(leader=2, isr=(2,)))
+    assert before == newest_snapshot(before, snapshot(leader=2, isr=(2,)))
     later = snapshot(leader=2, leader_epoch=2)
-    assert later == newest(before, later)
+    assert later == newest_snapshot(before, later)
     # A topic made again begins with epochs of its own.
     other = snapshot(leader=2, topic_id=b"other")
-    assert other == newest(before, other)
+    assert other == newest_snapshot(before, other)

@@ -15,8 +15,8 @@ from engine.host.memory import MemoryFiles
 from engine.records.varint import write_varint
 from engine.schemas import decoding
 from engine.schemas.decoding import SchemaDecoder, SchemaPackageMissing, Undecodable
-from engine.schemas.envelope import WrongEnvelope, message_indexes, open_envelope
-from engine.schemas.folder import SchemaFolder, schema_in_file
+from engine.schemas.envelope import WrongEnvelope, open_envelope, split_message_indexes
+from engine.schemas.folder import SchemaFolder, read_schema_file
 from engine.schemas.registry import RegistryRefused
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSchema
 from engine.schemas.shape_of import shape_of
@@ -273,14 +273,14 @@ def test_one_schema_reads_all_bytes() -> None:
     files.make_dir("/s")
     files.replace_file("/s/long.avsc", b'"long"')
     files.replace_file("/s/shop.proto", MONEY.encode())
-    assert 7 == SchemaDecoder(None, schema_in_file(files, "/s/long.avsc")).value(b"\x0e")
+    assert 7 == SchemaDecoder(None, read_schema_file(files, "/s/long.avsc")).value(b"\x0e")
     for path in ("/s/shop.proto", "/s/shop.proto:shop.Money"):
-        decoder = SchemaDecoder(None, schema_in_file(files, path))
+        decoder = SchemaDecoder(None, read_schema_file(files, path))
         assert {"cents": 5} == decoder.value(b"\x08\x05")
     with pytest.raises(UnusableSchema, match=r"no message shop\.Nope"):
-        SchemaDecoder(None, schema_in_file(files, "/s/shop.proto:shop.Nope"))
+        SchemaDecoder(None, read_schema_file(files, "/s/shop.proto:shop.Nope"))
     with pytest.raises(UnusableSchema, match="its name must end in"):
-        schema_in_file(files, "/s/x.txt")
+        read_schema_file(files, "/s/x.txt")
 
 
 def test_a_folder_has_schemas_by_id_and_what_they_refer_to() -> None:
@@ -324,11 +324,11 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_indexes_are_read_to_their_end() -> None:
-    assert ((0,), b"x") == message_indexes(b"\0x")
-    assert ((3, 1), b"x") == message_indexes(indexes(2, 3, 1) + b"x")
+    assert ((0,), b"x") == split_message_indexes(b"\0x")
+    assert ((3, 1), b"x") == split_message_indexes(indexes(2, 3, 1) + b"x")
     for wrong in (b"", indexes(-1), indexes(33), indexes(2, 1)):
         with pytest.raises(WrongEnvelope):
-            message_indexes(wrong)
+            split_message_indexes(wrong)
 
 
 class Failing(Schemas):

@@ -17,7 +17,7 @@ from engine.schemas.shape import (
     TEXT,
     Shape,
     ShapeKind,
-    fitted,
+    fit_to_shape,
     merged,
     struct_of,
 )
@@ -131,7 +131,7 @@ def test_extensions_of_a_message_are_fields() -> None:
     assert {"a": LONG, "[p.B.b]": _list(JSON), "[p.c]": LONG} == dict(shape.fields)
     # a is 5, c is 9.
     value = SchemaDecoder(None, schema).value(b"\x08\x05\xa8\x06\x09")
-    assert {"a": 5, "[p.B.b]": None, "[p.c]": 9} == fitted(shape, value)
+    assert {"a": 5, "[p.B.b]": None, "[p.c]": 9} == fit_to_shape(shape, value)
 
 
 @pytest.mark.parametrize("levels", [SHAPE_DEPTH_MAX, SHAPE_DEPTH_MAX + 1, 200])
@@ -154,7 +154,7 @@ def test_names_by_a_pattern_are_allowed_beside_columns() -> None:
         "additionalProperties": False,
     }
     shape = shape_of(Schema(SchemaKind.JSON, json.dumps(schema)), "", is_enveloped=False)
-    assert {"a": 1} == fitted(shape, {"a": 1, "x-b": "c"})
+    assert {"a": 1} == fit_to_shape(shape, {"a": 1, "x-b": "c"})
 
 
 def test_shapes_merge_field_by_field() -> None:
@@ -187,7 +187,7 @@ def test_names_that_differ_in_case_alone_are_no_columns() -> None:
     ],
 )
 def test_values_fit(shape: Shape, value: object, expected: object) -> None:
-    assert expected == fitted(shape, value)
+    assert expected == fit_to_shape(shape, value)
 
 
 @pytest.mark.parametrize(
@@ -209,4 +209,4 @@ def test_values_fit(shape: Shape, value: object, expected: object) -> None:
 )
 def test_values_that_do_not_fit_are_no_part_of_a_column(shape: Shape, value: object) -> None:
     with pytest.raises(ValueError):
-        fitted(shape, value)
+        fit_to_shape(shape, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.security.audit_lines import AuditLine, audit_line, audit_lines
+from engine.security.audit_lines import AuditLine, parse_audit_line, parse_audit_lines
 
 #: As a broker of 3.9.1 with znodes wrote it.
 DENIED = (
@@ -29,7 +29,7 @@ def test_a_line_of_a_broker_with_znodes_is_read() -> None:
         "CreateDelegationToken",
         1,
     )
-    assert expected == audit_line(DENIED)
+    assert expected == parse_audit_line(DENIED)
 
 
 def test_a_line_of_a_broker_of_kraft_is_read() -> None:
@@ -38,7 +38,7 @@ def test_a_line_of_a_broker_of_kraft_is_read() -> None:
         "host = 10.0.0.9 on resource = Topic:PREFIXED:a b for request = Fetch with "
         "resourceRefCount = 12 based on rule MatchingAcl(acl=x) (kafka.authorizer.logger)"
     )
-    found = audit_line(line)
+    found = parse_audit_line(line)
     assert found is not None
     assert (True, "READ", "a b", 12) == (
         found.is_allowed,
@@ -58,23 +58,23 @@ def test_a_line_of_a_broker_of_kraft_is_read() -> None:
     ],
 )
 def test_other_lines_are_none(line: str) -> None:
-    assert audit_line(line) is None
+    assert parse_audit_line(line) is None
 
 
 def test_a_line_without_a_time_has_none() -> None:
-    (found,) = audit_lines([DENIED.partition("INFO ")[2], "something else"])
+    (found,) = parse_audit_lines([DENIED.partition("INFO ")[2], "something else"])
     assert (None, None, "User:alice") == (found.time_ms, found.level, found.principal)
 
 
 def test_names_may_have_the_words_of_a_line() -> None:
     name = "t for request = Fetch with resourceRefCount = 2"
-    found = audit_line(DENIED.replace("User:bob", name))
+    found = parse_audit_line(DENIED.replace("User:bob", name))
     assert found is not None
     assert name == found.resource_name
 
 
 def test_no_name_of_a_resource_changes_who_was_denied() -> None:
     name = f"t {DENIED.partition('INFO ')[2].replace('Denied', 'Allowed')}"
-    found = audit_line(DENIED.replace("User:bob", name))
+    found = parse_audit_line(DENIED.replace("User:bob", name))
     assert found is not None
     assert ("User:alice", False, name) == (found.principal, found.is_allowed, found.resource_name)

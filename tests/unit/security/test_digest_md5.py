@@ -7,7 +7,7 @@ import pytest
 from engine.security.digest_md5 import (
     DigestLogin,
     DigestRefused,
-    answer_to,
+    answer_challenge,
     challenge_of,
     check_answer,
 )
@@ -23,7 +23,7 @@ def test_the_example_of_the_rfc() -> None:
         b"algorithm=md5-sess,charset=utf-8"
     )
     login = DigestLogin("chris", "secret", "imap/elwood.innosoft.com")
-    answer = answer_to(challenge, login, "OA6MHXh6VqTrRk")
+    answer = answer_challenge(challenge, login, "OA6MHXh6VqTrRk")
     assert b"response=d388dad90d4bbd760a152321f2143af7" in answer.message
     assert answer.rspauth == b"rspauth=ea40f60335c427b5527b84dbabcdfffd"
 
@@ -31,7 +31,7 @@ def test_the_example_of_the_rfc() -> None:
 @pytest.mark.parametrize("username", _USERS)
 def test_a_server_knows_its_users_and_shows_it(username: str) -> None:
     login = DigestLogin(username, _USERS[username], _URI)
-    answer = answer_to(challenge_of(_REALM, "n0nce"), login, "c")
+    answer = answer_challenge(challenge_of(_REALM, "n0nce"), login, "c")
     assert (username, answer.rspauth) == check_answer(answer.message, _USERS, _REALM, "n0nce", _URI)
 
 
@@ -49,7 +49,7 @@ def test_a_server_knows_its_users_and_shows_it(username: str) -> None:
 )
 def test_a_wrong_response_is_refused(username: str, password: str, nonce: str, uri: str) -> None:
     login = DigestLogin(username, password, uri)
-    answer = answer_to(challenge_of(_REALM, nonce), login, "c")
+    answer = answer_challenge(challenge_of(_REALM, nonce), login, "c")
     with pytest.raises(DigestRefused) as refused:
         check_answer(answer.message, _USERS, _REALM, "n", _URI)
     assert "secret" not in str(refused.value)
@@ -69,7 +69,7 @@ def test_a_wrong_response_is_refused(username: str, password: str, nonce: str, u
 )
 def test_a_challenge_of_something_else_is_refused(challenge: bytes) -> None:
     with pytest.raises(DigestRefused):
-        answer_to(challenge, DigestLogin("kafka", "secret", _URI), "c")
+        answer_challenge(challenge, DigestLogin("kafka", "secret", _URI), "c")
 
 
 @pytest.mark.parametrize("message", [b"", b"\xff", b"x", b'username="kafka"', b"a=b,a=b"])

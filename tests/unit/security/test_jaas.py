@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from engine.security.jaas import JaasRefused, jaas_entry, jaas_sections
+from engine.security.jaas import JaasRefused, parse_jaas_entry, parse_jaas_sections
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 def test_an_entry_is_a_module_a_flag_and_options() -> None:
-    entry = jaas_entry(f'{_PLAIN} required username="admin" password=secret user_a.b-c="x";')
+    entry = parse_jaas_entry(f'{_PLAIN} required username="admin" password=secret user_a.b-c="x";')
     assert _PLAIN == entry.login_module
     assert {"username": "admin", "password": "secret", "user_a.b-c": "x"} == entry.options
 
 
 def test_quotes_of_both_kinds_hold_anything_and_backslashes_escape() -> None:
-    entry = jaas_entry("""M required a="x;=\\"y\\\\" b='it"s' c="tab\\t" d="ü";""")
+    entry = parse_jaas_entry("""M required a="x;=\\"y\\\\" b='it"s' c="tab\\t" d="ü";""")
     assert {"a": 'x;="y\\', "b": 'it"s', "c": "tab\t", "d": "ü"} == entry.options
 
 
 def test_comments_and_lines_are_passed_over() -> None:
     text = "M // who\n REQUIRED /* more\n than a line */ a=b\n\n ;"
-    assert {"a": "b"} == jaas_entry(text).options
+    assert {"a": "b"} == parse_jaas_entry(text).options
 
 
 def test_no_password_shows_in_a_repr() -> None:
-    assert "secret" not in repr(jaas_entry('M required password="secret";'))
+    assert "secret" not in repr(parse_jaas_entry('M required password="secret";'))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_no_password_shows_in_a_repr() -> None:
 )
 def test_what_is_wrong_is_said_without_the_text(text: str, reason: str) -> None:
     with pytest.raises(JaasRefused, match=reason):
-        jaas_entry(text)
+        parse_jaas_entry(text)
 
 
 def test_a_file_has_sections_of_entries() -> None:
@@ -55,11 +55,11 @@ def test_a_file_has_sections_of_entries() -> None:
         D required username="kafka" password="secret";
     };
     Empty { };"""
-    sections = jaas_sections(text)
+    sections = parse_jaas_sections(text)
     assert [*sections] == ["KafkaServer", "Client", "Empty"]
     assert [entry.login_module for entry in sections["KafkaServer"]] == ["M", "N"]
     assert {"username": "kafka", "password": "secret"} == sections["Client"][0].options
-    assert {} == jaas_sections("  /* nothing */ ")
+    assert {} == parse_jaas_sections("  /* nothing */ ")
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,5 @@ def test_a_file_has_sections_of_entries() -> None:
 )
 def test_a_file_of_something_else_is_refused(text: str) -> None:
     with pytest.raises(JaasRefused) as refused:
-        jaas_sections(text)
+        parse_jaas_sections(text)
     assert "secret" not in str(refused.value)

@@ -16,10 +16,10 @@ from engine.security.oauth_tokens import (
     SignedRules,
     TokenRefused,
     UnsecuredRules,
-    jwks_keys,
     key_id,
-    signed_token,
-    unsecured_token,
+    parse_jwks_keys,
+    validate_signed_token,
+    validate_unsecured_token,
 )
 from engine.security.sasl import CredentialsWrong, SaslFailed, TokenBroken
 
@@ -78,7 +78,7 @@ def unsecured(alg: str = "none", signature: str = "", without: str = "", **claim
     ],
 )
 def test_a_signed_token_is_its_subject(changed: dict[str, Any]) -> None:
-    token = signed_token(signed(**changed), keys(), RULES, NOW_MS)
+    token = validate_signed_token(signed(**changed), keys(), RULES, NOW_MS)
     expires_s = changed.get("exp", CLAIMS["exp"])
     assert ("alice", expires_s * 1000) == token
 
@@ -103,38 +103,41 @@ def test_a_signed_token_is_its_subject(changed: dict[str, Any]) -> None:
 )
 def test_a_signed_token_is_refused(changed: dict[str, Any], reason: str) -> None:
     with pytest.raises(TokenRefused, match=reason) as refused:
-        signed_token(signed(**changed), keys(), RULES, NOW_MS)
+        validate_signed_token(signed(**changed), keys(), RULES, NOW_MS)
     assert ("invalid_token", None) == (refused.value.status, refused.value.scope)
 
 
 def test_an_audience_is_refused_where_none_is_expected() -> None:
     with pytest.raises(TokenRefused, match="audience"):
-        signed_token(signed(), keys(), SignedRules(), NOW_MS)
-    assert "alice" == signed_token(signed(without="aud"), keys(), SignedRules(), NOW_MS).principal
+        validate_signed_token(signed(), keys(), SignedRules(), NOW_MS)
+    assert (
+        "alice"
+        == validate_signed_token(signed(without="aud"), keys(), SignedRules(), NOW_MS).principal
+    )
 
 
 @pytest.mark.parametrize("text", ["", "abc", "..", unsecured(), unsecured(alg="HS256")])
 def test_what_nobody_signed_is_no_signed_token(text: str) -> None:
     with pytest.raises(TokenRefused):
-        signed_token(text, keys(), RULES, NOW_MS)
+        validate_signed_token(text, keys(), RULES, NOW_MS)
 
 
 def test_what_is_nested_without_end_is_no_token() -> None:
     deep = urlsafe_b64encode(b"[" * 100_000).decode().rstrip("=")
     for text in (f"{deep}.e30.", f"{unsecured().partition('.')[0]}.{deep}."):
         with pytest.raises(TokenRefused):
-            unsecured_token(text, UnsecuredRules(), NOW_MS)
+            validate_unsecured_token(text, UnsecuredRules(), NOW_MS)
     with pytest.raises(TokenRefused):
-        signed_token(f"{deep}.e30.", keys(), RULES, NOW_MS)
+        validate_signed_token(f"{deep}.e30.", keys(), RULES, NOW_MS)
     with pytest.raises(TokenRefused):
-        jwks_keys(b'{"keys":' + b"[" * 100_000)
+        parse_jwks_keys(b'{"keys":' + b"[" * 100_000)
 
 
 def test_a_critical_parameter_of_the_header_is_not_passed_over() -> None:
     headers = {"kid": "e1", "crit": ["bound"], "bound": "to another"}
     text = jwt.encode(CLAIMS, key(0), algorithm="ES256", headers=headers)
     with pytest.raises(TokenRefused, match="critical"):
-        signed_token(text, keys(), RULES, NOW_MS)
+        validate_signed_token(text, keys(), RULES, NOW_MS)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,9 @@ def test_a_critical_parameter_of_the_header_is_not_passed_over() -> None:
     ],
 )
 def test_a_key_that_cannot_be_read_keeps_nobody_from_the_others(odd: dict[str, Any]) -> None:
-    assert "alice" == signed_token(signed(kid=None), (odd, *keys()), RULES, NOW_MS).principal
+    assert (
+        "alice" == validate_signed_token(signed(kid=None), (odd, *keys()), RULES, NOW_MS).principal
+    )
 
 
 def test_a_key_whose_reader_fails_keeps_nobody_from_the_others(
@@ -164,24 +169,30 @@ def test_a_key_whose_reader_fails_keeps_nobody_from_the_others(
 
     monkeypatch.setattr(jwt, "PyJWK", of)
     odd = {"kty": "RSA", "n": "AQ", "e": "AQ"}
-    assert "alice" == signed_token(signed(kid=None), (odd, *keys()), RULES, NOW_MS).principal
+    assert (
+        "alice" == validate_signed_token(signed(kid=None), (odd, *keys()), RULES, NOW_MS).principal
+    )
 
 
 def test_other_claims_may_name_the_subject() -> None:
     rules = RULES._replace(subject_claim="client")
-    assert "c" == signed_token(signed(client="c"), keys(), rules, NOW_MS).principal
+    assert "c" == validate_signed_token(signed(client="c"), keys(), rules, NOW_MS).principal
 
 
 def test_an_unsecured_token_needs_a_principal_and_an_end() -> None:
     rules = UnsecuredRules(required_scope=("req",))
-    assert ("alice", (NOW_S + 3600) * 1000) == unsecured_token(
+    assert ("alice", (NOW_S + 3600) * 1000) == validate_unsecured_token(
         unsecured(scope=["a", "req"]), rules, NOW_MS
     )
-    assert "alice" == unsecured_token(unsecured(without="iat", scope="req"), rules, NOW_MS)[0]
+    assert (
+        "alice" == validate_unsecured_token(unsecured(without="iat", scope="req"), rules, NOW_MS)[0]
+    )
     early = unsecured(iat=NOW_S + 5)
-    assert "alice" == unsecured_token(early, UnsecuredRules(skew_ms=5_000), NOW_MS).principal
+    assert (
+        "alice" == validate_unsecured_token(early, UnsecuredRules(skew_ms=5_000), NOW_MS).principal
+    )
     with pytest.raises(TokenRefused, match="future"):
-        unsecured_token(early, UnsecuredRules(skew_ms=4_999), NOW_MS)
+        validate_unsecured_token(early, UnsecuredRules(skew_ms=4_999), NOW_MS)
 
 
 @pytest.mark.parametrize(
@@ -200,21 +211,23 @@ def test_an_unsecured_token_needs_a_principal_and_an_end() -> None:
 )
 def test_an_unsecured_token_is_refused(text: str) -> None:
     with pytest.raises(TokenRefused) as refused:
-        unsecured_token(text, UnsecuredRules(), NOW_MS)
+        validate_unsecured_token(text, UnsecuredRules(), NOW_MS)
     assert "invalid_token" == refused.value.status
 
 
 def test_a_scope_in_one_text_is_one_scope() -> None:
     with pytest.raises(TokenRefused) as refused:
-        unsecured_token(unsecured(scope="req x"), UnsecuredRules(required_scope=("req",)), NOW_MS)
+        validate_unsecured_token(
+            unsecured(scope="req x"), UnsecuredRules(required_scope=("req",)), NOW_MS
+        )
     assert ("insufficient_scope", "[req]") == (refused.value.status, refused.value.scope)
 
 
 def test_documents_of_keys_are_read() -> None:
-    assert [{"kid": "a"}] == jwks_keys(b'{"keys":[{"kid":"a"}]}')
+    assert [{"kid": "a"}] == parse_jwks_keys(b'{"keys":[{"kid":"a"}]}')
     for wrong in (b"", b"[]", b'{"keys":5}', b'{"keys":[5]}'):
         with pytest.raises(TokenRefused):
-            jwks_keys(wrong)
+            parse_jwks_keys(wrong)
     assert "e1" == key_id(signed())
 
 
@@ -223,7 +236,7 @@ def test_documents_of_keys_are_read() -> None:
 
 def server() -> OAuthBearerServer:
     return OAuthBearerServer(
-        lambda text: signed_token(text, keys(), RULES, NOW_MS), lambda: NOW_MS + 1000
+        lambda text: validate_signed_token(text, keys(), RULES, NOW_MS), lambda: NOW_MS + 1000
     )
 
 
@@ -240,7 +253,7 @@ def test_a_client_is_known_for_as_long_as_its_token_holds(name: str, more: str) 
 
 def test_a_token_without_an_end_in_sight_has_the_longest_lifetime() -> None:
     made = OAuthBearerServer(
-        lambda text: unsecured_token(text, UnsecuredRules(), NOW_MS), lambda: NOW_MS
+        lambda text: validate_unsecured_token(text, UnsecuredRules(), NOW_MS), lambda: NOW_MS
     )
     made.response_to(first(unsecured(exp=1e300)))
     assert (1 << 63) - 1 - NOW_MS == made.lifetime_ms

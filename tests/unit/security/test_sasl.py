@@ -27,9 +27,9 @@ from engine.security.scram import (
     SaltedPassword,
     ScramCredential,
     ScramMechanism,
-    credential_of,
     credential_text,
     may_log_in,
+    parse_credential,
 )
 
 _SALT = b"salt" * 5
@@ -37,7 +37,7 @@ _SALT = b"salt" * 5
 
 def _credential(mechanism: ScramMechanism, password: str, count: int = 4096) -> ScramCredential:
     raw = hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), _SALT, count)
-    credential = credential_of(credential_text(mechanism, SaltedPassword(_SALT, raw, count)))
+    credential = parse_credential(credential_text(mechanism, SaltedPassword(_SALT, raw, count)))
     assert credential is not None
     return credential
 

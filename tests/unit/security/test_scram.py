@@ -7,9 +7,9 @@ import pytest
 from engine.security.scram import (
     SaltedPassword,
     ScramMechanism,
-    credential_of,
     credential_text,
-    iterations_of,
+    parse_credential,
+    parse_iterations,
 )
 
 
@@ -27,7 +27,7 @@ def test_mechanisms_have_their_own_hashes_and_names() -> None:
     text = credential_text(ScramMechanism.SCRAM_SHA_512, salted)
     assert 88 == len(text.split(",")[1].removeprefix("stored_key="))
     assert "SCRAM-SHA-512" == ScramMechanism.SCRAM_SHA_512.key
-    assert 5000 == iterations_of(text)
+    assert 5000 == parse_iterations(text)
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,12 @@ def test_mechanisms_have_their_own_hashes_and_names() -> None:
     ["", "x", "salt=a,stored_key=b,server_key=c", "salt=a,stored_key=b,server_key=c,iterations=x"],
 )
 def test_a_text_that_is_no_credential_has_no_iterations(text: str) -> None:
-    assert iterations_of(text) is None
+    assert parse_iterations(text) is None
 
 
 def test_a_count_beyond_every_number_is_no_credential() -> None:
     """Python reads no number of so many digits: it would raise while settings are read."""
     digits = "9" * 5000
-    assert credential_of(f"salt=YQ==,stored_key=YQ==,server_key=YQ==,iterations={digits}") is None
+    assert (
+        parse_credential(f"salt=YQ==,stored_key=YQ==,server_key=YQ==,iterations={digits}") is None
+    )
