@@ -182,7 +182,8 @@ def _partition_findings(
 ) -> Iterable[HealthFinding]:
     """Yield the worst finding about availability, then a move or a leader that is not preferred.
 
-    `shared_cause` is the same text for all partitions with one cause, to group them by.
+    `shared_cause` of a finding is the same text for all partitions with one cause, to group them
+    by.
     """
     subject, min_isr = str(key), facts.min_isr.get(key.topic, 1)
     awaited = {*partition.isr, *partition.adding}

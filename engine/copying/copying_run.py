@@ -137,7 +137,7 @@ class CopyingRun:
         return dict(self._committed)
 
     def fetch(self, wait_ms: int) -> list[ConsumedRecords]:
-        """Return fetched records; pause instead if the throttle requires it.
+        """Return fetched records, after up to `wait_ms`; pause instead if the throttle requires it.
 
         Raises SourceReplaced if a topic was deleted and created again.
         """

@@ -32,9 +32,10 @@ Histories = dict[TopicPartition, LogHistory | EngineError]
 def request_histories(
     client: KafkaClient, topics: Sequence[str], cuts_ms: Iterable[int] = ()
 ) -> Histories:
-    """Return the history of each partition, or the error that hides it.
+    """Return the history of each partition, or the error of its requests.
 
-    Logs are also divided at `cuts_ms`, times that matter to the caller.
+    Logs are also divided at `cuts_ms`, the times (ms since 1970) at which the caller wants the
+    size, such as the time before which retention deletes.
     """
     view = client.view_of_existing(topics)
     keys = [
@@ -150,7 +151,7 @@ def _request_offsets(
 def _division_times(
     oldest_ms: int, newest_ms: int, cuts_ms: Iterable[int], now_ms: int | None = None
 ) -> list[int]:
-    """Return the times at which a log is divided, ascending.
+    """Return the times at which a log is divided into parts, ascending.
 
     The span up to now is divided, too: otherwise a single record with a future timestamp would
     leave all others in one part.

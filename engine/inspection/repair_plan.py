@@ -208,7 +208,10 @@ class _Planner:
             return read(disorder.cut_at)._replace(damage=str(disorder))
 
     def _first_checked(self, bases: list[int]) -> int:
-        """Return the base offset of the segment with the recovery point, 0 without one."""
+        """Return the base offset of the first segment to check: that of the recovery point.
+
+        It is 0 without a recovery point.
+        """
         point = self._options.recovery_point
         if point is None:
             return 0

@@ -75,9 +75,10 @@ def plan_copy(
     more_brokers: Collection[int],
     total_bytes: int,
 ) -> CopiedCluster:
-    """Return the copy of a cluster whose replicas have about `total_bytes` together.
+    """Return the plan of a cluster's copy, whose replicas have about `total_bytes` together.
 
-    `configs` are the settings by topic; `more_brokers` are brokers that only the plan names.
+    `configs` are the settings by topic; `more_brokers` are brokers that only the plan of moves
+    names.
     """
     known = {broker.broker_id: broker for broker in model.brokers}
     brokers = sorted({*known, *more_brokers})

@@ -175,7 +175,7 @@ class PartitionSource:
                 self._fetcher.seek(partition, result.offset)
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
-        """Seek after an invalid position, or retry the fetch.
+        """Seek after an invalid position, or fetch again after a retriable error.
 
         Errors: an error that is not retriable.
         """

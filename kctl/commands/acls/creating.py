@@ -71,7 +71,7 @@ def create_rules(
 
 
 def apply_file(options: ClusterOptions, request: ApplyRequest) -> int:
-    """Create a file's missing ACLs and, if requested, delete surplus ones; returns the exit code.
+    """Create a file's missing ACLs and, with --prune, delete surplus ones; returns the exit code.
 
     Prints a row for each rule. ACLs are created before any is deleted, so that no client loses
     access in between; if one cannot be created, none is deleted.

@@ -106,7 +106,10 @@ def _group(plan: ClusterPlan, text: str) -> list[str]:
 
 
 def _parse_place(plan: ClusterPlan, place: str) -> str:
-    """Return the normalized broker id, or `store`; raises UnreadableArgument for other texts."""
+    """Return the normalized broker id, or `store`; raises UnreadableArgument for other texts.
+
+    `10` and `010` are the same broker.
+    """
     ids = plan.broker_ids()
     if place == STORE:
         return place
