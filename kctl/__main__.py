@@ -9,7 +9,7 @@ from errno import ENOSPC
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kctl import exits
-from kctl.app import NOUNS, READERS, closest, help_text
+from kctl.app import NOUNS, READERS, closest_noun, help_text
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -48,9 +48,9 @@ def _dispatch(args: list[str]) -> int:
         sys.stdout.write(f"kctl {__version__}\n")
         return exits.OK
     if args[0] == "__complete":
-        from kctl.completion_live import complete
+        from kctl.completion_live import print_completions
 
-        return complete(args[1:])
+        return print_completions(args[1:])
     noun = NOUNS.get(args[0])
     if noun is None:
         return _unknown(args[0])
@@ -59,7 +59,7 @@ def _dispatch(args: list[str]) -> int:
 
 def _unknown(argument: str) -> int:
     """Print that a command or option is unknown, with the closest known one; returns USAGE."""
-    near = closest(argument)
+    near = closest_noun(argument)
     what = "option" if argument.startswith("-") else "command"
     sys.stderr.write(f"error: no such {what}: {argument}\n")
     sys.stderr.write(f"hint: try `kctl {near}`\n" if near else "hint: `kctl --help` lists them\n")
@@ -89,11 +89,11 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
     """
     from kctl.guarded import with_guard
     from kctl.named_command import command_for
-    from kctl.numbers import with_ranges
-    from kctl.verbosity import with_verbose
+    from kctl.numbers import set_ranges
+    from kctl.verbosity import add_verbose
 
     command = with_guard(command_for(app, args), prog.removeprefix("kctl "))
-    command = with_ranges(with_verbose(command))
+    command = set_ranges(add_verbose(command))
     _collect_from_here()
     code = command.main(args=args, prog_name=prog, standalone_mode=False)
     return code if isinstance(code, int) else exits.OK

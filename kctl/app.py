@@ -87,7 +87,7 @@ READERS = frozenset(("cluster", "compat", "dump-log"))
 
 
 def help_text() -> str:
-    """Return the top-level help, built from the table."""
+    """Return the top-level help, built from the table of nouns without importing their commands."""
     width = max(len(name) for name in NOUNS) + 2
     lines = ["Usage: kctl COMMAND [ARGS]...", "", "The toolkit for operators of Apache Kafka.", ""]
     for group in dict.fromkeys(noun.group for noun in NOUNS.values()):
@@ -100,7 +100,7 @@ def help_text() -> str:
     return "\n".join(lines) + "\n"
 
 
-def closest(argument: str) -> str | None:
+def closest_noun(argument: str) -> str | None:
     """Return the noun most similar to a mistyped one, None if there is none."""
     from difflib import get_close_matches
 

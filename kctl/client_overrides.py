@@ -9,12 +9,12 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from engine.client.settings import CLIENT_KEYS, jaas_options
+from engine.client.settings import CLIENT_KEYS, parse_jaas_options
 from engine.errors import EngineError
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.hints import did_you_mean
-from kctl.numbers import INT32_MAX, whole_number
+from kctl.numbers import INT32_MAX, parse_whole_number
 
 #: Groups of keys of which a client uses only one: truststores, and its own certificate.
 _ONE_OF: Final = (
@@ -56,10 +56,12 @@ class ClientOverrides(NamedTuple):
         text = self.own.get(key)
         if text is None:
             return default_s
-        return whole_number(text, f"a value of {key}", 1, INT32_MAX) / 1000
+        return parse_whole_number(text, f"a value of {key}", 1, INT32_MAX) / 1000
 
 
-def client_overrides(arguments: Sequence[str], own_keys: Sequence[str] = ()) -> ClientOverrides:
+def parse_client_overrides(
+    arguments: Sequence[str], own_keys: Sequence[str] = ()
+) -> ClientOverrides:
     """Parse `-X` options; the last one of a key counts. `own_keys` are the command's own settings.
 
     Errors: UnreadableArgument, UnknownClientSetting.
@@ -86,7 +88,7 @@ def _key_in(argument: str) -> str:
     return key if key == argument else f"{key}…"
 
 
-def over_file(in_file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
+def merge_over_file(in_file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a file overridden by those of `-X`, for all names of a setting.
 
     Without this, JAAS settings of a file would override `sasl.username`: Java's keys have
@@ -100,7 +102,7 @@ def over_file(in_file: Mapping[str, str], overrides: Mapping[str, str]) -> dict[
             if "ssl.keystore.key" in keys:
                 kept.pop(_WITH_KEY, None)
     if any(key in overrides for key in _LOGIN) and _JAAS in kept:
-        given = jaas_options(kept[_JAAS])
+        given = parse_jaas_options(kept[_JAAS])
         login = {key: given[option] for key, option in _LOGIN.items() if option in given}
         if login:
             del kept[_JAAS]

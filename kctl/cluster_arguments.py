@@ -47,7 +47,7 @@ def choice_parameters(argument: str, profiles: Profiles) -> Mapping[str, str | N
     return {"bootstrap": argument}
 
 
-def choice_of(argument: str, command_config: str | None) -> Choice:
+def choose_cluster(argument: str, command_config: str | None) -> Choice:
     """Return the cluster that an argument names; `command_config` overrides the context's file.
 
     Errors: UnknownClusterArgument, NoCluster, BadContextFile.

@@ -31,15 +31,18 @@ _OPTIONS = {
 }
 
 
-def complete(args: Sequence[str]) -> int:
-    """Print the values of a kind, one per line; none if they are not known in time."""
+def print_completions(args: Sequence[str]) -> int:
+    """Print the values of a kind, one per line; none if they are not known in time.
+
+    The completion scripts of the shells call it with the words of the command line.
+    """
     # DNS queries cannot be cancelled: the timer ends the process instead, without output.
     budget_s = _budget_s()
     watchdog = threading.Timer(budget_s, os._exit, (exits.OK,))
     watchdog.daemon = True
     watchdog.start()
     try:
-        values = _values(args[0], _words(args[1:]), budget_s) if args else []
+        values = _completion_values(args[0], _words_after_kctl(args[1:]), budget_s) if args else []
     except Exception:
         values = []
     watchdog.cancel()
@@ -61,7 +64,7 @@ def _budget_s() -> float:
     return (int(text) if text.isdecimal() and len(text) < 10 else _BUDGET_MS) / 1000
 
 
-def _words(args: Sequence[str]) -> Sequence[str]:
+def _words_after_kctl(args: Sequence[str]) -> Sequence[str]:
     """Return the words after `kctl`: those of --line, or the arguments themselves."""
     if args[:1] != ["--line"]:
         return args
@@ -75,7 +78,7 @@ def _words(args: Sequence[str]) -> Sequence[str]:
         return line.split()[1:]
 
 
-def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
+def _completion_values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
     """Return the completion values of a kind; empty for an unknown kind."""
     if kind == "contexts":
         from engine.host.real import RealFiles
@@ -83,15 +86,15 @@ def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
 
         return sorted(load_profiles(RealFiles(), profiles_path(os.environ)).by_name)
     if kind == "zookeepers":
-        return _zookeepers()
+        return _store_addresses()
     if kind == "outputs":
-        return _outputs(words)
+        return _schema_words(words)
     if kind == "topics":
-        return _topics(words, budget_s)
-    return _groups(words, budget_s) if kind == "groups" else []
+        return _request_topics(words, budget_s)
+    return _request_groups(words, budget_s) if kind == "groups" else []
 
 
-def _outputs(words: Sequence[str]) -> list[str]:
+def _schema_words(words: Sequence[str]) -> list[str]:
     """Return the words that can follow `kctl schema`: nouns, or the verbs of a noun."""
     from kctl.schemas import OUTPUTS
 
@@ -102,7 +105,7 @@ def _outputs(words: Sequence[str]) -> list[str]:
     return [verb for verb in verbs if verb]
 
 
-def _zookeepers() -> list[str]:
+def _store_addresses() -> list[str]:
     """Return the metadata store addresses of embedded clusters running on this machine."""
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles
@@ -117,7 +120,7 @@ def _zookeepers() -> list[str]:
     return addresses
 
 
-def options_in(words: Sequence[str]) -> dict[str, str]:
+def cluster_options_in(words: Sequence[str]) -> dict[str, str]:
     """Return the options of a command line that select the cluster."""
     found: dict[str, str] = {}
     for index, word in enumerate(words):
@@ -145,7 +148,7 @@ def _cluster_options(words: Sequence[str], budget_s: float) -> ClusterOptions:
     """Return the connection options in the words, with `budget_s` as time-out."""
     from kctl.connect import ClusterOptions
 
-    given = options_in(words)
+    given = cluster_options_in(words)
     return ClusterOptions(
         given.get("bootstrap_server"),
         given.get("command_config"),
@@ -155,7 +158,7 @@ def _cluster_options(words: Sequence[str], budget_s: float) -> ClusterOptions:
     )
 
 
-def _topics(words: Sequence[str], budget_s: float) -> list[str]:
+def _request_topics(words: Sequence[str], budget_s: float) -> list[str]:
     """Request the names of all topics; raises if no broker responds in time."""
     from kctl.connect import connect
 
@@ -163,7 +166,7 @@ def _topics(words: Sequence[str], budget_s: float) -> list[str]:
         return sorted(client.view(None).topics)
 
 
-def _groups(words: Sequence[str], budget_s: float) -> list[str]:
+def _request_groups(words: Sequence[str], budget_s: float) -> list[str]:
     """Request the ids of all groups; brokers that do not respond in time are left out."""
     from engine.client.connection import Call, Response
     from engine.wire import messages

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kctl.app import NOUNS
 from kctl.completion_values import KEY_KINDS, LIVE, NONE, keys_of, kind_of
-from kctl.verbosity import with_verbose
+from kctl.verbosity import add_verbose
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -36,7 +36,7 @@ def all_commands() -> list[CommandCompletions]:
     top = tuple((name, noun.summary) for name, noun in NOUNS.items())
     commands = [CommandCompletions("", "kctl", (("--help", "Show help"), ("--version", "")), top)]
     for name, noun in NOUNS.items():
-        commands += _walk(name, noun.summary, _command_of(noun.module))
+        commands += _command_tree(name, noun.summary, _command_of(noun.module))
     return commands
 
 
@@ -44,10 +44,10 @@ def _command_of(module: str) -> object:
     """Return the click command of a module, with -v added if it connects to a cluster."""
     from typer.main import get_command
 
-    return with_verbose(get_command(import_module(f"kctl.commands.{module}.app").app))
+    return add_verbose(get_command(import_module(f"kctl.commands.{module}.app").app))
 
 
-def _walk(path: str, summary: str, command: Any) -> list[CommandCompletions]:
+def _command_tree(path: str, summary: str, command: Any) -> list[CommandCompletions]:
     """Return the completions of a command and, depth first, of its subcommands."""
     children = getattr(command, "commands", {})
     shown = [param for param in command.params if not getattr(param, "hidden", False)]
@@ -66,7 +66,7 @@ def _walk(path: str, summary: str, command: Any) -> list[CommandCompletions]:
     unique = tuple(dict(options).items())
     commands = [CommandCompletions(path, summary, unique, words, tuple(values), argument)]
     for name, child in children.items():
-        commands += _walk(f"{path} {name}", _first_sentence(child.help), child)
+        commands += _command_tree(f"{path} {name}", _first_sentence(child.help), child)
     return commands
 
 
@@ -78,10 +78,10 @@ def _first_sentence(text: str | None) -> str:
 
 def script(shell: str) -> str:
     """Return the completion script for a shell."""
-    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](all_commands())
+    return {"bash": _bash_script, "zsh": _zsh_script, "fish": _fish_script}[shell](all_commands())
 
 
-def _patterns(commands: list[CommandCompletions], line: str) -> list[str]:
+def _option_branches(commands: list[CommandCompletions], line: str) -> list[str]:
     """Return the branches of a `case "$path $option"`, one for each kind of values."""
     by_kind: dict[str, list[str]] = {}
     for command in commands:
@@ -90,7 +90,7 @@ def _patterns(commands: list[CommandCompletions], line: str) -> list[str]:
     return [line.format("|".join(by_kind[kind]), kind) for kind in by_kind]
 
 
-def _arguments(commands: list[CommandCompletions], line: str) -> list[str]:
+def _argument_branches(commands: list[CommandCompletions], line: str) -> list[str]:
     """Return the branches of a `case "$path"`, one for each kind of arguments."""
     by_kind: dict[str, list[str]] = {}
     for command in commands:
@@ -120,7 +120,7 @@ def _values_function(words: str, line: str) -> list[str]:
     ]
 
 
-def _bash(commands: list[CommandCompletions]) -> str:
+def _bash_script(commands: list[CommandCompletions]) -> str:
     """Return the completion script for bash."""
     cases = []
     for command in commands:
@@ -159,12 +159,12 @@ def _bash(commands: list[CommandCompletions]) -> str:
             f'    {groups}) [ "$COMP_CWORD" -gt 2 ] && path="$path ${{COMP_WORDS[2]}}" ;;',
             "  esac",
             '  case "$path $option" in',
-            *_patterns(commands, '    {}) kind="{}" ;;'),
+            *_option_branches(commands, '    {}) kind="{}" ;;'),
             "  esac",
             '  case "$kind:$word" in',
             "    :-*) ;;",
             '    :*) case "$path" in',
-            *_arguments(commands, '      {}) kind="{}" ;;'),
+            *_argument_branches(commands, '      {}) kind="{}" ;;'),
             "    esac ;;",
             "  esac",
             "  case $kind in",
@@ -187,7 +187,7 @@ def _bash(commands: list[CommandCompletions]) -> str:
     )
 
 
-def _zsh(commands: list[CommandCompletions]) -> str:
+def _zsh_script(commands: list[CommandCompletions]) -> str:
     """Return the completion script for zsh."""
     groups = "|".join(c.path for c in commands if c.children and c.path)
     lines = [
@@ -201,12 +201,12 @@ def _zsh(commands: list[CommandCompletions]) -> str:
         f'  case $noun in ({groups}) (( CURRENT > 3 )) && noun="$noun $words[3]" ;; esac',
         "  case $word in (--*=*) option=${word%%=*}; compset -P '*=' ;; esac",
         '  case "$noun $option" in',
-        *_patterns(commands, '    ({}) kind="{}" ;;'),
+        *_option_branches(commands, '    ({}) kind="{}" ;;'),
         "  esac",
         '  case "$kind:$word" in',
         "    (:-*) ;;",
         '    (:*) case "$noun" in',
-        *_arguments(commands, '      ({}) kind="{}" ;;'),
+        *_argument_branches(commands, '      ({}) kind="{}" ;;'),
         "    esac ;;",
         "  esac",
         "  case $kind in",
@@ -232,7 +232,7 @@ def _zsh_entry(name: str, text: str) -> str:
     return f"'{name}:{shown}'" if shown else f"'{name}'"
 
 
-def _fish(commands: list[CommandCompletions]) -> str:
+def _fish_script(commands: list[CommandCompletions]) -> str:
     """Return the completion script for fish."""
     keys = {kind: " ".join(keys_of(kind)) for kind in KEY_KINDS}
     lines = [

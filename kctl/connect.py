@@ -62,20 +62,20 @@ def connect(options: ClusterOptions) -> KafkaClient:
         context=options.context,
         command_config=options.command_config,
     )
-    return client_of(choice, client_checks(choice), options)
+    return create_client(choice, client_checks(choice), options)
 
 
-def client_of(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> KafkaClient:
+def create_client(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> KafkaClient:
     """Return a client of the chosen cluster, with the time-out and settings of `options`.
 
-    Errors: ClientSettingRefused, FileMissing.
+    `checks` are the guards' checks of its requests. Errors: ClientSettingRefused, FileMissing.
     """
     from engine.client.blocking import KafkaClient
     from engine.client.settings import parse_addresses
     from kctl.verbosity import print_choice
 
     print_choice("cluster", choice.bootstrap_servers, choice.source)
-    settings = client_settings_of(choice.command_config, options.overrides)
+    settings = read_client_settings(choice.command_config, options.overrides)
     host = real_host()
     return KafkaClient(
         parse_addresses(choice.bootstrap_servers),
@@ -98,7 +98,7 @@ def cluster_named(client: KafkaClient) -> str:
     return f"cluster {view.cluster_id} at {addresses}" if view.cluster_id else addresses
 
 
-def client_settings_of(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
+def read_client_settings(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
     """Return the settings of a properties file (None: no file), with `overrides` applied.
 
     Errors: ClientSettingRefused, FileMissing.
@@ -108,10 +108,10 @@ def client_settings_of(path: str | None, overrides: Mapping[str, str]) -> Client
     if path is None:
         return client_settings(overrides)
     from engine.host.real import RealFiles
-    from kctl.client_overrides import over_file
-    from kctl.properties_file import properties_of
+    from kctl.client_overrides import merge_over_file
+    from kctl.properties_file import read_properties
 
-    return client_settings(over_file(properties_of(RealFiles(), path), overrides))
+    return client_settings(merge_over_file(read_properties(RealFiles(), path), overrides))
 
 
 def settings_in_file(options: ClusterOptions, keys: Iterable[str]) -> dict[str, str]:
@@ -122,7 +122,7 @@ def settings_in_file(options: ClusterOptions, keys: Iterable[str]) -> dict[str, 
     """
     from engine.host.real import RealFiles
     from kctl.context import NoCluster, choose
-    from kctl.properties_file import properties_of
+    from kctl.properties_file import read_properties
 
     try:
         path = choose(
@@ -134,5 +134,5 @@ def settings_in_file(options: ClusterOptions, keys: Iterable[str]) -> dict[str, 
         ).command_config
     except NoCluster:
         return {}
-    properties = {} if path is None else properties_of(RealFiles(), path)
+    properties = {} if path is None else read_properties(RealFiles(), path)
     return {key: properties[key] for key in keys if key in properties}

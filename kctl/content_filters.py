@@ -33,14 +33,14 @@ def content_filters(
     """Return the filters that options define; raises WrongPattern, WrongJsonPath."""
     return Filters(
         key=None if key is None else os.fsencode(key),
-        key_pattern=_pattern(key_regex),
-        value_pattern=_pattern(value_regex),
+        key_pattern=_compile_pattern(key_regex),
+        value_pattern=_compile_pattern(value_regex),
         header=header,
         json_conditions=tuple(map(json_condition, json_path or ())),
     )
 
 
-def _pattern(text: str | None) -> re.Pattern[bytes] | None:
+def _compile_pattern(text: str | None) -> re.Pattern[bytes] | None:
     """Compile a pattern for bytes, None for None; raises WrongPattern."""
     if text is None:
         return None

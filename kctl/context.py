@@ -161,11 +161,11 @@ def load_profiles(files: Files, path: str) -> Profiles:
     if not isinstance(contexts, dict):
         raise BadContextFile(path, "expected a mapping with `current` and `contexts`")
     current = document.get("current")
-    by_name = {str(name): _profile(path, name, fields) for name, fields in contexts.items()}
+    by_name = {str(name): _parse_profile(path, name, fields) for name, fields in contexts.items()}
     return Profiles(None if current is None else str(current), by_name)
 
 
-def _profile(path: str, name: object, fields: object) -> Profile:
+def _parse_profile(path: str, name: object, fields: object) -> Profile:
     """Parse one context; raises BadContextFile for missing or invalid fields."""
     if not isinstance(fields, dict) or not isinstance(fields.get("bootstrap_servers"), str):
         raise BadContextFile(path, f"context {name} has no `bootstrap_servers`")
@@ -188,12 +188,14 @@ def save_profiles(files: Files, path: str, profiles: Profiles) -> None:
     """Replace the contexts file."""
     import yaml
 
-    contexts = {name: _fields(profile) for name, profile in sorted(profiles.by_name.items())}
+    contexts = {
+        name: _fields_to_store(profile) for name, profile in sorted(profiles.by_name.items())
+    }
     text = yaml.safe_dump({"current": profiles.current, "contexts": contexts}, sort_keys=False)
     files.replace_file(path, text.encode())
 
 
-def _fields(profile: Profile) -> dict[str, str | bool]:
+def _fields_to_store(profile: Profile) -> dict[str, str | bool]:
     """Return the fields of a context to store; None and False are left out."""
     fields = {
         "bootstrap_servers": profile.bootstrap_servers,
@@ -233,9 +235,9 @@ def servers_in(files: Files, path: str) -> str | None:
 
     Errors: FileMissing, and those of `parse_properties`.
     """
-    from kctl.properties_file import properties_of
+    from kctl.properties_file import read_properties
 
-    return properties_of(files, path).get("bootstrap.servers", "").strip() or None
+    return read_properties(files, path).get("bootstrap.servers", "").strip() or None
 
 
 def choose(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from kctl.arguments import UnreadableArgument
-from kctl.iso_times import age_ms
+from kctl.iso_times import parse_age_ms
 
 #: A century: the clocks of some machines do not reach further.
 _MAX_MS: Final = 36_500 * 86_400_000
 
 
-def duration_ms(text: str, option: str, *, lowest_ms: int = 0) -> int:
+def parse_duration_ms(text: str, option: str, *, lowest_ms: int = 0) -> int:
     """Parse a duration into ms, from `lowest_ms` to a century; raises UnreadableArgument."""
-    found = age_ms(f"-{text.strip()}")
+    found = parse_age_ms(f"-{text.strip()}")
     if found is None:
         raise UnreadableArgument(f"a value of {option}", text, "a duration such as 90s, 10m or 2h")
     if not lowest_ms <= found <= _MAX_MS:

@@ -40,7 +40,7 @@ def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
 
 def running_servers(environment: Mapping[str, str]) -> str | None:
     """Return the addresses of the default embedded cluster, None if it does not run."""
-    running = _running(environment)
+    running = _running_cluster(environment)
     return None if running is None else running.bootstrap_servers
 
 
@@ -67,7 +67,7 @@ def admin_properties(path: str) -> str | None:
     return properties if is_secured else None
 
 
-def _running(environment: Mapping[str, str]) -> RunningCluster | None:
+def _running_cluster(environment: Mapping[str, str]) -> RunningCluster | None:
     """Return the embedded cluster in the default directory, None unless it runs."""
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles

@@ -26,7 +26,7 @@ def read_escape(text: str, position: int, what: str) -> tuple[bytes, int]:
     return _ESCAPES[letter], position + 2
 
 
-def unescaped(text: str, what: str) -> bytes:
+def decode_escapes(text: str, what: str) -> bytes:
     """Return a text's bytes with its escapes decoded; raises UnreadableArgument.
 
     Arguments that are not UTF-8 keep their original bytes.

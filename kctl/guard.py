@@ -57,7 +57,7 @@ class Guard:
 # -- before a command starts
 
 
-def enter(command_path: str, parameters: Mapping[str, object]) -> None:
+def check_guards(command_path: str, parameters: Mapping[str, object]) -> None:
     """Check the guards for a command with these option values.
 
     Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of selecting the
@@ -69,7 +69,7 @@ def enter(command_path: str, parameters: Mapping[str, object]) -> None:
         return
     profiles = _profiles()
     guarded = {name: p for name, p in profiles.by_name.items() if p.is_guarded}
-    names = _concerned(parameters, profiles, guarded) if guarded else []
+    names = _affected_contexts(parameters, profiles, guarded) if guarded else []
     for name in names:
         if guarded[name].is_read_only:
             raise ReadOnlyContext(name, command_path)
@@ -115,25 +115,25 @@ def _profiles() -> Profiles:
 # -- contexts that a command affects
 
 
-def _concerned(
+def _affected_contexts(
     parameters: Mapping[str, Any], profiles: Profiles, guarded: Mapping[str, Profile]
 ) -> list[str]:
     """Return the names of guarded contexts that a command affects, or may affect."""
     if "zookeeper" in parameters:
-        from kctl.store_clusters import cluster_ids_of_store
+        from kctl.store_clusters import read_cluster_ids_of_store
 
-        cluster_ids = cluster_ids_of_store(parameters)
+        cluster_ids = read_cluster_ids_of_store(parameters)
     elif "destination" in parameters:
         from kctl.cluster_arguments import choice_parameters
 
         named = choice_parameters(str(parameters["destination"]), profiles)
-        return _concerned_by_choice(named, guarded)
+        return _affected_by_options(named, guarded)
     elif "bootstrap" in parameters or "bootstrap_server" in parameters:
-        return _concerned_by_choice(parameters, guarded)
+        return _affected_by_options(parameters, guarded)
     elif "journal" in parameters:
         cluster_ids = _ids_of_journal(parameters["journal"])
     else:
-        # A tool of Kafka, whose arguments are not parsed yet: it calls `enter` again afterwards.
+        # A tool of Kafka, whose arguments are parsed later: it calls `check_guards` again then.
         return []
     current = os.environ.get("KCTL_CONTEXT") or profiles.current
     return [
@@ -145,7 +145,7 @@ def _concerned(
     ]
 
 
-def _concerned_by_choice(
+def _affected_by_options(
     parameters: Mapping[str, Any], guarded: Mapping[str, Profile]
 ) -> list[str]:
     """Return the guarded contexts that the options select, or that share an address with them."""
@@ -268,7 +268,7 @@ class _ClusterCheck:
             _refuse(cluster_id, *self._guarded[cluster_id])
         if choice.context is not None and self._expected_id is None and choice.source != "-b":
             self._expected_id = cluster_id
-            keep_cluster_id(choice.context, cluster_id)
+            store_cluster_id(choice.context, cluster_id)
 
 
 def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
@@ -279,7 +279,7 @@ def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
     raise GuardedCluster(name, command, cluster_id)
 
 
-def keep_cluster_id(name: str, cluster_id: str) -> None:
+def store_cluster_id(name: str, cluster_id: str) -> None:
     """Store a context's cluster id, unless it has one or the file cannot be written."""
     from engine.host.real import RealFiles
     from kctl.context import change_profiles

@@ -8,18 +8,20 @@ from typing import Any
 
 
 def with_guard(command: Any, command_path: str) -> Any:
-    """Make a Typer command and its subcommands call `guard.enter` before they run; return it."""
+    """Make a Typer command and its subcommands call `check_guards` before they run; return it."""
     for name, child in getattr(command, "commands", {}).items():
         with_guard(child, f"{command_path} {name}")
     if not getattr(command, "commands", {}):
-        command.invoke = partial(_entered, command_path, command.invoke)
+        command.invoke = partial(_check_and_invoke, command_path, command.invoke)
     return command
 
 
-def _entered(command_path: str, invoke: Callable[[object], object], context: Any) -> object:
-    """Call `guard.enter` with the command's parameters, then run the command."""
+def _check_and_invoke(
+    command_path: str, invoke: Callable[[object], object], context: Any
+) -> object:
+    """Call `guard.check_guards` with the command's parameters, then run the command."""
     # Not reached for --help, which needs no guard.
-    from kctl.guard import enter
+    from kctl.guard import check_guards
 
-    enter(command_path, context.params)
+    check_guards(command_path, context.params)
     return invoke(context)

@@ -52,7 +52,7 @@ def input_lines(
     partial_line: list[bytes] = []
     partial_bytes = 0
     end_bytes = 0
-    for chunk in _chunks(stream, interrupts, patience_ms):
+    for chunk in _read_chunks(stream, interrupts, patience_ms):
         if chunk is None:
             yield None
             continue
@@ -72,7 +72,7 @@ def input_lines(
         yield InputLines(first, [b"".join(partial_line)], end_bytes)
 
 
-def _chunks(
+def _read_chunks(
     stream: BinaryIO, interrupts: HeldInterrupts, patience_ms: Callable[[], int | None]
 ) -> Iterator[bytes | None]:
     """Yield bytes as they can be read, and None after a wait of `patience_ms` without any."""
@@ -83,7 +83,7 @@ def _chunks(
         return
     from select import select
 
-    _widen(descriptor)
+    _widen_pipe(descriptor)
     while True:
         wait_ms = patience_ms()
         with interrupts.allowed():
@@ -99,7 +99,7 @@ def _chunks(
         yield chunk
 
 
-def _widen(descriptor: int) -> None:
+def _widen_pipe(descriptor: int) -> None:
     """Set the capacity of a pipe to the size of a read, if the operating system supports it."""
     from contextlib import suppress
 

@@ -39,11 +39,11 @@ def parse_time_ms(text: str, now_ms: int | None = None) -> int:
         if time_ms is None or not -INT64_MAX <= time_ms <= INT64_MAX:
             raise UnreadableTime(text)
         return time_ms
-    relative = _relative_ms(text.strip().lower(), now_ms)
-    return _iso_ms(text) if relative is None else relative
+    relative = _parse_relative_ms(text.strip().lower(), now_ms)
+    return _parse_iso_ms(text) if relative is None else relative
 
 
-def age_ms(text: str) -> int | None:
+def parse_age_ms(text: str) -> int | None:
     """Parse an age such as `-1h` into ms, None for text of another form."""
     if text[:1] != "-" or not text[1:-1].isdecimal() or text[-1] not in _UNITS_MS:
         return None
@@ -51,9 +51,9 @@ def age_ms(text: str) -> int | None:
     return None if count is None else count * _UNITS_MS[text[-1]]
 
 
-def _relative_ms(text: str, now_ms: int | None) -> int | None:
+def _parse_relative_ms(text: str, now_ms: int | None) -> int | None:
     """Parse an age, `now`, `today` or `yesterday` into ms since 1970; None for other text."""
-    age = age_ms(text)
+    age = parse_age_ms(text)
     if age is None and text not in ("now", "today", "yesterday"):
         return None
     if now_ms is None:
@@ -68,7 +68,7 @@ def _relative_ms(text: str, now_ms: int | None) -> int | None:
     return today_ms if text == "today" else today_ms - _DAY_MS
 
 
-def _iso_ms(text: str) -> int:
+def _parse_iso_ms(text: str) -> int:
     """Parse an ISO 8601 time into ms since 1970, UTC without a zone; raises UnreadableTime."""
     from datetime import UTC, datetime
 

@@ -29,10 +29,10 @@ def damage_text(problems: list[Problem]) -> str:
     names = ", ".join(count.partitions[:_PARTITIONS_MAX])
     more = len(count.partitions) - _PARTITIONS_MAX
     where = f"{names} and {_number(more, 'more partition')}" if more > 0 else names
-    return f"{', '.join(_parts(count))} in {where}"
+    return f"{', '.join(_damage_parts(count))} in {where}"
 
 
-def _parts(count: DamageCount) -> Iterator[str]:
+def _damage_parts(count: DamageCount) -> Iterator[str]:
     """Yield each kind of damage, with its number."""
     if count.batches:
         yield f"{_number(count.batches, 'damaged batch')} ({_number(count.bytes, 'byte')})"

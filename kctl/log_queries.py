@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kctl.spark_input import engine_for
+from kctl.spark_input import choose_engine
 
 if TYPE_CHECKING:
     from engine.analysis.damage import ReadDamage
@@ -84,7 +84,7 @@ def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[Lo
 
     A Spark session that this starts is stopped at the end.
     """
-    if engine_for(wanted.engine, wanted.target, wanted.plan.splits) == "local":
+    if choose_engine(wanted.engine, wanted.target, wanted.plan.splits) == "local":
         yield _local(wanted, show_step)
     else:
         with _on_spark(wanted, show_step) as queries:
@@ -176,7 +176,7 @@ def _decoding(
     from engine.analysis.damage import ReadDamage
     from engine.analysis.value_decoding import views_of
     from engine.host.source_files import SourceFiles
-    from kctl.value_options import decoding_of
+    from kctl.value_options import create_decoding
 
     found: dict[Problem, None] = {}
 
@@ -189,7 +189,7 @@ def _decoding(
 
     if wanted.values is not None:
         show_step("looking for schemas")
-    decoding = decoding_of(wanted.values, lambda query: noted(execute, query, 0))
+    decoding = create_decoding(wanted.values, lambda query: noted(execute, query, 0))
     return LogQueries(
         partial(noted, execute, decoding=decoding),
         partial(noted, execute_report),

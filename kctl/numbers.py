@@ -8,7 +8,7 @@
 | seconds | the option's minimum | 2^31 − 1 ms |
 
 Other texts (`nan`, `inf`, numbers out of range, the empty text) are refused with this range and
-exit code 2. `with_ranges` sets the ranges on all commands, so that no option is without one.
+exit code 2. `set_ranges` sets the ranges on all commands, so that no option is without one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNITS_MS: Final = {"minutes": 60_000}
 _SHOWN_CHARACTERS: Final = 40
 
 
-def whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX) -> int:
+def parse_whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX) -> int:
     """Return the number in a text; raises UnreadableArgument with `what` and the range."""
     number = read_whole(text)
     if number is None or not lowest <= number <= highest:
@@ -59,10 +59,13 @@ def shortened(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-def with_ranges(command: Any) -> Any:
-    """Return a Typer command after setting the bounds of its numeric options and its children's."""
+def set_ranges(command: Any) -> Any:
+    """Set the bounds of the numeric options of a Typer command and its children; return it.
+
+    Without them a number above the request's field fails only when it is sent.
+    """
     for child in getattr(command, "commands", {}).values():
-        with_ranges(child)
+        set_ranges(child)
     for parameter in command.params:
         name = getattr(parameter.type, "name", "")
         if name.startswith(("int", "float")):

@@ -31,7 +31,7 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.arguments import UnreadableArgument
 from kctl.iso_times import UnreadableTime, parse_time_ms
-from kctl.numbers import whole_number
+from kctl.numbers import parse_whole_number
 
 _WORDS = {
     "start": EARLIEST,
@@ -73,9 +73,9 @@ def parse_point(text: str, now_ms: int) -> Point:
     if text in _WORDS:
         return Point(PointKind.TIMESTAMP, _WORDS[text])
     if text.isdecimal():
-        return Point(PointKind.OFFSET, whole_number(text, "an offset"))
+        return Point(PointKind.OFFSET, parse_whole_number(text, "an offset"))
     if text.startswith("-") and text[1:].isdecimal():
-        return Point(PointKind.TAIL, whole_number(text[1:], "a count of records"))
+        return Point(PointKind.TAIL, parse_whole_number(text[1:], "a count of records"))
     try:
         return Point(PointKind.TIMESTAMP, max(parse_time_ms(text, now_ms), 0))
     except UnreadableTime:
@@ -117,7 +117,7 @@ class OffsetLookup:
         Source: KIP-734, KIP-1005; `ReplicaManager.fetchOffset` for what −1 means.
         """
         return {
-            partition: self._requested(EARLIEST)[partition] if offset is None else offset
+            partition: self._request_offsets(EARLIEST)[partition] if offset is None else offset
             for partition, offset in self.find(point).items()
         }
 
@@ -127,9 +127,10 @@ class OffsetLookup:
             return dict.fromkeys(self._partitions, point.number)
         if point.kind is PointKind.TAIL:
             return {
-                partition: self._tail(partition, point.number) for partition in self._partitions
+                partition: self._tail_offset(partition, point.number)
+                for partition in self._partitions
             }
-        offsets = self._requested(point.number)
+        offsets = self._request_offsets(point.number)
         return {p: self._found(p, offset, point) for p, offset in offsets.items()}
 
     def _found(
@@ -138,16 +139,19 @@ class OffsetLookup:
         """Return the offset; if it is -1, the log end for a point in time, else None."""
         if isinstance(offset, EngineError) or offset >= 0:
             return offset
-        return self._requested(LATEST)[partition] if point.is_time else None
+        return self._request_offsets(LATEST)[partition] if point.is_time else None
 
-    def _tail(self, partition: TopicPartition, count: int) -> int | EngineError:
+    def _tail_offset(self, partition: TopicPartition, count: int) -> int | EngineError:
         """Return the offset `count` before the log end, but not below the log start."""
-        end, start = self._requested(LATEST)[partition], self._requested(EARLIEST)[partition]
+        end, start = (
+            self._request_offsets(LATEST)[partition],
+            self._request_offsets(EARLIEST)[partition],
+        )
         if isinstance(end, EngineError):
             return end
         return max(end - count, 0 if isinstance(start, EngineError) else start)
 
-    def _requested(self, timestamp: int) -> dict[TopicPartition, int | EngineError]:
+    def _request_offsets(self, timestamp: int) -> dict[TopicPartition, int | EngineError]:
         """Return the offset of each partition at a timestamp or negative sentinel; cached."""
         if timestamp not in self._known:
             results = list_offsets(

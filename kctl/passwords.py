@@ -81,19 +81,19 @@ def check_password_options(options: PasswordOptions) -> None:
 def read_password(options: PasswordOptions, user: str) -> str:
     """Return the password of checked options without --generate; raises NoPassword, FileMissing."""
     if options.password_file is not None:
-        return _first_line(options.password_file)
+        return _read_first_line(options.password_file)
     if options.password_env is not None:
         value = os.environ.get(options.password_env)
         if value is None:
             raise NoPassword(f"the environment has no {options.password_env}")
-        return _checked(value, options.password_env)
-    return _typed(user)
+        return _check_password(value, options.password_env)
+    return _prompt_for_password(user)
 
 
-def _first_line(path: str) -> str:
+def _read_first_line(path: str) -> str:
     """Return the first line of a file or of stdin; raises NoPassword if it cannot be a password."""
     if path == "-":
-        return _checked(sys.stdin.readline().rstrip("\r\n"), "stdin")
+        return _check_password(sys.stdin.readline().rstrip("\r\n"), "stdin")
     from engine.host.input_file import read_input
 
     content = read_input(path)
@@ -101,20 +101,20 @@ def _first_line(path: str) -> str:
         text = content.decode()
     except UnicodeDecodeError:
         raise NoPassword(f"{path} is no text of UTF-8") from None
-    return _checked(text.partition("\n")[0].rstrip("\r"), path)
+    return _check_password(text.partition("\n")[0].rstrip("\r"), path)
 
 
-def _typed(user: str) -> str:
+def _prompt_for_password(user: str) -> str:
     """Ask for a password twice on the terminal and return it; raises NoPassword."""
     from getpass import getpass
 
     password = getpass(f"password of {user}: ", sys.stderr)
     if getpass("again: ", sys.stderr) != password:
         raise NoPassword("the two passwords differ")
-    return _checked(password, "the password")
+    return _check_password(password, "the password")
 
 
-def _checked(password: str, source: str) -> str:
+def _check_password(password: str, source: str) -> str:
     """Return the password; raises NoPassword if it is empty or not UTF-8."""
     if not password:
         raise NoPassword(f"{source} is empty")

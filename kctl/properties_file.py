@@ -13,7 +13,7 @@ from engine.host.ports import Files
 _read_once: dict[str, Mapping[str, str]] = {}
 
 
-def properties_of(files: Files, path: str) -> dict[str, str]:
+def read_properties(files: Files, path: str) -> dict[str, str]:
     """Return the properties of a file or a pipe.
 
     Errors: FileMissing, FileRefused, and those of `parse_properties`.

@@ -91,7 +91,7 @@ class RecordDecoding:
             return NOTHING
 
 
-def schema_decoders(
+def create_decoders(
     registry: str | None,
     schemas: str | None,
     key_schema: str | None,
@@ -113,7 +113,7 @@ def schema_decoders(
     if schemas and not os.path.isdir(schemas):
         keys, values = SchemaDecoder(None), SchemaDecoder(None, _one(schemas))
     else:
-        keys = values = SchemaDecoder(_source(registry, schemas, environment, timeout_s))
+        keys = values = SchemaDecoder(_schema_source(registry, schemas, environment, timeout_s))
     return Decoders(SchemaDecoder(None, _one(key_schema)) if key_schema else keys, values)
 
 
@@ -123,7 +123,7 @@ def _one(path: str) -> Schema:
     return read_schema_file(RealFiles(), path)
 
 
-def _source(
+def _schema_source(
     registry: str | None, folder: str | None, environment: Mapping[str, str], timeout_s: float
 ) -> SchemaSource | None:
     """Return the schemas of a registry or of a folder, None without either."""

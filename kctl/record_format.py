@@ -47,7 +47,7 @@ def _sizes(column: Sequence[bytes | None]) -> Iterable[int]:
     return [-1 if content is None else len(content) for content in column]
 
 
-def _headers(headers: tuple[Header, ...]) -> bytes:
+def _headers_text(headers: tuple[Header, ...]) -> bytes:
     """Return headers as NAME=VALUE separated by commas; a value of null is NULL."""
     return b",".join(
         name.encode(errors="replace") + b"=" + (b"NULL" if value is None else value)
@@ -64,7 +64,7 @@ _LETTERS = {
     "p": _Letter(of_run=lambda partition, run: b"%d" % partition.partition),
     "o": _Letter(column=lambda run: run.offsets, sign=b"%d"),
     "T": _Letter(column=lambda run: run.timestamps_ms, sign=b"%d"),
-    "h": _Letter(column=lambda run: map(_headers, run.headers), is_content=True),
+    "h": _Letter(column=lambda run: map(_headers_text, run.headers), is_content=True),
     "e": _Letter(of_run=lambda partition, run: b"%d" % run.leader_epoch),
 }
 
@@ -74,7 +74,7 @@ class RecordFormat:
 
     def __init__(self, template: str, rewrite: Rewrite | None = None) -> None:
         """Parse a template; `rewrite` is applied to keys and values. Raises UnreadableArgument."""
-        self._parts = _parse(template)
+        self._parts = _parse_template(template)
         self._rewrite = rewrite
 
     def fill(self, partition: TopicPartition, run: RecordRun) -> bytes:
@@ -98,7 +98,7 @@ class RecordFormat:
         return column if rewrite is None or not letter.is_content else map(rewrite, column)
 
 
-def _parse(template: str) -> list[bytes | _Letter]:
+def _parse_template(template: str) -> list[bytes | _Letter]:
     """Split a template into bytes and letters; raises UnreadableArgument for an unknown letter."""
     parts: list[bytes | _Letter] = []
     position = 0

@@ -111,10 +111,10 @@ def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRe
             raise _Wrong("no `value` (null deletes, --value-json takes any document as the value)")
         return OutgoingRecord(
             topic,
-            _bytes_of(row, "key", "key_encoding"),
-            _bytes_of(row, "value", "value_encoding"),
-            _headers_of(row),
-            _time_of(row) if keep.timestamps else None,
+            _parse_bytes(row, "key", "key_encoding"),
+            _parse_bytes(row, "value", "value_encoding"),
+            _parse_headers(row),
+            _parse_time(row) if keep.timestamps else None,
             _partition_of(row) if keep.partitions else None,
         )
     except _Wrong as wrong:
@@ -142,7 +142,7 @@ def _check_fields(row: Mapping[str, object], known: frozenset[str], what: str) -
     raise _Wrong(f"{what} has no field {unknown[0]!r}" + (f" ({near})" if near else ""))
 
 
-def _time_of(row: Mapping[str, object]) -> int | None:
+def _parse_time(row: Mapping[str, object]) -> int | None:
     """Return the timestamp in ms, None without that field; null and -1 are NO_TIMESTAMP."""
     name = "timestamp_ms" if "timestamp_ms" in row else "timestamp"
     if name not in row:
@@ -164,7 +164,7 @@ def _number(number: object, name: str) -> int:
     return number
 
 
-def _bytes_of(row: Mapping[str, object], name: str, encoding_name: str) -> bytes | None:
+def _parse_bytes(row: Mapping[str, object], name: str, encoding_name: str) -> bytes | None:
     """Return the bytes of a key or value by its encoding, None for null or a missing field."""
     text = row.get(f"{name}_base64")
     if text is not None:
@@ -202,15 +202,15 @@ def _from_base64(text: str, name: str) -> bytes:
 
 def _from_escapes(text: str, name: str) -> bytes:
     """Return the bytes of a text with escapes; raises _Wrong for unknown escapes."""
-    from kctl.escapes import unescaped
+    from kctl.escapes import decode_escapes
 
     try:
-        return unescaped(text, f"an escaped {name}")
+        return decode_escapes(text, f"an escaped {name}")
     except UnreadableArgument as error:
         raise _Wrong(str(error)) from None
 
 
-def _headers_of(row: Mapping[str, object]) -> tuple[Header, ...]:
+def _parse_headers(row: Mapping[str, object]) -> tuple[Header, ...]:
     """Return the headers of a record's row; raises _Wrong if they are malformed."""
     rows = row.get("headers")
     if rows is None:
@@ -228,5 +228,5 @@ def _headers_of(row: Mapping[str, object]) -> tuple[Header, ...]:
             raise _Wrong("a header's key has half of a surrogate pair") from None
         _check_fields(header, _HEADER_FIELDS, "a header")
         encoding_name = "value_encoding" if "value_encoding" in header else "encoding"
-        headers.append((name, _bytes_of(header, "value", encoding_name)))
+        headers.append((name, _parse_bytes(header, "value", encoding_name)))
     return tuple(headers)

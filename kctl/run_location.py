@@ -24,7 +24,7 @@ class ConflictingRunOptions(EngineError):
         self.hint = hint
 
 
-def embedded_cluster(client: KafkaClient) -> DataDirectory | None:
+def find_embedded_cluster(client: KafkaClient) -> DataDirectory | None:
     """Return the directory of the embedded cluster that a client is connected to, else None."""
     from engine.host.real import RealFiles
     from kctl.known_clusters import cluster_at

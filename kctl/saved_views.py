@@ -104,7 +104,7 @@ class ViewStore:
         return self._files.read_bytes(self.path).decode("utf-8-sig")
 
 
-def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> QueryResult:
+def query_view_columns(queries: LogQueries, store: ViewStore, change: CreateView) -> QueryResult:
     """Return the columns of a view that is about to be saved, by a query without rows.
 
     Errors: ViewExists, WrongViewName, and those of its query.
@@ -117,7 +117,7 @@ def check_view(queries: LogQueries, store: ViewStore, change: CreateView) -> Que
     return queries.run_with(saved, f"describe `{change.name}`", 0)
 
 
-def answered(
+def run_statement(
     queries: LogQueries, store: ViewStore, statement: str, max_rows: int
 ) -> QueryResult | None:
     """Run a statement and return its rows, or the columns of the view that it saves.
@@ -132,6 +132,6 @@ def answered(
     if change is None:
         return queries.run_saved(statement, max_rows)
     if isinstance(change, CreateView):
-        result = check_view(queries, store, change)
+        result = query_view_columns(queries, store, change)
     store.apply(change)
     return result

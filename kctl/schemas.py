@@ -290,7 +290,7 @@ def schema_of(command: str) -> Schema:
     output = OUTPUTS.get(command)
     if output is None:
         raise NoSuchOutput(command)
-    rows = [_row(_columns(kind)) for kind in output.rows] or [{"type": "object"}]
+    rows = [_row_schema(_import_columns(kind)) for kind in output.rows] or [{"type": "object"}]
     one = rows[0] if len(rows) == 1 else {"anyOf": rows}
     schema: Schema = {"$schema": DIALECT, "title": f"kctl {command} -o json"}
     if output.note:
@@ -305,7 +305,7 @@ def schema_text(schema: Schema) -> str:
     return json.dumps(schema, ensure_ascii=False, indent=1) + "\n"
 
 
-def _columns(kind: str) -> list[Column]:
+def _import_columns(kind: str) -> list[Column]:
     """Return the columns of one kind of rows, imported from the modules that it names."""
     columns: list[Column] = []
     for name in kind.split("+"):
@@ -316,11 +316,11 @@ def _columns(kind: str) -> list[Column]:
     return columns
 
 
-def _row(columns: Sequence[Column]) -> Schema:
+def _row_schema(columns: Sequence[Column]) -> Schema:
     """Return the schema of a row: all columns but the optional ones are required."""
     return {
         "type": "object",
-        "properties": {column.key: _value(_kind(column), column) for column in columns},
+        "properties": {column.key: _value_schema(_kind(column), column) for column in columns},
         "required": [column.key for column in columns if not column.is_optional],
         "additionalProperties": False,
     }
@@ -333,15 +333,15 @@ def _kind(column: Column) -> str:
     )
 
 
-def _value(kind: str, column: Column) -> Schema:
+def _value_schema(kind: str, column: Column) -> Schema:
     """Return the schema of values of a kind; `Column` documents the notation of kinds."""
     if kind.endswith("?"):
-        schema = _value(kind[:-1], column)
+        schema = _value_schema(kind[:-1], column)
         return schema | {"type": [schema["type"], "null"]}
     if kind.endswith("[]"):
-        return {"type": "array", "items": _value(kind[:-2], column)}
+        return {"type": "array", "items": _value_schema(kind[:-2], column)}
     if kind.endswith("{}"):
-        return {"type": "object", "additionalProperties": _value(kind[:-2], column)}
+        return {"type": "object", "additionalProperties": _value_schema(kind[:-2], column)}
     if kind == "object":
-        return _row(column.fields)
+        return _row_schema(column.fields)
     return {} if kind == "any" else {"type": kind}

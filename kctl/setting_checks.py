@@ -43,11 +43,11 @@ class NoSuchSetting(EngineError):
     def __init__(self, key: str, resource: Resource) -> None:
         super().__init__(f"there is no setting {key}")
         question = did_you_mean(key, known_settings(resource))
-        self.hint = " ".join(filter(None, (question, _listing(resource))))
+        self.hint = " ".join(filter(None, (question, _listing_hint(resource))))
         self.key = key
 
 
-def missing(
+def missing_settings(
     resource: Resource, keys: Sequence[str], entries: Sequence[ConfigEntry]
 ) -> list[NoSuchSetting]:
     """Return an error for each requested key that is not among the entries.
@@ -72,7 +72,7 @@ def known_settings(resource: Resource) -> Iterable[str]:
     return broker_keys() if resource.kind is ConfigResourceType.BROKER else ()
 
 
-def unset_errors(
+def find_unset_errors(
     client: KafkaClient, resources: Sequence[Resource], keys: Sequence[str]
 ) -> tuple[dict[Resource, NoSuchSetting], dict[Resource, list[str]]]:
     """Return the errors of unknown keys, and the keys that each resource has not set itself.
@@ -90,7 +90,9 @@ def unset_errors(
         if isinstance(entries, EngineError):
             continue
         errors = (
-            missing(resource, keys, entries) if resource.kind is ConfigResourceType.TOPIC else []
+            missing_settings(resource, keys, entries)
+            if resource.kind is ConfigResourceType.TOPIC
+            else []
         )
         if errors:
             refused[resource] = errors[0]
@@ -107,7 +109,7 @@ def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
     return entry.source in _OWN_SOURCES
 
 
-def note_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
+def notes_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
     """Return a line for each key that a broker stores but no known release of Kafka has."""
     if resource.kind is not ConfigResourceType.BROKER:
         return []
@@ -128,11 +130,11 @@ def with_hint(
         settings = {change.name: change.value for change in changes}
         is_logger = resource.kind is ConfigResourceType.BROKER_LOGGER
         meant = None if is_logger else hint_on_settings(settings, known_settings(resource))
-        error.hint = meant or _listing(resource)
+        error.hint = meant or _listing_hint(resource)
     return error
 
 
-def _listing(resource: Resource) -> str:
+def _listing_hint(resource: Resource) -> str:
     """Return a hint at the command that lists the settings of a resource."""
     if resource.kind is ConfigResourceType.TOPIC:
         return f"`kctl topics configs {resource.name} --all --doc` says what there is"

@@ -43,8 +43,13 @@ class UnknownEngine(EngineError):
         self.reason = reason
 
 
-def target_of(master: str | None, remote: str | None, conf: list[str] | None) -> SparkTarget | None:
-    """Return where Spark runs, None if no option says so; raises WrongSparkTarget."""
+def parse_target(
+    master: str | None, remote: str | None, conf: list[str] | None
+) -> SparkTarget | None:
+    """Return where Spark runs, None if no option selects it; raises WrongSparkTarget.
+
+    `master` is a Spark master URL, `remote` a Spark Connect URL, `conf` are NAME=VALUE settings.
+    """
     if master is None and remote is None and not conf:
         return None
     from engine.analysis.spark_target import parse_spark_target
@@ -52,7 +57,7 @@ def target_of(master: str | None, remote: str | None, conf: list[str] | None) ->
     return parse_spark_target(master, remote, conf or ())
 
 
-def check_engine(name: str, target: SparkTarget | None) -> str:
+def checked_engine(name: str, target: SparkTarget | None) -> str:
     """Return the requested engine (auto, local or spark); raises UnknownEngine."""
     if name not in ("auto", "local", "spark"):
         raise UnknownEngine(f"{name}: expected auto, local or spark")
@@ -61,10 +66,11 @@ def check_engine(name: str, target: SparkTarget | None) -> str:
     return name
 
 
-def engine_for(name: str, target: SparkTarget | None, splits: list[Split]) -> str:
-    """Return local or spark: `auto` is local below LOCAL_ENGINE_BYTES and without a target.
+def choose_engine(name: str, target: SparkTarget | None, splits: list[Split]) -> str:
+    """Return `local` or `spark` for the engine `name`, which may be `auto`.
 
-    It is spark also if the packages of the local engine are missing.
+    `auto` is local below LOCAL_ENGINE_BYTES and without a target. It is spark also if the packages
+    of the local engine are missing.
     """
     from engine.analysis.local_query import missing_package
     from engine.limits import LOCAL_ENGINE_BYTES
@@ -103,7 +109,7 @@ class Inputs:
 
 
 @contextmanager
-def quiet_py4j() -> Iterator[None]:
+def silence_py4j() -> Iterator[None]:
     """Suppress logging in this block: py4j logs a traceback for a call that Ctrl-C interrupts.
 
     With KCTL_DEBUG nothing is suppressed.
@@ -119,7 +125,7 @@ def quiet_py4j() -> Iterator[None]:
         root.setLevel(before)
 
 
-def partition_numbers(text: str | None) -> frozenset[int] | None:
+def parse_partition_numbers(text: str | None) -> frozenset[int] | None:
     """Return the numbers of a list such as `0,2,5-9`, None for None; raises WrongSelection."""
     if text is None:
         return None

@@ -46,7 +46,7 @@ def prepare_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            _occupy(number, mode)
+            _open_null(number, mode)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (for good)
     if sys.stdout is None:
@@ -54,7 +54,7 @@ def prepare_streams() -> None:
     sys.stderr = _dropping_stderr()
 
 
-def _occupy(number: int, mode: int) -> None:
+def _open_null(number: int, mode: int) -> None:
     """Open /dev/null at a closed descriptor, so that no other file gets its number."""
     opened = os.open(os.devnull, mode)
     if opened != number:

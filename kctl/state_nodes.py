@@ -17,8 +17,8 @@ from engine.znode.model import Stat
 from engine.znode.paths import partition_state_path
 from engine.znode.values import PartitionStateNode, decode_partition_state
 from kctl.iso_times import iso_time
-from kctl.run_location import embedded_cluster
-from kctl.zookeeper_login import logging_in
+from kctl.run_location import find_embedded_cluster
+from kctl.zookeeper_login import set_login
 
 
 class StoredState(NamedTuple):
@@ -48,7 +48,7 @@ class StateNodes(NamedTuple):
         from engine.znode.kazoo_reader import ZnodeReader
 
         found = {}
-        with logging_in(ZnodeReader(self.address, self.timeout_s, RealClock())) as reader:
+        with set_login(ZnodeReader(self.address, self.timeout_s, RealClock())) as reader:
             for key in wanted:
                 path = partition_state_path(key)
                 try:
@@ -58,7 +58,7 @@ class StateNodes(NamedTuple):
                 found[key] = StoredState(decode_partition_state(data, path), stat)
         return found
 
-    def require_answer(self) -> None:
+    def check_reachable(self) -> None:
         """Check that the store can be reached; raises ZookeeperUnreachable."""
         if self.address is None:
             return
@@ -77,6 +77,6 @@ class StateNodes(NamedTuple):
 
 def _embedded_address(client: KafkaClient) -> str | None:
     """Return the address of the embedded cluster's store, None for a client of other clusters."""
-    data = embedded_cluster(client)
+    data = find_embedded_cluster(client)
     running = None if data is None else data.running()
     return None if running is None else running.znode_address

@@ -17,27 +17,27 @@ from engine.znode.errors import NoNode
 from engine.znode.kazoo_reader import ZnodeReader
 from engine.znode.paths import CLUSTER_ID
 from engine.znode.values import decode_cluster_id
-from kctl.commands.znode.nodes import Store, store_address
-from kctl.zookeeper_login import logging_in
+from kctl.commands.znode.nodes import Store, choose_store_address
+from kctl.zookeeper_login import set_login
 
 
-def cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
+def read_cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
     """Return the ids of the clusters whose metadata a change of a node concerns.
 
     They are in the `/cluster/id` nodes of the paths above it and, if it is recursive, below it.
     Errors: those of finding and reaching the store.
     """
     store = Store(parameters["zookeeper"], parameters["data"], parameters["timeout"])
-    servers, _, chroot = store_address(store).partition("/")
+    servers, _, chroot = choose_store_address(store).partition("/")
     names = [name for name in f"{chroot}/{parameters['path']}".split("/") if name]
     roots = accumulate(names, lambda above, name: f"{above}/{name}", initial="")
     found: set[str] = set()
-    with logging_in(ZnodeReader(servers, store.timeout_s, RealClock())) as reader:
+    with set_login(ZnodeReader(servers, store.timeout_s, RealClock())) as reader:
         paths = [f"{root}{CLUSTER_ID}" for root in roots]
         if parameters.get("recursive"):
             paths += _ids_below(reader, f"/{'/'.join(names)}")
         for path in dict.fromkeys(paths):
-            cluster_id = _id_at(reader, path)
+            cluster_id = _read_id(reader, path)
             if cluster_id is not None:
                 found.add(cluster_id)
     return frozenset(found)
@@ -53,7 +53,7 @@ def _ids_below(reader: ZnodeReader, path: str) -> Iterator[str]:
         return
 
 
-def _id_at(reader: ZnodeReader, path: str) -> str | None:
+def _read_id(reader: ZnodeReader, path: str) -> str | None:
     """Return the cluster id in a node, None if the node is missing or damaged."""
     try:
         data, _ = reader.get(path)

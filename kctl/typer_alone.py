@@ -58,14 +58,14 @@ def import_typer() -> None:
         with _stand_ins():
             import typer  # noqa: F401
 
-            _guess_at_long_options_alone()
+            _skip_suggestions()
     except (ImportError, AttributeError, TypeError):
         # This release of Typer needs more of the modules than the stand-ins have.
         for name in [name for name in sys.modules if name.partition(".")[0] == "typer"]:
             del sys.modules[name]
 
 
-def _guess_at_long_options_alone() -> None:
+def _skip_suggestions() -> None:
     """Make the parser skip the suggestion of long options for a short one, which is never shown."""
     try:
         from typer._click.exceptions import NoSuchOption
@@ -99,14 +99,17 @@ def _stand_in(name: str) -> ModuleType:
     """Return a module that imports the real one when it is used."""
     module = _LateModule(name)
     for function in _FUNCTIONS.get(name, ()):
-        setattr(module, function, _late(name, function))
+        setattr(module, function, _late_import(name, function))
     for kind in _TYPES.get(name, ()):
         setattr(module, kind, _NoParameter)
     return module
 
 
-def _late(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports its module when it is called."""
+def _late_import(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that imports its module when it is called.
+
+    It replaces a function of a module that most commands do not need.
+    """
 
     def call(*arguments: Any, **named: Any) -> Any:
         return getattr(import_module(module), name)(*arguments, **named)

@@ -49,7 +49,7 @@ class WantedValues(NamedTuple):
         return self.value_format == "schema" or self.key_schema is not None
 
 
-def wanted_values(
+def parse_wanted_values(
     values: str | None,
     registry: str | None,
     schemas: str | None,
@@ -110,7 +110,7 @@ def _shapes_keys(
     return True
 
 
-def decoding_of(
+def create_decoding(
     wanted: WantedValues | None, execute: Callable[[str], QueryResult]
 ) -> ValueDecoding | None:
     """Return the decoding; `execute` runs the query for the schema ids in the logs.
@@ -139,14 +139,14 @@ def decoding_of(
         if wanted.key_schema is not None:
             of_keys = set()
         decoding = fetch_schema_decoding(
-            _source(wanted), of_values, of_keys, shapes_keys=wanted.shapes_keys
+            _schema_source(wanted), of_values, of_keys, shapes_keys=wanted.shapes_keys
         )
     if wanted.key_schema is None:
         return decoding
     return with_keys_by_one(decoding, read_schema_file(RealFiles(), wanted.key_schema))
 
 
-def _source(wanted: WantedValues) -> SchemaSource:
+def _schema_source(wanted: WantedValues) -> SchemaSource:
     """Return the schemas of a folder or of a registry."""
     if wanted.schemas is not None:
         from engine.host.real import RealFiles

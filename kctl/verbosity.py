@@ -29,12 +29,12 @@ def _turn_on(_context: object, _parameter: object, value: bool) -> None:
     Verbosity.is_on = bool(value)
 
 
-def with_verbose(command: Any) -> Any:
-    """Return a Typer command after adding `-v` to all commands in it that connect to a cluster."""
+def add_verbose(command: Any) -> Any:
+    """Add `-v` to a Typer command and to its children that connect to a cluster; return it."""
     from typer.core import TyperOption
 
     for child in getattr(command, "commands", {}).values():
-        with_verbose(child)
+        add_verbose(child)
     options = {option for parameter in command.params for option in parameter.opts}
     if any(options.issuperset(both) for both in _TARGET_OPTIONS) and "--verbose" not in options:
         command.params.append(

@@ -22,19 +22,19 @@ JVM_OPTIONS: Final = "KAFKA_OPTS"
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
-def logging_in(session: R) -> R:
+def set_login(session: R) -> R:
     """Return the session after setting its login, if there is one; raises ConfigError."""
     options = os.environ.get(JVM_OPTIONS)
     if options:
         from engine.znode.login import system_properties
 
-        if _logs_in(session, system_properties(options)):
+        if _set_login_from_properties(session, system_properties(options)):
             return session
-    _logs_in(session, _settings_of_store(session.address))
+    _set_login_from_properties(session, _settings_of_store(session.address))
     return session
 
 
-def _logs_in(session: ZnodeReader, properties: Mapping[str, str]) -> bool:
+def _set_login_from_properties(session: ZnodeReader, properties: Mapping[str, str]) -> bool:
     """Set the login of a session from Java system properties; return whether they have one."""
     if not properties:
         return False

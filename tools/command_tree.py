@@ -30,11 +30,11 @@ def all_commands() -> Iterator[CommandEntry]:
     from typer.main import get_command
 
     from kctl.app import NOUNS
-    from kctl.verbosity import with_verbose
+    from kctl.verbosity import add_verbose
 
     for name, noun in NOUNS.items():
         app = import_module(f"kctl.commands.{noun.module}.app").app
-        yield from _below(f"kctl {name}", with_verbose(get_command(app)))
+        yield from _below(f"kctl {name}", add_verbose(get_command(app)))
 
 
 def _below(path: str, command: Any) -> Iterator[CommandEntry]:

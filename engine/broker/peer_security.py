@@ -18,7 +18,7 @@ from engine.broker.dynamic_config import LiveConfig
 from engine.broker.listener_sasl import broker_login
 from engine.broker.live_tls import LiveTls
 from engine.broker.peers import PeerSecurity
-from engine.client.sasl import SaslConversation, SaslSettings, conversation_of
+from engine.client.sasl import SaslConversation, SaslSettings, create_conversation
 from engine.host.ports import Clock, Entropy
 
 
@@ -37,4 +37,4 @@ def _make_conversations(
     mechanism = live.config.sasl_mechanism_inter_broker_protocol
     own = broker_login(live.settings, live.config)
     login = SaslSettings(mechanism, own.username, own.password, oauth=own.oauth)
-    return lambda: conversation_of(login, entropy, clock.wall_ms())
+    return lambda: create_conversation(login, entropy, clock.wall_ms())

@@ -71,7 +71,7 @@ class AsyncConsumer:
             "kctl-consumer",
             interrupt=client.connections.interrupt,
             proceed=client.connections.proceed,
-            idle=self._heartbeat,
+            idle=self._send_heartbeat_if_due,
         )
 
     async def __aenter__(self) -> AsyncConsumer:
@@ -112,7 +112,10 @@ class AsyncConsumer:
         await self._call(self._consumer.unsubscribe)
 
     async def poll(self, timeout_ms: int) -> list[ConsumerRecord]:
-        """Return records, after about `timeout_ms` at the latest; errors as `Consumer.poll`."""
+        """Return records, after about `timeout_ms` at the latest.
+
+        An empty list means that none arrived in time. Errors: those of `Consumer.poll`.
+        """
         deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
         while True:
             left_ms = max(deadline_ms - self._client.clock.monotonic_ms(), 0)
@@ -201,11 +204,10 @@ class AsyncConsumer:
             raise
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        """Queue work for the consumer's thread.
+        """Queue work for the consumer's thread; first put back records that were not yielded.
 
-        First put back records that `async for` has not yielded.
-
-        So a commit covers only records that the application got. Raises ConsumerClosed.
+        `async for` has not yielded them: so a commit covers only records that the application got.
+        Raises ConsumerClosed.
         """
         unread, self._unread = self._unread, deque()
         try:
@@ -232,7 +234,7 @@ class AsyncConsumer:
         except ClientCloses as error:
             raise ConsumerClosed from error
 
-    def _heartbeat(self) -> int | None:
+    def _send_heartbeat_if_due(self) -> int | None:
         """Send a heartbeat if it is due.
 
         Return after how many ms to call this again, None for never.

@@ -111,7 +111,7 @@ class AsyncProducer:
             "kctl-producer",
             interrupt=client.connections.interrupt,
             proceed=client.connections.proceed,
-            idle=self._progress,
+            idle=self._make_progress,
         )
 
     async def __aenter__(self) -> AsyncProducer:
@@ -164,21 +164,25 @@ class AsyncProducer:
         return task
 
     async def room(self) -> None:
-        """Wait until the buffer has room and no record waits for room. Errors: BufferExhausted."""
+        """Wait until the buffer has room for a record and no record waits for room.
+
+        An application that sends faster than the brokers store awaits it between records. Errors:
+        BufferExhausted.
+        """
         if self._buffer.try_hold(_LEAST_BYTES):
             self._buffer.release(_LEAST_BYTES)
             return
         self._submit(self._producer.send_without_linger)
         waiter = self._buffer.enter(_LEAST_BYTES, lambda: self._buffer.release(_LEAST_BYTES))
         try:
-            await self._buffer.begun(waiter)
+            await self._buffer.await_admission(waiter)
         finally:
             self._buffer.leave(waiter)
 
     async def _send_later(self, waiter: Waiter[Future[StoredRecord]]) -> StoredRecord:
         """Send a record once the buffer has room; buffered records are sent now, without linger."""
         self._submit(self._producer.send_without_linger)
-        stored = await self._buffer.begun(waiter)
+        stored = await self._buffer.await_admission(waiter)
         return await asyncio.wrap_future(stored)
 
     def _send_held(self, record: OutgoingRecord, size_bytes: int) -> Future[StoredRecord]:
@@ -328,10 +332,10 @@ class AsyncProducer:
             self._producer.discard()
             raise
 
-    def _progress(self) -> int | None:
+    def _make_progress(self) -> int | None:
         """Send due batches and process responses; return after how many ms to call this again.
 
-        The thread calls this while no other work is queued. None: nothing is queued or in flight.
+        The thread calls this while no other work is queued. None: no record is queued or in flight.
         """
         if self._producer.is_idle:
             # The records left were dropped by the producer: no batch will return a result for them.

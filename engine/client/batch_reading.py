@@ -81,13 +81,13 @@ def _fetch(
         )
         return Call("Fetch", message, *_VERSIONS)
 
-    found = client.send_to_leaders([partition], make_call, _read)[partition]
+    found = client.send_to_leaders([partition], make_call, _rows_of_response)[partition]
     if isinstance(found, EngineError):
         raise found
     return found
 
 
-def _read(
+def _rows_of_response(
     response: messages.FetchResponse, _version: int
 ) -> dict[TopicPartition, messages.FetchResponse.PartitionData | EngineError]:
     """Return each partition's row of a Fetch response, or its error."""

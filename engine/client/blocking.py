@@ -143,10 +143,11 @@ class KafkaClient:
         self.connections.close()
 
     @contextmanager
-    def closing_within(self, timeout_ms: int) -> Iterator[None]:
-        """Within the block, bound all requests together by `timeout_ms`.
+    def bound_requests(self, timeout_ms: int) -> Iterator[None]:
+        """Bound all requests of the block together by `timeout_ms`.
 
-        A request whose response waits for other members of a group raises ClientCloses.
+        Used while a client closes. A request whose response waits for other members of a group
+        raises ClientCloses.
         """
         before_ms = self.connections.close_deadline_ms
         deadline_ms = self.clock.monotonic_ms() + timeout_ms
@@ -159,10 +160,11 @@ class KafkaClient:
             self.connections.close_deadline_ms = before_ms
 
     @contextmanager
-    def repeating_until(self, until_ms: int | None) -> Iterator[None]:
-        """Within the block, start no retry after `until_ms` (monotonic); None sets no such bound.
+    def bound_retries(self, until_ms: int | None) -> Iterator[None]:
+        """Start no retry in the block after `until_ms` (monotonic); None sets no such bound.
 
-        A request in flight at that time is still waited for.
+        A request in flight at that time is still waited for. It keeps the time-out of a consumer's
+        poll.
         """
         before_ms, self._repeats_until_ms = self._repeats_until_ms, until_ms
         try:
@@ -175,10 +177,10 @@ class KafkaClient:
         sasl = self.settings.sasl
         if sasl is None:
             return BrokerConnection(self.settings.client_id)
-        from engine.client.sasl import conversation_of
+        from engine.client.sasl import create_conversation
 
         return BrokerConnection(
-            self.settings.client_id, lambda: conversation_of(sasl, self.entropy)
+            self.settings.client_id, lambda: create_conversation(sasl, self.entropy)
         )
 
     # -- one request
@@ -205,11 +207,11 @@ class KafkaClient:
         deadline_ms = self._deadline_ms()
         attempt = 0
         while True:
-            address = self._address_of(to, deadline_ms)
+            address = self._find_address(to, deadline_ms)
             if is_repeatable or address is None:
-                result = self._one(call, address, deadline_ms)
+                result = self._send_once(call, address, deadline_ms)
             else:
-                result = self._one_until_deadline(call, address, deadline_ms)
+                result = self._send_unrepeatable(call, address, deadline_ms)
             if isinstance(result, Response):
                 code = retriable_code(result.message) if retriable_code else NONE
                 if not kafka_error(code).is_retriable or not self._may_wait(attempt, deadline_ms):
@@ -233,15 +235,15 @@ class KafkaClient:
         addresses = self._addresses()
         if ready_address is None and len(addresses) > 1:
             # The first that responds: one silent broker must not use up the time for all.
-            self._first(Call("ApiVersions", _VERSIONS_REQUEST), addresses, deadline_ms)
+            self._send_to_first(Call("ApiVersions", _VERSIONS_REQUEST), addresses, deadline_ms)
             ready_address = self.connections.ready_address()
         if ready_address is not None:
-            result = self._one(call, ready_address, deadline_ms)
+            result = self._send_once(call, ready_address, deadline_ms)
             if not isinstance(result, Unreachable):
                 return _response_or_raise(result)
         failures: list[Unreachable] = []
         for address in addresses:
-            result = self._one(call, address, deadline_ms)
+            result = self._send_once(call, address, deadline_ms)
             if not isinstance(result, Unreachable):
                 return _response_or_raise(result)
             failures.append(result)
@@ -251,16 +253,22 @@ class KafkaClient:
         """Return the bootstrap addresses, then those of the last metadata."""
         return list(dict.fromkeys([*self._bootstrap, *self._known_addresses]))
 
-    def _first(self, call: Call, addresses: Iterable[Address], deadline_ms: int) -> Response:
-        """Send a request to several addresses, and return the first response."""
+    def _send_to_first(
+        self, call: Call, addresses: Iterable[Address], deadline_ms: int
+    ) -> Response:
+        """Send a request to several addresses, and return the first response.
+
+        Responses to other calls that arrive meanwhile are kept for their callers. Errors: those of
+        `FirstResponse.request_from`.
+        """
         timeout_ms = self.settings.request_timeout_ms
         first = FirstResponse(self.connections, self.clock, call, deadline_ms, timeout_ms)
         try:
-            return first.of(addresses)
+            return first.request_from(addresses)
         finally:
             self._of_others += first.of_others
 
-    def _one(
+    def _send_once(
         self, call: Call, address: Address | None, deadline_ms: int, *, is_apart: bool = False
     ) -> CallResult:
         """Return the result of one call; an address of None sends it to any broker."""
@@ -269,10 +277,10 @@ class KafkaClient:
         token = object()
         return self.exchange({token: (address, call)}, deadline_ms, is_apart=is_apart)[token]
 
-    def _one_until_deadline(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
+    def _send_unrepeatable(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
         """Send a request that must not be repeated; wait for its response until `deadline_ms`.
 
-        Differs from `_one`, which waits for request.timeout.ms only.
+        Differs from `_send_once`, which waits for request.timeout.ms only.
         """
         token = object()
         left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
@@ -322,7 +330,7 @@ class KafkaClient:
             self.connections.abandon(keys)
         return results
 
-    def _one_waiting_for_members(
+    def _send_and_await_members(
         self, call: Call, address: Address, deadline_ms: int, *, is_apart: bool
     ) -> CallResult:
         """Send a request whose response waits for other members of a group (JoinGroup, SyncGroup).
@@ -409,9 +417,10 @@ class KafkaClient:
     # -- metadata
 
     def view(self, topics: Iterable[str] | None, *, deadline_ms: int | None = None) -> ClusterView:
-        """Return fresh metadata of these topics, from the first broker that answers.
+        """Return fresh metadata of these topics, from the first broker that responds.
 
-        None requests all topics; an empty list requests the brokers only.
+        `topics` None requests all topics; an empty list requests the brokers only. `deadline_ms`
+        None: the client's time-out.
         """
         wanted = None if topics is None else sorted(set(topics))
         request = metadata_request(wanted)
@@ -421,7 +430,7 @@ class KafkaClient:
         deadline_ms = self._deadline_ms() if deadline_ms is None else deadline_ms
         was_known, self._is_cluster_known = self._is_cluster_known, True
         try:
-            response = self._first(call, [*first, *self._addresses()], deadline_ms)
+            response = self._send_to_first(call, [*first, *self._addresses()], deadline_ms)
             view = cluster_view(response.message, is_of_kraft=response.is_of_kraft)
             if self._on_cluster is not None:
                 was_known = False
@@ -481,8 +490,11 @@ class KafkaClient:
         """Return metadata with all brokers: that of an earlier response, else fresh."""
         return self._view if self._view is not None else self.view([])
 
-    def _address_of(self, to: Destination, deadline_ms: int) -> Address | None:
-        """Return a destination's address, None for any; waits while there is no controller."""
+    def _find_address(self, to: Destination, deadline_ms: int) -> Address | None:
+        """Return a destination's address, None for any; waits while there is no controller.
+
+        Errors: ApiError BROKER_NOT_AVAILABLE; TimedOut without a controller.
+        """
         if to == ANY:
             return None
         if isinstance(to, Address):
@@ -603,9 +615,9 @@ class KafkaClient:
                 result = error
             else:
                 if timeout_ms is None:
-                    result = self._one(call, address, deadline_ms, is_apart=is_apart)
+                    result = self._send_once(call, address, deadline_ms, is_apart=is_apart)
                 else:
-                    result = self._one_waiting_for_members(
+                    result = self._send_and_await_members(
                         call, address, deadline_ms, is_apart=is_apart
                     )
             code = retriable_code(result.message) if isinstance(result, Response) else NONE

@@ -208,7 +208,7 @@ class BrokerConnections:
         return min(deadline_ms, self.close_deadline_ms)
 
     def abandon(self, tokens: Iterable[object]) -> None:
-        """Give up calls without a response: `wait` does not return their results."""
+        """Drop calls without a response: `wait` does not return their results."""
         self._abandoned.update(tokens)
 
     def interrupt(self) -> None:
@@ -294,7 +294,7 @@ class BrokerConnections:
             return
         try:
             if event.kind == "opened":
-                channel.connection.opened()
+                channel.connection.on_opened()
             else:
                 was_ready = channel.is_ready
                 self._store_responses(channel, channel.connection.receive(event.data))

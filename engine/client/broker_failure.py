@@ -23,8 +23,8 @@ class Situation(NamedTuple):
     ends: Mapping[int, int]
 
 
-def if_died(situation: Situation, broker_id: int) -> str:
-    """Return the effect of a broker's death on a partition that it holds, as text."""
+def effect_of_death(situation: Situation, broker_id: int) -> str:
+    """Return as text what clients notice if a broker that has a replica of the partition dies."""
     partition = situation.partition
     if broker_id not in situation.alive:
         return "it is gone already"
@@ -35,16 +35,16 @@ def if_died(situation: Situation, broker_id: int) -> str:
     elif in_sync:
         leads = f"{in_sync[0]} leads, nothing is lost"
     elif left and situation.is_unclean_allowed:
-        return f"{left[0]} leads, {_lost(situation, left[0])}"
+        return f"{left[0]} leads, {_lost_records_text(situation, left[0])}"
     else:
         waiting = "its return is waited for"
         return f"offline: nobody else is in sync, {waiting}"
     if not partition.has_leader:
         return leads
-    return f"{leads}; {_acks(situation, len(in_sync) if in_sync else 0)}"
+    return f"{leads}; {_acks_text(situation, len(in_sync) if in_sync else 0)}"
 
 
-def _acks(situation: Situation, in_sync_count: int) -> str:
+def _acks_text(situation: Situation, in_sync_count: int) -> str:
     """Return as text whether acks=all succeeds with so many replicas in sync.
 
     It needs min.insync.replicas, at most all replicas.
@@ -55,7 +55,7 @@ def _acks(situation: Situation, in_sync_count: int) -> str:
     return f"acks=all goes on, {in_sync_count} in sync"
 
 
-def _lost(situation: Situation, new_leader: int) -> str:
+def _lost_records_text(situation: Situation, new_leader: int) -> str:
     """Return in words how many records an unclean leader lacks, if both log ends are known."""
     end = situation.ends.get(situation.partition.leader)
     own = situation.ends.get(new_leader)

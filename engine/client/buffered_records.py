@@ -79,8 +79,8 @@ class BufferedRecords:
         # A copy: what the caller does with its list changes nothing here.
         return found.copy()
 
-    def none_returned(self) -> None:
-        """Count all returned records as processed."""
+    def mark_processed(self) -> None:
+        """Count all returned records as processed: they can no longer be put back."""
         self._returned = []
 
     @property

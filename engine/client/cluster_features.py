@@ -92,11 +92,11 @@ def cluster_features(views: Mapping[int, FeaturesView]) -> ClusterFeatures:
         for id_, view in sorted(views.items())
         if view.finalized != latest.finalized
     }
-    features = {name: _feature(name, views, latest.finalized.get(name, 0)) for name in names}
+    features = {name: _common_feature(name, views, latest.finalized.get(name, 0)) for name in names}
     return ClusterFeatures(features, latest.epoch if names else None, behind)
 
 
-def _feature(name: str, views: Mapping[int, FeaturesView], level: int) -> ClusterFeature:
+def _common_feature(name: str, views: Mapping[int, FeaturesView], level: int) -> ClusterFeature:
     """Return the levels that all brokers support, and the brokers with a different range.
 
     The common range is None if the ranges of some brokers do not overlap.
@@ -113,7 +113,7 @@ def _feature(name: str, views: Mapping[int, FeaturesView], level: int) -> Cluste
     )
 
 
-def feature_update(
+def checked_feature_update(
     features: ClusterFeatures, name: str, level: int, change: FeatureChange
 ) -> FeatureUpdate:
     """Check a new level of a feature, and return the update to send.
@@ -134,7 +134,7 @@ def feature_update(
         now = level_text(name, feature.level)
         raise LevelRefused(name, level, f"its level now is {now}: that is {other}")
     if level != 0 and not _is_supported(feature, level):
-        raise LevelRefused(name, level, _reason(feature, level))
+        raise LevelRefused(name, level, _unsupported_text(feature, level))
     return FeatureUpdate(name, level, change)
 
 
@@ -144,7 +144,7 @@ def _is_supported(feature: ClusterFeature, level: int) -> bool:
     return supported is not None and supported.lowest <= level <= supported.highest
 
 
-def _reason(feature: ClusterFeature, level: int) -> str:
+def _unsupported_text(feature: ClusterFeature, level: int) -> str:
     """Return why a feature cannot have this level: the brokers that do not support it."""
     preventing = [
         f"broker {id_} supports {range_text(one)}"

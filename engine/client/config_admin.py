@@ -140,7 +140,7 @@ def describe_configs(
     """
     configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
     for to, requested in _by_destination(resources).items():
-        message = _description(requested, names, with_synonyms, with_documentation)
+        message = _describe_request(requested, names, with_synonyms, with_documentation)
         try:
             response: messages.DescribeConfigsResponse
             response = client.send("DescribeConfigs", message, to=to, lowest=1).message
@@ -155,7 +155,7 @@ def describe_configs(
 
 def configs_call(resources: Sequence[Resource], names: Sequence[str]) -> Call:
     """Return the DescribeConfigs request for settings of resources that one broker describes."""
-    return Call("DescribeConfigs", _description(resources, names), 1)
+    return Call("DescribeConfigs", _describe_request(resources, names), 1)
 
 
 def configs_of(
@@ -168,7 +168,7 @@ def configs_of(
     }
 
 
-def _description(
+def _describe_request(
     resources: Sequence[Resource],
     names: Sequence[str] | None,
     with_synonyms: bool = False,
@@ -245,7 +245,7 @@ def alter_configs(
     """
     failures: dict[Resource, ApiError | None] = {}
     for to, requested in _by_destination(changes).items():
-        message = _alteration({r: changes[r] for r in requested}, validate_only)
+        message = _alter_request({r: changes[r] for r in requested}, validate_only)
         response: messages.IncrementalAlterConfigsResponse
         response = client.send("IncrementalAlterConfigs", message, to=to).message
         for row in response.responses:
@@ -255,7 +255,7 @@ def alter_configs(
     return failures
 
 
-def _alteration(
+def _alter_request(
     changes: Mapping[Resource, Sequence[ConfigChange]], validate_only: bool
 ) -> messages.IncrementalAlterConfigsRequest:
     """Build an IncrementalAlterConfigs request with one row per resource."""

@@ -194,8 +194,8 @@ class BrokerConnection:
         """Return the number of requests without a response."""
         return len(self._sent)
 
-    def opened(self) -> None:
-        """Start the handshake: the stream is open."""
+    def on_opened(self) -> None:
+        """Start the handshake by ApiVersions: the stream to the broker is open."""
         self.state = NEGOTIATING
         self._request_versions(api(API_VERSIONS_KEY).stable.highest)
 
@@ -260,7 +260,7 @@ class BrokerConnection:
     def answered(self, frame: memoryview) -> Sent | None:
         """Return the request that a frame responds to, None for a response of the handshake.
 
-        Nothing is removed: `take_frame` or `drop_answered` does that.
+        The request stays in flight: `take_frame` or `drop_answered` removes it.
         """
         if not self._sent or len(frame) < _LENGTH.size:
             return None
@@ -298,13 +298,13 @@ class BrokerConnection:
         """
         self._received += data
         responses = []
-        while (frame := self._next_frame()) is not None:
+        while (frame := self._take_next_frame()) is not None:
             response = self.take_frame(frame)
             if response is not None:
                 responses.append(response)
         return responses
 
-    def _next_frame(self) -> bytes | None:
+    def _take_next_frame(self) -> bytes | None:
         """Remove and return the first complete frame, without its length; None if incomplete.
 
         Raises TlsExpected if the bytes start like a TLS record, NotKafka if the length is not one

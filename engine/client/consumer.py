@@ -44,7 +44,7 @@ from engine.client.consumer_settings import CLOSE_TIMEOUT_MS, ConsumerSettings
 from engine.client.errors import may_pass
 from engine.client.fetching import ConsumedRecords, Fetcher
 from engine.client.group_consumer import GroupConsumer
-from engine.client.group_consumers import group_consumer_of
+from engine.client.group_consumers import create_group_consumer
 from engine.client.group_session import GroupSession
 from engine.client.groups import committed_offsets
 from engine.client.offsets import EARLIEST, LATEST
@@ -151,7 +151,7 @@ class Consumer:
         if isinstance(topics, re.Pattern):
             self._listener.listener = listener
             self._pattern, self._next_match_ms = topics, 0
-            self._subscribe_to(self._matching_topics(topics))
+            self._subscribe_to(self._request_matching_topics(topics))
             return
         if isinstance(topics, SubscriptionPattern):
             self._listener.listener, self._pattern = listener, None
@@ -175,7 +175,7 @@ class Consumer:
         if self._fetcher is None:
             self.unsubscribe()
         self._commit_assigned()
-        starts = self._starts.of([key for key in keys if key not in self._assigned])
+        starts = self._starts.find([key for key in keys if key not in self._assigned])
         removed = self._assigned.difference(keys)
         if self._fetcher is None:
             self._fetcher = Fetcher(self._client, {}, self._settings.fetch)
@@ -225,7 +225,7 @@ class Consumer:
         """Return the partitions that are read now."""
         return self._assigned
 
-    def _matching_topics(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
+    def _request_matching_topics(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
         """Return the topics that match a pattern now, without internal ones.
 
         Sets the time of the next check.
@@ -249,11 +249,11 @@ class Consumer:
         self._fetcher = None
         self._drop(self._assigned)
         self._assigned = frozenset()
-        self._group = group_consumer_of(
+        self._group = create_group_consumer(
             self._client,
             self._settings.member,
             names,
-            start_of=self._starts.of_reset,
+            start_of=self._starts.find_by_reset,
             fetch=self._settings.fetch,
             auto_commit_interval_ms=self._settings.auto_commit_interval_ms,
             commits=self._settings.enable_auto_commit,
@@ -292,8 +292,8 @@ class Consumer:
         errors of the listener.
         """
         self._polled_ms = now_ms = self._now_ms()
-        self._records.none_returned()
-        with self._client.repeating_until(now_ms + timeout_ms):
+        self._records.mark_processed()
+        with self._client.bound_retries(now_ms + timeout_ms):
             self._receive_patiently(now_ms + timeout_ms)
         records = self._records.take(self._settings.max_poll_records, self.paused)
         self._note_epochs()
@@ -328,11 +328,11 @@ class Consumer:
         group and an assignment it only waits. Raises the errors of `poll`, and retriable ones.
         """
         if self._pattern is not None and self._now_ms() >= self._next_match_ms:
-            names = self._matching_topics(self._pattern)
+            names = self._request_matching_topics(self._pattern)
             if names != self._topics or self._group is None:
                 self._subscribe_to(names)
         if self._group is not None and self._records.has_other_than(self.paused):
-            self._group.keep_up()
+            self._group.keep_membership()
         elif self._group is not None:
             self._append_records(self._group.poll(timeout_ms))
         elif self._fetcher is not None:
@@ -370,7 +370,7 @@ class Consumer:
             if failure is not None and _is_cured_by_polling(failure):
                 log_trouble(f"{records.partition.topic}-{records.partition.partition}", failure)
                 if self._group is not None and _is_of_unknown_topic(failure):
-                    self._group.session.review_topics()
+                    self._group.session.check_topics_next()
             elif failure is not None:
                 failures.append(failure)
         if failures:
@@ -396,7 +396,7 @@ class Consumer:
             is_out_of_range = error.end_offset is None
         if is_out_of_range and self._settings.auto_offset_reset != "none":
             try:
-                start = self._starts.of_reset([partition])[partition]
+                start = self._starts.find_by_reset([partition])[partition]
             except EngineError as refused:
                 start = refused
         if isinstance(start, EngineError):
@@ -428,7 +428,7 @@ class Consumer:
         """
         if self._group is not None:
             for key, offset in self._read_positions().items():
-                self._group.processed(key, offset, self._epochs[key])
+                self._group.set_processed(key, offset, self._epochs[key])
 
     def _read_positions(self) -> dict[TopicPartition, int]:
         """Return the next offset to return of each partition that was read or sought."""
@@ -446,7 +446,7 @@ class Consumer:
         self._drop([partition])
         if self._group is not None:
             self._group.seek(partition, offset)
-            self._group.processed(partition, offset)
+            self._group.set_processed(partition, offset)
         else:
             fetcher.seek(partition, offset)
         self._epochs[partition] = NO_EPOCH
@@ -547,7 +547,7 @@ class Consumer:
             return None
         # If the group rebalances, the next poll joins again. After a retriable error the next call
         # retries, so that no poll waits for this one.
-        with self._client.repeating_until(self._now_ms()):
+        with self._client.bound_retries(self._now_ms()):
             return group.session.keep_alive()
 
     def close(self, timeout_ms: int = CLOSE_TIMEOUT_MS) -> None:
@@ -556,7 +556,7 @@ class Consumer:
         It does not wait for a rebalance: the member leaves while other members still join. Raises
         the errors of `unsubscribe`.
         """
-        with self._client.closing_within(timeout_ms):
+        with self._client.bound_requests(timeout_ms):
             try:
                 self._commit_assigned()
             finally:

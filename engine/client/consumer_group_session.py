@@ -52,7 +52,7 @@ from engine.client.groups import committed_offsets
 from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.member_states import MemberState, MemberStates
 from engine.client.offset_commit import code_to_repeat, commit_code, commit_request
-from engine.client.topic_names import topic_names
+from engine.client.topic_names import request_topic_names
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import (
     FENCED_MEMBER_EPOCH,
@@ -129,7 +129,7 @@ class ConsumerGroupSession:
 
     @property
     def is_joining(self) -> bool:
-        """Return whether the coordinator has not answered the first heartbeat yet."""
+        """Return True until the coordinator has responded to the first heartbeat."""
         return self.states.current is MemberState.JOINING
 
     def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
@@ -150,13 +150,13 @@ class ConsumerGroupSession:
         if self.states.current is MemberState.UNSUBSCRIBED:
             self._start_joining()
         if not self.has_lost_all and self.time_left_ms() == 0:
-            self._heartbeat()
+            self._send_heartbeat()
         if self.has_lost_all:
             return False
         self._enter_state_of_target()
         return self.states.current is not MemberState.RECONCILING
 
-    def review_topics(self) -> None:
+    def check_topics_next(self) -> None:
         """Do nothing: the coordinator revokes the partitions of deleted topics."""
 
     def keep_alive(self) -> int:
@@ -185,16 +185,19 @@ class ConsumerGroupSession:
     def _start_joining(self) -> None:
         """Enter JOINING with nothing owned; the next heartbeat joins."""
         self.states.enter(MemberState.JOINING)
-        self._own_nothing()
+        self._reset_to_unjoined()
         self._heartbeats.forget()
 
-    def _own_nothing(self) -> None:
-        """Reset the epoch to 0, and remove the owned and target partitions."""
+    def _reset_to_unjoined(self) -> None:
+        """Reset the epoch to 0, and remove the owned and target partitions.
+
+        Called when the group has removed the member, before it joins again.
+        """
         self.member_epoch = JOIN_EPOCH
         self.partitions, self.kept_partitions = (), frozenset()
         self._owned, self._target, self._taken = {}, {}, None
 
-    def _heartbeat(self) -> None:
+    def _send_heartbeat(self) -> None:
         """Send one heartbeat and apply its response; in ACKNOWLEDGING it reports owned partitions.
 
         A group error like FENCED_MEMBER_EPOCH changes the state. Raises NoConsumerProtocol if the
@@ -205,7 +208,7 @@ class ConsumerGroupSession:
             answer = self._heartbeats.send(
                 self.member_id,
                 self.member_epoch,
-                self._claims(),
+                self._member_claims(),
                 has_owned=state is MemberState.ACKNOWLEDGING,
             )
         except ApiError as error:
@@ -223,7 +226,7 @@ class ConsumerGroupSession:
             self.states.enter(MemberState.STABLE)
         self._apply_response(answer)
 
-    def _claims(self) -> MemberClaims:
+    def _member_claims(self) -> MemberClaims:
         """Return the heartbeat's fields about this member: subscription, owned partitions."""
         settings, topics = self._settings, self._topics
         is_pattern = isinstance(topics, SubscriptionPattern)
@@ -298,7 +301,7 @@ class ConsumerGroupSession:
         now_ms = self._client.clock.monotonic_ms()
         if missing and now_ms >= self._next_lookup_ms:
             self._next_lookup_ms = now_ms + _LOOKUP_MS
-            self._names |= topic_names(self._client, missing)
+            self._names |= request_topic_names(self._client, missing)
         return {key: n for key, n in self._target.items() if key in self._names}
 
     @property
@@ -387,7 +390,7 @@ class ConsumerGroupSession:
         before = self.member_epoch
         if not self.is_joined:
             return False
-        self._heartbeat()
+        self._send_heartbeat()
         return self.is_joined and self.member_epoch != before
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
@@ -443,7 +446,7 @@ class ConsumerGroupSession:
         if states.current is MemberState.FENCED and then is MemberState.UNSUBSCRIBED:
             # The coordinator does not know it any more.
             states.enter(then)
-            self._own_nothing()
+            self._reset_to_unjoined()
         if not states.is_heartbeating:
             return
         states.enter(MemberState.PREPARE_LEAVING)
@@ -453,4 +456,4 @@ class ConsumerGroupSession:
             self._heartbeats.leave(self.member_id, epoch, instance_id)
         finally:
             states.enter(then)
-            self._own_nothing()
+            self._reset_to_unjoined()

@@ -105,7 +105,7 @@ class Heartbeats:
         heard = None if member_epoch == JOIN_EPOCH else self._heard
         # Unless this one is answered without an error, the next has all fields.
         self._heard = None
-        fields = _changed(heard, claims)
+        fields = _changed_fields(heard, claims)
         if has_owned or heard is None:
             fields["topic_partitions"] = _rows(dict(claims.owned))
         message = self._request(member_id, member_epoch, fields)
@@ -170,12 +170,11 @@ def _refusal(message: Message) -> EngineError:
     return api_error(message.error_code, message.error_message)
 
 
-def _changed(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]:
+def _changed_fields(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]:
     """Return the fields to send: the instance id always, other fields if they have changed.
 
-    `heard` are the values of the last successful heartbeat, None if all must be sent.
-
-    Differs: a member without a pattern sends an empty one as it joins, Java's sends null.
+    `heard` are the values of the last successful heartbeat, None if all must be sent. Differs: a
+    member without a pattern sends an empty one as it joins, Java's sends null.
     """
     fields: dict[str, Any] = {"instance_id": claims.instance_id}
     if heard is None:

@@ -48,7 +48,7 @@ class Coordinators:
     def forget(self, key: str, key_type: int) -> None:
         """Remove a coordinator from the cache: the next `address` sends FindCoordinator again.
 
-        Called when the coordinator has moved, or does not answer.
+        Called when the coordinator has moved, or does not respond.
         """
         self._addresses.pop((key_type, key), None)
 

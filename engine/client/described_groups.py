@@ -9,7 +9,9 @@ from engine.wire.schema import Release
 from engine.wire.structs import Message, message_class
 
 
-def described_group(client: KafkaClient, api_name: str, group_id: str, release: Release) -> Message:
+def request_description(
+    client: KafkaClient, api_name: str, group_id: str, release: Release
+) -> Message:
     """Return the description of one group from its coordinator, by the API for its type.
 
     Raises ApiError GROUP_ID_NOT_FOUND, also for a group of another type, and NoCommonVersion.

@@ -28,7 +28,7 @@ class EligibleReplicas(NamedTuple):
     last_known: tuple[int, ...] | None
 
 
-def eligible_replicas(
+def describe_eligible_replicas(
     client: KafkaClient, topics: Collection[str]
 ) -> dict[TopicPartition, EligibleReplicas]:
     """Return the eligible leader replicas of topics' partitions; empty if no broker has them.

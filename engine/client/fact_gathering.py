@@ -101,34 +101,32 @@ class _Gathering:
 
     def facts(self) -> ClusterFacts:
         """Send the requests, and return the facts of the responses."""
-        self._exchange(dict(self._calls()))
+        self._exchange(dict(self._build_calls()))
         self._retry()
         moves = self._moves()
         log_dirs = self._log_dirs(_LOG_DIRS)
         ongoing = {} if isinstance(moves, EngineError) else moves
         view = with_adding(self._view, ongoing)
-        described = self._described()
+        described = self._settings_by_resource()
         return ClusterFacts(
             view,
             _min_isr(described),
             log_dirs,
-            self._ends(),
+            self._log_ends(),
             throttles_in(described),
             {key: move for key, move in ongoing.items() if view.partition(key) is not None},
-            self._silent(),
-            list(self._unanswered()),
-            self._rates(ongoing, log_dirs),
+            self._silent_brokers(),
+            list(self._missing_facts()),
+            self._sample_move_rates(ongoing, log_dirs),
         )
 
     # -- requests
 
-    def _calls(self) -> Iterator[tuple[_Request, tuple[Address, Call]]]:
-        """Yield the calls to all brokers.
+    def _build_calls(self) -> Iterator[tuple[_Request, tuple[Address, Call]]]:
+        """Yield the calls to brokers: directories, throttles, log ends, reassignments, settings.
 
-        Directories, throttles, log ends, reassignments, topic configs.
-
-        Reassignments come from the controller alone, topic configs from the first broker that
-        answered.
+        Reassignments come from the controller alone, settings of topics from the first broker that
+        responded.
         """
         view = self._view
         ends = _requested_replicas(view)
@@ -171,7 +169,7 @@ class _Gathering:
         """
         calls: dict[_Request, tuple[Address, Call]] = {}
         if self._is_controller_in_doubt() and self._left_ms() > 0:
-            controller_id = self._controller_now()
+            controller_id = self._refresh_controller()
             if controller_id is not None:
                 address = self._view.brokers[controller_id].address
                 calls[_Request(_MOVES, controller_id)] = address, self._listing()
@@ -179,7 +177,7 @@ class _Gathering:
             others = [
                 broker.address
                 for broker_id, broker in self._view.brokers.items()
-                if broker_id not in self._silent() and broker.address != self._first
+                if broker_id not in self._silent_brokers() and broker.address != self._first
             ]
             if others:
                 calls[_Request(_TOPICS, _FIRST)] = others[0], self._topics_call()
@@ -192,10 +190,10 @@ class _Gathering:
             return kafka_error(answer.message.error_code).is_retriable
         return not isinstance(answer, NoCommonVersion)
 
-    def _controller_now(self) -> int | None:
-        """Return the controller by fresh metadata, and store it in the view.
+    def _refresh_controller(self) -> int | None:
+        """Request metadata, and return the controller; None if it is unknown or does not respond.
 
-        None if unknown or silent.
+        The metadata of brokers and controller is stored in the view.
         """
         try:
             deadline_ms = self._deadline_ms - self._left_ms() * 2 // 3
@@ -206,7 +204,9 @@ class _Gathering:
         self._view = self._view._replace(controller_id=fresh.controller_id, brokers=brokers)
         is_known = fresh.controller_id in brokers
         return (
-            fresh.controller_id if is_known and fresh.controller_id not in self._silent() else None
+            fresh.controller_id
+            if is_known and fresh.controller_id not in self._silent_brokers()
+            else None
         )
 
     # -- reading
@@ -217,8 +217,8 @@ class _Gathering:
             if request.what == what:
                 yield request.broker_id, answer
 
-    def _silent(self) -> dict[int, EngineError]:
-        """Return the brokers that have not answered any request, and why."""
+    def _silent_brokers(self) -> dict[int, EngineError]:
+        """Return the brokers that have not responded to any request, each with its error."""
         silent: dict[int, EngineError] = {}
         heard = set()
         for request, answer in self._answers.items():
@@ -242,7 +242,7 @@ class _Gathering:
             return {}
         return answer if isinstance(answer, EngineError) else listing_of(answer.message)
 
-    def _ends(self) -> dict[tuple[TopicPartition, int], int | EngineError]:
+    def _log_ends(self) -> dict[tuple[TopicPartition, int], int | EngineError]:
         """Return each requested replica's log end offset (exclusive), or its error."""
         ends: dict[tuple[TopicPartition, int], int | EngineError] = {}
         requested = _requested_replicas(self._view)
@@ -254,7 +254,7 @@ class _Gathering:
                 ends |= {(key, broker_id): end for key, end in of_broker.items()}
         return ends
 
-    def _described(self) -> dict[Resource, list[ConfigEntry] | EngineError]:
+    def _settings_by_resource(self) -> dict[Resource, list[ConfigEntry] | EngineError]:
         """Return the settings of topics and brokers; brokers that failed are left out."""
         described: dict[Resource, list[ConfigEntry] | EngineError] = {}
         for what in (_TOPICS, _THROTTLES):
@@ -263,11 +263,14 @@ class _Gathering:
                     described |= configs_of(answer.message)
         return described
 
-    def _unanswered(self) -> Iterator[Unanswered]:
-        """Yield the facts that single requests did not return, without those of silent brokers."""
+    def _missing_facts(self) -> Iterator[Unanswered]:
+        """Yield the facts that single requests did not return, without those of silent brokers.
+
+        A silent broker has responded to no request: it is a finding of its own.
+        """
         if self._is_late:
             yield Unanswered("cluster", _ALL, TimedOut("asking brokers", self._timeout_ms))
-        silent = self._silent()
+        silent = self._silent_brokers()
         for request, answer in self._answers.items():
             what, broker_id = request
             if broker_id in silent or what == _ENDS or isinstance(answer, NoCommonVersion):
@@ -281,7 +284,7 @@ class _Gathering:
 
     # -- how fast
 
-    def _rates(
+    def _sample_move_rates(
         self,
         moves: Mapping[TopicPartition, OngoingReassignment],
         before: Mapping[int, list[LogDirView] | EngineError],
@@ -290,7 +293,7 @@ class _Gathering:
 
         Waits MOVE_RATE_MS between them. Empty without copying brokers or enough time.
         """
-        silent, view = self._silent(), self._view
+        silent, view = self._silent_brokers(), self._view
         copying = {id_ for move in moves.values() for id_ in move.adding} - set(silent)
         # The second sample may take half of the remaining time; later requests need the rest.
         if not copying or self._left_ms() < 2 * MOVE_RATE_MS:

@@ -55,7 +55,7 @@ def describe_features(client: KafkaClient) -> FeaturesView:
     ).message
     if response.error_code != NONE:
         raise api_error(response.error_code)
-    return _view(response)
+    return _features_view(response)
 
 
 def features_by_broker(
@@ -64,10 +64,12 @@ def features_by_broker(
     """Return the features as each broker knows them, and the errors of brokers without response."""
     call = Call(_API_VERSIONS, _REQUEST, _LOWEST_WITH_FEATURES)
     responses, failures = send_to_every_broker(client, call)
-    return {broker_id: _view(response) for broker_id, response in responses.items()}, failures
+    return {
+        broker_id: _features_view(response) for broker_id, response in responses.items()
+    }, failures
 
 
-def _view(response: messages.ApiVersionsResponse) -> FeaturesView:
+def _features_view(response: messages.ApiVersionsResponse) -> FeaturesView:
     """Return the supported and finalized features; the epoch is None if the response has -1."""
     epoch = response.finalized_features_epoch
     return FeaturesView(

@@ -46,7 +46,7 @@ class SeenRecords(NamedTuple):
         return records_of(self.runs)
 
 
-def seen_records(
+def visible_records(
     data: Buffer, position: int, aborted: Iterable[AbortedProducer] | None = None
 ) -> SeenRecords:
     """Return the records of fetched bytes that a consumer may see, from `position` on.
@@ -72,7 +72,7 @@ def seen_records(
 
 def _is_shown(batch: BatchView, rule: _Isolation | None) -> bool:
     """Return whether a consumer sees a batch; call it for every batch, also control batches."""
-    return (rule is None or rule.shows(batch)) and not batch.is_control
+    return (rule is None or rule.process_batch(batch)) and not batch.is_control
 
 
 class _Isolation:
@@ -82,7 +82,7 @@ class _Isolation:
         self._coming = sorted(aborted, key=lambda producer: producer.first_offset, reverse=True)
         self._running: set[int] = set()
 
-    def shows(self, batch: BatchView) -> bool:
+    def process_batch(self, batch: BatchView) -> bool:
         """Process the next batch in order; return whether its records are committed data."""
         while self._coming and self._coming[-1].first_offset <= batch.last_offset:
             self._running.add(self._coming.pop().producer_id)

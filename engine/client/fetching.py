@@ -28,7 +28,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.broker_connections import CallResult
 from engine.client.connection import Call
 from engine.client.errors import TimedOut, Unreachable
-from engine.client.fetched_records import aborted_of, seen_records
+from engine.client.fetched_records import aborted_of, visible_records
 from engine.client.metadata import ClusterView, leader_of
 from engine.client.read_replicas import ReadReplicas
 from engine.client.truncation import TruncationChecks, leader_epoch_of
@@ -152,7 +152,7 @@ class Fetcher:
 
     def prepare(self) -> None:
         """Refresh metadata, so that the next `poll` begins with fetches; raises its errors."""
-        self._fresh_view()
+        self._ensure_view()
 
     def position(self, partition: TopicPartition) -> int:
         """Return the next offset to fetch; INT64_MAX for a partition that is not fetched."""
@@ -193,7 +193,7 @@ class Fetcher:
             self._view = None
 
     def try_again(self, partition: TopicPartition, position: int) -> None:
-        """Resume fetching, from `position`, of a partition that was given up after an error.
+        """Resume fetching, from `position`, of a partition that was stopped after an error.
 
         It stays paused if it was, and a pending check for truncation stays too.
         """
@@ -217,12 +217,15 @@ class Fetcher:
     # -- asking
 
     def _send_fetches(self) -> list[ConsumedRecords]:
-        """Send a Fetch to each broker without one in flight; return the partitions given up."""
+        """Send a Fetch to each broker that has none in flight.
+
+        Returns the partitions that have failed for good, each with its error.
+        """
         if not self._positions:
             return []
         busy = {p for fetch in self._in_flight.values() for p in fetch.positions} | self._paused
         try:
-            view = self._fresh_view()
+            view = self._ensure_view()
             idle = {p: offset for p, offset in self._positions.items() if p not in busy}
             failures = self._truncations.validate(idle, view)
         except (Unreachable, TimedOut) as error:
@@ -253,8 +256,11 @@ class Fetcher:
         self._attempt = max(self._attempt, 1)
         return leader
 
-    def _fresh_view(self) -> ClusterView:
-        """Return the metadata; if it was dropped, request it, with a back-off after a failure."""
+    def _ensure_view(self) -> ClusterView:
+        """Return the metadata; if it was dropped, request it, with a back-off after a failure.
+
+        It is dropped when a partition has failed, since its leader may have moved.
+        """
         if self._view is None:
             if self._attempt:
                 self._client.back_off(self._attempt - 1)
@@ -362,7 +368,9 @@ class Fetcher:
             self._attempt = 0
         is_committed = self._options.read_committed
         position = self._positions[partition]
-        seen = seen_records(row.records or b"", position, aborted_of(row) if is_committed else None)
+        seen = visible_records(
+            row.records or b"", position, aborted_of(row) if is_committed else None
+        )
         if seen.next_offset > position:
             # Move it to the end, so that each partition gets its turn when a response is full.
             del self._positions[partition]
@@ -377,7 +385,7 @@ class Fetcher:
     # -- failing
 
     def _fail_all(self, fetch: _Fetch, error: EngineError) -> list[ConsumedRecords]:
-        """Note a failure for each partition of a fetch; return the partitions that are given up."""
+        """Record a failure of each partition of a fetch; return those that have failed for good."""
         given_up = []
         for partition in fetch.positions:
             if partition in self._positions:
@@ -385,9 +393,9 @@ class Fetcher:
         return given_up
 
     def _fail(self, partition: TopicPartition, error: EngineError) -> list[ConsumedRecords]:
-        """Record a failure of a partition.
+        """Record a failure of a partition; return it with its error if it has failed for good.
 
-        Return the partition with its error once it is given up.
+        Until then it is fetched again, after a back-off.
         """
         self._read_replicas.forget(partition)
         now_ms = self._client.clock.monotonic_ms()

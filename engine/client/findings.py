@@ -33,7 +33,7 @@ from typing import Final, NamedTuple
 from engine.client.cluster_admin import LogDirView
 from engine.client.health import Throttle
 from engine.client.metadata import ClusterView, PartitionView
-from engine.client.move_progress import MoveFigures, move_figures, size_bytes
+from engine.client.move_progress import MoveFigures, move_figures, replica_size_bytes
 from engine.client.reassignments import OngoingReassignment
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED
@@ -119,23 +119,26 @@ def _partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionVi
 
 
 def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
-    """Return the problems of a cluster, the worst first."""
+    """Return the problems of a cluster, the worst first.
+
+    The rules are those of `kctl check`: controller, brokers, log directories, partitions, topics.
+    """
     found = [
-        *_of_cluster(facts),
-        *_of_brokers(facts),
-        *_of_missing_facts(facts),
+        *_cluster_findings(facts),
+        *_broker_findings(facts),
+        *_missing_fact_findings(facts),
         *(
             finding
             for key, p in _partitions(facts.view)
-            for finding in _of_partition(key, p, facts)
+            for finding in _partition_findings(key, p, facts)
         ),
-        *_of_topics(facts),
+        *_topic_findings(facts),
         *_of_throttles(facts.throttles),
     ]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
+def _cluster_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
     """Yield a critical finding if the controller is not alive, or does not respond."""
     view = facts.view
     if view.controller_id not in view.brokers:
@@ -147,7 +150,7 @@ def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
         yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)
 
 
-def _of_missing_facts(facts: ClusterFacts) -> Iterable[HealthFinding]:
+def _missing_fact_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
     """Yield a finding for each fact that a broker did not return: a notice if it refused."""
     for unanswered in facts.unanswered:
         error = unanswered.error
@@ -157,8 +160,8 @@ def _of_missing_facts(facts: ClusterFacts) -> Iterable[HealthFinding]:
         yield HealthFinding(severity, "unasked", unanswered.subject, cause)
 
 
-def _of_brokers(facts: ClusterFacts) -> Iterable[HealthFinding]:
-    """Yield brokers that do not answer, and their log directories that are offline."""
+def _broker_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
+    """Yield brokers that do not respond, and their log directories that are offline."""
     for broker_id, error in sorted(facts.silent.items()):
         # The cluster notices a dead broker only when its session times out.
         led = sum(p.leader == broker_id for _, p in _partitions(facts.view))
@@ -174,22 +177,23 @@ def _of_brokers(facts: ClusterFacts) -> Iterable[HealthFinding]:
                 yield HealthFinding(CRITICAL, "log-dir", f"broker {broker_id}", cause)
 
 
-def _of_partition(
+def _partition_findings(
     key: TopicPartition, partition: PartitionView, facts: ClusterFacts
 ) -> Iterable[HealthFinding]:
     """Yield the worst finding about availability, then a move or a leader that is not preferred.
 
-    `shared_cause` is the same text for all partitions with one cause, to group them by.
+    `shared_cause` of a finding is the same text for all partitions with one cause, to group them
+    by.
     """
     subject, min_isr = str(key), facts.min_isr.get(key.topic, 1)
     awaited = {*partition.isr, *partition.adding}
     missing = [id_ for id_ in partition.replicas if id_ not in awaited]
-    why_out = [_why_out(key, partition, id_, facts) for id_ in missing]
+    why_out = [_out_of_sync_cause(key, partition, id_, facts) for id_ in missing]
     causes = "; ".join(why.text for why in why_out)
     shared = "; ".join(sorted({why.shared for why in why_out}))
     in_sync = f"in sync: {_ids(partition.isr)} of {_ids(partition.replicas)}"
     if not partition.has_leader:
-        why = _why_offline(partition, facts)
+        why = _offline_cause(partition, facts)
         shared = f"no leader; {why.shared}"
         cause = f"no leader; {why.text}"
         yield HealthFinding(CRITICAL, "offline", subject, cause, key, shared_cause=shared)
@@ -224,13 +228,13 @@ def _of_partition(
 def _progress_text(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
     """Return the progress of a reassignment as text: target replicas, and bytes copied."""
     move = facts.moves[key]
-    whole = size_bytes(key, partition.leader, facts.log_dirs)
+    whole = replica_size_bytes(key, partition.leader, facts.log_dirs)
     copies = []
     for broker_id in move.adding:
         if broker_id in partition.isr:
             copies.append(f"broker {broker_id} is in sync")
             continue
-        there = size_bytes(key, broker_id, facts.log_dirs)
+        there = replica_size_bytes(key, broker_id, facts.log_dirs)
         of = "" if whole is None else f" of {whole}"
         copies.append(f"broker {broker_id} has {there or 0}{of} bytes")
     # A reassignment that only removes replicas copies nothing.
@@ -245,7 +249,7 @@ class _Cause(NamedTuple):
     shared: str
 
 
-def _why_offline(partition: PartitionView, facts: ClusterFacts) -> _Cause:
+def _offline_cause(partition: PartitionView, facts: ClusterFacts) -> _Cause:
     """Return the reason for a missing leader: all replicas, or all in-sync replicas, are down."""
     alive = [id_ for id_ in partition.replicas if id_ in facts.view.brokers]
     if not alive:
@@ -258,7 +262,7 @@ def _why_offline(partition: PartitionView, facts: ClusterFacts) -> _Cause:
     return _Cause(text.format(_ids(isr)) + others, text.format(_ids(sorted(isr))))
 
 
-def _why_out(
+def _out_of_sync_cause(
     key: TopicPartition, partition: PartitionView, broker_id: int, facts: ClusterFacts
 ) -> _Cause:
     """Explain why a replica is out of sync: broker gone, directory failed, behind, catching up."""
@@ -283,7 +287,7 @@ def _why_out(
     return _Cause(text, f"broker {broker_id} has all records and is about to join")
 
 
-def _of_topics(facts: ClusterFacts) -> Iterable[HealthFinding]:
+def _topic_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
     """Yield a warning for each topic with min.insync.replicas above its replication factor."""
     for name, topic in sorted(facts.view.topics.items()):
         min_isr, count = facts.min_isr.get(name, 1), topic.replication_factor

@@ -48,7 +48,7 @@ class FirstResponse:
         #: Results of other calls that arrived meanwhile; the client returns them later.
         self.of_others: list[tuple[object, CallResult]] = []
 
-    def of(self, addresses: Iterable[Address]) -> Response:
+    def request_from(self, addresses: Iterable[Address]) -> Response:
         """Return the first response of any address; abandon the calls to the other addresses.
 
         An error that every address would return (credentials, a protocol) is raised at once. If

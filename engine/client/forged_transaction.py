@@ -78,7 +78,7 @@ class _OneCommit:
     def transactional_id(self) -> str:
         return self._calls.transactional_id
 
-    def enlist(self, partition: TopicPartition) -> None:
+    def add_partition_once(self, partition: TopicPartition) -> None:
         """Add the partition to the transaction, once; the late batch is not added to any."""
         if not self._is_begun:
             self._is_begun = True
@@ -135,7 +135,7 @@ def forge_hanging(
 @contextmanager
 def _without_verification(client: KafkaClient, partition: TopicPartition) -> Iterator[None]:
     """Turn off the verification of transactions at leaders for the block."""
-    before = _dynamic_default(client)
+    before = _request_dynamic_default(client)
     _alter(client, ConfigChange(ConfigOp.SET, _VERIFICATION, "false"))
     try:
         _wait_until_off(client, partition)
@@ -147,9 +147,9 @@ def _without_verification(client: KafkaClient, partition: TopicPartition) -> Ite
             _alter(client, ConfigChange(ConfigOp.SET, _VERIFICATION, before))
 
 
-def _dynamic_default(client: KafkaClient) -> str | None:
+def _request_dynamic_default(client: KafkaClient) -> str | None:
     """Return the setting's value for all brokers (dynamic default), None if it is not set."""
-    for entry in _entries_of(client, _ALL_BROKERS):
+    for entry in _request_entries(client, _ALL_BROKERS):
         if entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG:
             return entry.value
     return None
@@ -164,7 +164,7 @@ def _wait_until_off(client: KafkaClient, partition: TopicPartition) -> None:
         if isinstance(leader, EngineError):
             raise leader
         resource = Resource(ConfigResourceType.BROKER, str(leader))
-        if any(entry.value == "false" for entry in _entries_of(client, resource)):
+        if any(entry.value == "false" for entry in _request_entries(client, resource)):
             return
         if client.clock.monotonic_ms() >= deadline_ms:
             raise VerificationNotDisabled(partition, leader)
@@ -172,7 +172,7 @@ def _wait_until_off(client: KafkaClient, partition: TopicPartition) -> None:
         attempt += 1
 
 
-def _entries_of(client: KafkaClient, resource: Resource) -> list[ConfigEntry]:
+def _request_entries(client: KafkaClient, resource: Resource) -> list[ConfigEntry]:
     """Return a resource's setting for transaction verification; raises the resource's error."""
     entries = describe_configs(client, [resource], names=[_VERIFICATION])[resource]
     if isinstance(entries, EngineError):

@@ -49,7 +49,7 @@ def set_offsets(
 ) -> PartitionResults:
     """Commit offsets for a group without members; the result names each partition.
 
-    A group with members answers UNKNOWN_MEMBER_ID for every partition. Raises ApiError if no
+    For a group with members the error of each partition is UNKNOWN_MEMBER_ID. Raises ApiError if no
     coordinator is found.
     """
     if not offsets:

@@ -109,7 +109,7 @@ class GroupConsumer:
 
         Raises errors of the group that another join cannot resolve.
         """
-        self.keep_up()
+        self.keep_membership()
         wait_ms = min(timeout_ms, self.session.time_left_ms())
         if self._unstarted:
             now_ms = self._client.clock.monotonic_ms()
@@ -126,7 +126,7 @@ class GroupConsumer:
                     self._epochs[records.partition] = records.runs[-1].leader_epoch
         return consumed
 
-    def keep_up(self) -> None:
+    def keep_membership(self) -> None:
         """Do steps 1 to 3 of a poll: commit processed offsets, keep the membership or join."""
         if self._client.clock.monotonic_ms() >= self._next_commit_ms:
             commit_automatically(self._commit_processed, self._group_id, self._processed)
@@ -164,7 +164,7 @@ class GroupConsumer:
         if not self._unstarted:
             return
         failure: EngineError | None = None
-        for key, start in self._starts(tuple(self._unstarted)).items():
+        for key, start in self._find_start_offsets(tuple(self._unstarted)).items():
             if isinstance(start, EngineError):
                 failure = failure or start
             else:
@@ -176,9 +176,9 @@ class GroupConsumer:
             raise failure
 
     def find_start(self, partition: TopicPartition) -> None:
-        """Find the start offset of a partition if it has no position yet. Errors.
+        """Find the start offset of a partition if it has no position yet.
 
-        Those of `find_starts`.
+        Errors: those of `find_starts`.
         """
         try:
             if partition in self._unstarted:
@@ -192,13 +192,13 @@ class GroupConsumer:
         """Return the current fetcher of the partitions; a join may replace it."""
         return self._fetcher
 
-    def processed(
+    def set_processed(
         self, partition: TopicPartition, next_offset: int, leader_epoch: int = NO_EPOCH
     ) -> None:
         """Set the offset up to which records of the last poll were processed (exclusive).
 
-        `leader_epoch` is that of the last processed record; with NO_EPOCH the offset is committed
-        without one, as by Java's consumer after a seek.
+        The next commit includes it. `leader_epoch` is that of the last processed record; with
+        NO_EPOCH the offset is committed without one, as by Java's consumer after a seek.
         """
         self._processed[partition] = next_offset
         if leader_epoch == NO_EPOCH:
@@ -274,7 +274,7 @@ class GroupConsumer:
         """Commit, revoke the partitions that the protocol requires, and join (2)."""
         # The member joins even if the commit fails, but records are then read again: so the commit
         # may take longer than the poll.
-        with self._client.repeating_until(None):
+        with self._client.bound_retries(None):
             commit_automatically(self._commit_before_joining, self._group_id, self._processed)
         if not self._classic.is_cooperative:
             self._give_up_all()
@@ -317,7 +317,7 @@ class GroupConsumer:
             self.on_assigned(partitions)
 
     def _forget_all_but(self, kept: Collection[TopicPartition]) -> None:
-        """Drop positions, leader epochs and commits of partitions that were given up."""
+        """Drop positions, leader epochs and commits of partitions that were revoked."""
         for of_partitions in (self._processed, self._epochs, self._committed):
             for key in [key for key in of_partitions if key not in kept]:
                 del of_partitions[key]
@@ -333,7 +333,7 @@ class GroupConsumer:
         self.find_starts()
         self.on_assigned(self.session.partitions)
 
-    def _starts(
+    def _find_start_offsets(
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, int | EngineError]:
         """Return each partition's committed offset, else that of `start_of`, or an error.

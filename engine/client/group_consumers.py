@@ -20,7 +20,7 @@ _KINDS: Final[dict[str, type[GroupConsumer]]] = {
 }
 
 
-def group_consumer_of(
+def create_group_consumer(
     client: KafkaClient,
     settings: MemberSettings,
     topics: Sequence[str] | SubscriptionPattern,

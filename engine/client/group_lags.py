@@ -6,7 +6,7 @@
 3. of each group         the sum over its partitions; the offsets are then discarded
 ```
 
-`groups_at` finds the groups with a given committed offset, by (1) alone.
+`find_groups_at` finds the groups with a given committed offset, by (1) alone.
 
 An end offset is read once, before or after a commit: a lag below 0 counts as 0. Brokers before 3.0
 take one group in a request. A coordinator that does not answer in time gets no more requests.
@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.errors import NoCommonVersion, TimedOut, Unreachable
-from engine.client.groups import CommitView, GroupListing, commits
+from engine.client.groups import CommitView, GroupListing, request_commits
 from engine.client.many_groups import commits_of_groups, commits_of_groups_call
 from engine.client.offsets import LATEST, FoundOffset, list_offsets
 from engine.errors import EngineError, api_error
@@ -47,7 +47,7 @@ class LagSum(NamedTuple):
     unknown_count: int = 0
 
 
-def lag_of_groups(
+def request_lags(
     client: KafkaClient,
     groups: Iterable[GroupListing],
     on_progress: Callable[[int, int], None] | None = None,
@@ -62,16 +62,16 @@ def lag_of_groups(
     lags: dict[str, LagSum | EngineError] = {}
     silent: dict[int, EngineError] = {}
     for some in _rounds(wanted):
-        committed = _committed(client, some, silent)
-        _find_ends(client, committed, ends)
+        committed = _request_commits(client, some, silent)
+        _add_ends(client, committed, ends)
         for group_id, found in committed.items():
-            lags[group_id] = found if isinstance(found, EngineError) else _lag(found, ends)
+            lags[group_id] = found if isinstance(found, EngineError) else _lag_sum(found, ends)
         if on_progress is not None:
             on_progress(len(lags), len(wanted))
     return lags
 
 
-def groups_at(
+def find_groups_at(
     client: KafkaClient, groups: Iterable[GroupListing], key: TopicPartition, offset: int
 ) -> tuple[list[str], dict[str, EngineError]]:
     """Return the groups whose committed offset of a partition is `offset`.
@@ -83,7 +83,7 @@ def groups_at(
     errors: dict[str, EngineError] = {}
     silent: dict[int, EngineError] = {}
     for some in _rounds(_with_commits(groups)):
-        for group_id, found in _committed(client, some, silent).items():
+        for group_id, found in _request_commits(client, some, silent).items():
             if isinstance(found, EngineError):
                 errors[group_id] = found
             elif key in found and found[key].offset == offset:
@@ -110,12 +110,13 @@ def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
         }
 
 
-def _committed(
+def _request_commits(
     client: KafkaClient, groups: Mapping[int, list[str]], silent: dict[int, EngineError]
 ) -> dict[str, _Commits | EngineError]:
     """Return the committed offsets of groups from their coordinators (step 1).
 
-    Coordinators in `silent` get no requests; one that does not respond now is added to it.
+    Coordinators in `silent` have not responded before, and get no requests; one that does not
+    respond now is added to it.
     """
     brokers = client.brokers_view().brokers
     calls = {
@@ -129,7 +130,7 @@ def _committed(
         result = silent.get(id_) or results.get(id_) or api_error(COORDINATOR_NOT_AVAILABLE)
         if isinstance(result, NoCommonVersion):
             for group_id in group_ids:
-                found[group_id] = silent.get(id_) or _commits_of_one(client, group_id)
+                found[group_id] = silent.get(id_) or _request_commits_of_one(client, group_id)
                 _note_silent(id_, found[group_id], silent)
         elif isinstance(result, EngineError):
             _note_silent(id_, result, silent)
@@ -146,15 +147,15 @@ def _note_silent(id_: int, result: object, silent: dict[int, EngineError]) -> No
         silent[id_] = result
 
 
-def _commits_of_one(client: KafkaClient, group_id: str) -> _Commits | EngineError:
+def _request_commits_of_one(client: KafkaClient, group_id: str) -> _Commits | EngineError:
     """Return the committed offsets of one group, or the error in place of raising it."""
     try:
-        return commits(client, group_id)
+        return request_commits(client, group_id)
     except EngineError as error:
         return error
 
 
-def _find_ends(
+def _add_ends(
     client: KafkaClient,
     committed: Mapping[str, _Commits | EngineError],
     ends: dict[TopicPartition, int | None],
@@ -177,7 +178,7 @@ def _find_ends(
             ends[key] = end.offset if isinstance(end, FoundOffset) else None
 
 
-def _lag(committed: _Commits, ends: Mapping[TopicPartition, int | None]) -> LagSum:
+def _lag_sum(committed: _Commits, ends: Mapping[TopicPartition, int | None]) -> LagSum:
     """Return the lag of one group, summed over its partitions (step 3)."""
     lags = [
         max(0, end - commit.offset)

@@ -214,7 +214,7 @@ class GroupSession:
             row = messages.SyncGroupRequest.SyncGroupRequestAssignment
             assignments = [
                 row(member_id=member_id, assignment=encode_assignment(partitions))
-                for member_id, partitions in self._assign(joined).items()
+                for member_id, partitions in self._compute_assignment(joined).items()
             ]
         request = messages.SyncGroupRequest(
             group_id=self._settings.group_id,
@@ -243,7 +243,9 @@ class GroupSession:
         self._previous = PreviousAssignment(partitions, self.generation_id)
         return True
 
-    def _assign(self, joined: messages.JoinGroupResponse) -> Mapping[str, Sequence[TopicPartition]]:
+    def _compute_assignment(
+        self, joined: messages.JoinGroupResponse
+    ) -> Mapping[str, Sequence[TopicPartition]]:
         """As leader, return the partitions of each member (2).
 
         Raises the errors of a Metadata request.
@@ -279,12 +281,12 @@ class GroupSession:
         now_ms = self._client.clock.monotonic_ms()
         if not self._is_joined or self._owes_rebalance:
             return False
-        if now_ms >= self._next_heartbeat_ms and not self._heartbeat():
+        if now_ms >= self._next_heartbeat_ms and not self._send_heartbeat():
             return False
         if self._sizes is not None and now_ms >= self._next_refresh_ms:
             self._next_refresh_ms = now_ms + self._settings.metadata_max_age_ms
             # Also called between polls: the next poll then joins again.
-            self._owes_rebalance = self._has_grown()
+            self._owes_rebalance = self._have_counts_changed()
         return not self._owes_rebalance
 
     @property
@@ -292,7 +294,7 @@ class GroupSession:
         """Return whether the coordinator has this member, even if the member must rejoin."""
         return self._is_joined or self._is_rebalancing
 
-    def review_topics(self) -> None:
+    def check_topics_next(self) -> None:
         """Check partition counts at the next `poll`: a topic seems to be deleted.
 
         Source: ConsumerCoordinator.poll, rejoinNeededOrPending of 3.9.1 after new metadata.
@@ -310,14 +312,14 @@ class GroupSession:
         if self._is_joined and not self._owes_rebalance:
             self.poll()
         elif self.is_member and self.time_left_ms() == 0:
-            self._heartbeat()
+            self._send_heartbeat()
         return self.time_left_ms()
 
     def time_left_ms(self) -> int:
         """Return the ms until the next heartbeat is due."""
         return max(self._next_heartbeat_ms - self._client.clock.monotonic_ms(), 0)
 
-    def _heartbeat(self) -> bool:
+    def _send_heartbeat(self) -> bool:
         """Send one heartbeat; False if the member must rejoin, as after REBALANCE_IN_PROGRESS."""
         now_ms = self._client.clock.monotonic_ms()
         self._next_heartbeat_ms = now_ms + self._settings.heartbeat_interval_ms
@@ -332,7 +334,7 @@ class GroupSession:
         )
         return self._apply_code(response.message.error_code)
 
-    def _has_grown(self) -> bool:
+    def _have_counts_changed(self) -> bool:
         """Request metadata; return True if a partition count has changed since the assignment."""
         sizes = self._sizes or {}
         view = self._client.view(sizes)

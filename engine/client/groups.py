@@ -117,7 +117,7 @@ def describe_group(
 ) -> GroupDescription:
     """Return a group of either protocol; raises ApiError if its coordinator returns an error.
 
-    For an unknown group, brokers from 4.0 on answer GROUP_ID_NOT_FOUND if `release` is 4.0 or
+    For an unknown group, brokers from 4.0 on return GROUP_ID_NOT_FOUND if `release` is 4.0 or
     later; in older versions its state is Dead.
     """
     response = client.send_to_coordinator(
@@ -232,15 +232,15 @@ def committed_offsets(
     *,
     member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, int]:
-    """Return the committed offsets that `commits` returns, without their metadata.
+    """Return the committed offsets that `request_commits` returns, without their metadata.
 
     Raises ApiError.
     """
-    found = commits(client, group_id, partitions, member=member)
+    found = request_commits(client, group_id, partitions, member=member)
     return {key: commit.offset for key, commit in found.items()}
 
 
-def commits(
+def request_commits(
     client: KafkaClient,
     group_id: str,
     partitions: Iterable[TopicPartition] | None = None,
@@ -272,7 +272,7 @@ def commits_call(
     *,
     member: tuple[str, int] | None = None,
 ) -> Call:
-    """Return the OffsetFetch request that `commits` sends to the coordinator."""
+    """Return the OffsetFetch request that `request_commits` sends to the coordinator."""
     topics = None if partitions is None else by_topic(partitions)
 
     def request(version: int) -> messages.OffsetFetchRequest:
@@ -283,10 +283,10 @@ def commits_call(
         of = messages.OffsetFetchRequest
         is_stable = topics is not None and version >= _FIRST_VERSION_OF_STABLE
         if version <= _LAST_VERSION_OF_ONE_GROUP:
-            rows = _rows(of.OffsetFetchRequestTopic, topics)
+            rows = _topic_rows(of.OffsetFetchRequestTopic, topics)
             return of(group_id=group_id, topics=rows, require_stable=is_stable)
         group = of.OffsetFetchRequestGroup
-        rows = _rows(of.OffsetFetchRequestTopics, topics)
+        rows = _topic_rows(of.OffsetFetchRequestTopics, topics)
         row = group(group_id=group_id, topics=rows)
         if member is not None:
             row.member_id, row.member_epoch = member
@@ -313,7 +313,7 @@ def commits_of(
     }
 
 
-def _rows(
+def _topic_rows(
     kind: Callable[..., Message], topics: Mapping[str, list[TopicPartition]] | None
 ) -> list[Message] | None:
     """Return OffsetFetch rows, one for each topic; None means all topics and stays None."""

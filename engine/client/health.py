@@ -13,7 +13,7 @@ from engine.client.config_admin import (
     Resource,
     describe_configs,
 )
-from engine.client.reassignments import with_moves
+from engine.client.reassignments import request_moves
 from engine.errors import EngineError
 
 TOPIC_THROTTLES = (
@@ -52,23 +52,23 @@ class ClusterHealth(NamedTuple):
     throttles: list[Throttle]
 
 
-def cluster_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHealth:
+def request_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHealth:
     """Request the health of a cluster, with the replication throttles of its brokers.
 
     Raises the errors of a Metadata request; throttles are empty if a broker does not respond.
     """
-    view, _ = with_moves(client, client.view(None))
+    view, _ = request_moves(client, client.view(None))
     partitions = [p for topic in view.topics.values() for p in topic.partitions]
     alive = [broker_id for broker_id in broker_ids if broker_id in view.brokers]
     return ClusterHealth(
         view.controller_id,
         sum(partition.is_under_replicated for partition in partitions),
         sum(not partition.has_leader for partition in partitions),
-        cluster_throttles(client, sorted(view.topics), alive),
+        request_throttles(client, sorted(view.topics), alive),
     )
 
 
-def cluster_throttles(
+def request_throttles(
     client: KafkaClient, topics: Sequence[str], broker_ids: Sequence[int]
 ) -> list[Throttle]:
     """Return the replication throttles of topics and brokers.

@@ -113,7 +113,7 @@ class LoopConnection:
         """Close the connection; outstanding calls fail."""
         if self._wire is not None:
             self._wire.close(reason)
-        self._lost(self._wire, reason)
+        self._on_closed(self._wire, reason)
 
     def _connect(self) -> None:
         """Open a new connection and start its handshake; calls wait until it is READY."""
@@ -124,8 +124,8 @@ class LoopConnection:
         )
         self._connection = self._make_connection()
         wire.on_frame = lambda frame: self._take_frame(wire, frame)
-        wire.on_close = lambda reason: self._lost(wire, reason)
-        self._connection.opened()
+        wire.on_close = lambda reason: self._on_closed(wire, reason)
+        self._connection.on_opened()
         self._flush()
 
     def _flush(self) -> None:
@@ -177,7 +177,7 @@ class LoopConnection:
             # it.
             response = connection.take_frame(bytes(frame))
         except EngineError as error:
-            self._broken(error)
+            self._on_wrong_bytes(error)
             return
         if response is not None:
             owed = self._pending_calls.pop(response.token)
@@ -229,7 +229,7 @@ class LoopConnection:
             owed.promise.keep(Response(sent.token, sent.version, None))
         return True
 
-    def _broken(self, error: EngineError) -> None:
+    def _on_wrong_bytes(self, error: EngineError) -> None:
         """Close a connection whose peer sent wrong bytes; all calls fail with the error."""
         wire = self._wire
         self._forget_connection()
@@ -237,7 +237,7 @@ class LoopConnection:
         wire.close(str(error))
         self._fail_all(lambda _pending_calls: error)
 
-    def _lost(self, wire: ports.Connection | None, reason: str) -> None:
+    def _on_closed(self, wire: ports.Connection | None, reason: str) -> None:
         """Fail all calls if the connection that has closed is the current one."""
         if wire is None or wire is not self._wire:
             return

@@ -94,7 +94,7 @@ class MemberSession(Protocol):
         """Send a heartbeat between polls if it is due; return the ms until the next one."""
         ...
 
-    def review_topics(self) -> None:
+    def check_topics_next(self) -> None:
         """Compare the topics with the assigned ones at the next `poll`.
 
         One may have been deleted.

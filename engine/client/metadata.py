@@ -30,8 +30,8 @@ class BrokerView(NamedTuple):
 class PartitionView(NamedTuple):
     """The metadata of one partition; `leader` is −1 without a leader.
 
-    `adding` are the replicas that an ongoing reassignment adds; `with_moves` sets them, as Metadata
-    responses do not have them.
+    `adding` are the replicas that an ongoing reassignment adds; `request_moves` sets them, as
+    Metadata responses do not have them.
     """
 
     partition: int

@@ -39,10 +39,10 @@ def move_figures(
 
     A copy that is in sync counts as complete; one on a broker without a response as empty.
     """
-    whole = size_bytes(key, partition.leader, log_dirs)
+    whole = replica_size_bytes(key, partition.leader, log_dirs)
     copied = 0
     for broker_id in move.adding:
-        there = size_bytes(key, broker_id, log_dirs) or 0
+        there = replica_size_bytes(key, broker_id, log_dirs) or 0
         if whole is not None:
             there = whole if broker_id in partition.isr else min(there, whole)
         copied += there
@@ -58,11 +58,16 @@ def added_replicas_bytes(
     key: TopicPartition, move: OngoingReassignment, log_dirs: LogDirsByBroker
 ) -> int:
     """Return the total size of the replicas that a reassignment adds; unknown sizes count as 0."""
-    return sum(size_bytes(key, broker_id, log_dirs) or 0 for broker_id in move.adding)
+    return sum(replica_size_bytes(key, broker_id, log_dirs) or 0 for broker_id in move.adding)
 
 
-def size_bytes(key: TopicPartition, broker_id: int, log_dirs: LogDirsByBroker) -> int | None:
-    """Return the size of a replica on a broker, None if the broker does not report it."""
+def replica_size_bytes(
+    key: TopicPartition, broker_id: int, log_dirs: LogDirsByBroker
+) -> int | None:
+    """Return the size of a replica on a broker, None if the broker does not report it.
+
+    The size is that of the current replica, not of a future one.
+    """
     dirs = log_dirs.get(broker_id)
     if dirs is None or isinstance(dirs, EngineError):
         return None

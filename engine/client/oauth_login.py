@@ -40,7 +40,7 @@ class OAuthLogin(NamedTuple):
         return f"OAuthLogin({self.url})"
 
 
-def access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
+def request_access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
     """Return an access token; `now_ms` is the issue time of an unsecured one (None: now).
 
     Raises AuthenticationFailed.
@@ -49,7 +49,7 @@ def access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
     if url is None:
         return unsecured_access_token(login.unsecured_principal or "", now_ms)
     try:
-        return _of_file(url) if url.startswith("file:") else _of_endpoint(url, login)
+        return _read_token_file(url) if url.startswith("file:") else _request_token(url, login)
     except AuthenticationFailed:
         raise
     except EngineError as error:
@@ -62,10 +62,10 @@ def unsecured_access_token(principal: str, now_ms: int | None = None) -> str:
 
     now_s = (RealClock().wall_ms() if now_ms is None else now_ms) // 1000
     claims = {"sub": principal, "iat": now_s, "exp": now_s + _LIFETIME_S}
-    return f"{_part({'alg': 'none'})}.{_part(claims)}."
+    return f"{_jwt_part({'alg': 'none'})}.{_jwt_part(claims)}."
 
 
-def _of_file(url: str) -> str:
+def _read_token_file(url: str) -> str:
     """Return the token in the file of a `file:` URL, without white space around it."""
     from urllib.parse import unquote, urlsplit
 
@@ -74,10 +74,10 @@ def _of_file(url: str) -> str:
     return RealFiles().read_bytes(unquote(urlsplit(url).path)).decode("ascii", "replace").strip()
 
 
-def _of_endpoint(url: str, login: OAuthLogin) -> str:
+def _request_token(url: str, login: OAuthLogin) -> str:
     """Request an access token by HTTP with the client credentials grant (RFC 6749, section 4.4).
 
-    Raises AuthenticationFailed on a status other than 200 or without `access_token`.
+    Raises AuthenticationFailed on a status other than 200 or without `request_access_token`.
     """
     from urllib.parse import urlencode
 
@@ -106,7 +106,7 @@ def _of_endpoint(url: str, login: OAuthLogin) -> str:
     return token
 
 
-def _part(content: dict[str, Any]) -> str:
+def _jwt_part(content: dict[str, Any]) -> str:
     """Return a JSON object as a part of a JWT: base64url without padding."""
     import json
 

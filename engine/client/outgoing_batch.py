@@ -142,13 +142,13 @@ class OutgoingBatch:
         for record, place in zip(view.records(), self.places, strict=True):
             content = (record.timestamp_ms, record.key, record.value, record.headers)
             if part is None or not part.builder.has_room_for(*content, limit_bytes=limit_bytes):
-                part = self._part(len(parts), record.sequence)
+                part = self._empty_part(len(parts), record.sequence)
                 parts.append(part)
             part.builder.append(*content)
             part.places.append(place)
         return parts
 
-    def _part(self, index: int, sequence: int) -> OutgoingBatch:
+    def _empty_part(self, index: int, sequence: int) -> OutgoingBatch:
         """Return an empty batch for a part of this batch's records, from `sequence` on.
 
         It sorts in this batch's place, after the parts with a lower `index`.

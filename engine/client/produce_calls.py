@@ -28,7 +28,7 @@ _HIGHEST_VERSION_IN_TRANSACTIONS: Final = 11
 _NO_TIMEOUT: Final = 0x7FFFFFFF
 
 
-def new_producer_id(client: KafkaClient) -> tuple[int, int]:
+def request_producer_id(client: KafkaClient) -> tuple[int, int]:
     """Return the id and epoch of a new idempotent producer. Errors: ApiError, NoCommonVersion."""
     request = messages.InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=_NO_TIMEOUT

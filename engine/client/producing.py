@@ -21,7 +21,7 @@ from engine.client.errors import BufferExhausted, NoCommonVersion, TimedOut, Unr
 from engine.client.metadata import ClusterView
 from engine.client.outgoing_batch import NO_PLACE, OutgoingBatch
 from engine.client.partitioning import partition_of_key, partitions_of_keys
-from engine.client.produce_calls import ACKS_ALL, new_producer_id
+from engine.client.produce_calls import ACKS_ALL, request_producer_id
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_PENDING_BYTES_MAX, SEND_BLOCK_MS
@@ -104,7 +104,7 @@ class OpenTransaction(Protocol):
         """Return the producer id and epoch."""
         ...
 
-    def enlist(self, partition: TopicPartition) -> None:
+    def add_partition_once(self, partition: TopicPartition) -> None:
         """Add a partition to the transaction. Raises the errors of the request."""
         ...
 
@@ -177,7 +177,7 @@ class Producer:
         if records.keys is None or records.partition is not None:
             self._add_run(records, places, timestamp_ms)
             return
-        chosen = partitions_of_keys(records.keys, self._partition_count(records.topic))
+        chosen = partitions_of_keys(records.keys, self._refresh_partition_count(records.topic))
         # Sorted by partition, and within a partition in the given order.
         order = sorted(range(len(chosen)), key=chosen.__getitem__)
         keys = list(map(records.keys.__getitem__, order))
@@ -233,7 +233,10 @@ class Producer:
         return batch
 
     def _limit_bytes(self, topic: str) -> int:
-        """Return the size limit of a topic's batches: `batch_bytes`, or a lower learnt one."""
+        """Return the size limit of a topic's batches: `batch_bytes`, or less after a refusal.
+
+        MESSAGE_TOO_LARGE halves the limit of its topic.
+        """
         learnt_bytes = self._sender.limit_bytes(topic) if self._sender is not None else None
         own_bytes = self._options.batch_bytes
         return own_bytes if learnt_bytes is None else min(own_bytes, learnt_bytes)
@@ -302,14 +305,14 @@ class Producer:
         batch = self._open[partition]
         if batch.record_count:
             if self._transaction is not None:
-                self._transaction.enlist(partition)
+                self._transaction.add_partition_once(partition)
             # Create the sender first: if that raises, the batch stays open and is sent later.
-            self._current_sender()
+            self._ensure_sender()
         self._open.pop(partition, None)
         if self._sticky.get(partition.topic) == partition.partition:
             del self._sticky[partition.topic]
         if batch.record_count:
-            self._current_sender().put(batch)
+            self._ensure_sender().put(batch)
 
     def _send_full(self) -> None:
         """Send closed batches, and wait while their bytes exceed the buffer.
@@ -331,7 +334,7 @@ class Producer:
                 raise BufferExhausted(self._options.batch_bytes, block_ms, total_bytes, 0)
             self._results += sender.poll(min(_WAIT_MS, left_ms), may_be_interrupted=False)
 
-    def _current_sender(self) -> ProduceSender:
+    def _ensure_sender(self) -> ProduceSender:
         """Return the sender; create it, with a new producer id if idempotent, on first use."""
         if self._sender is None:
             options = self._options
@@ -369,7 +372,7 @@ class Producer:
         if self._options.acks != ACKS_ALL or wanted is False:
             return None
         try:
-            return new_producer_id(self._client)
+            return request_producer_id(self._client)
         except NoCommonVersion as error:
             refused: EngineError = error
         except ApiError as error:
@@ -389,30 +392,30 @@ class Producer:
         if record.partition is not None:
             return record.partition
         if record.key is not None:
-            return partition_of_key(record.key, self._partition_count(record.topic))
-        return self._sticky_partition(record.topic)
+            return partition_of_key(record.key, self._refresh_partition_count(record.topic))
+        return self._choose_sticky_partition(record.topic)
 
     def _partition_of_run(self, records: OutgoingValues) -> int:
         """Return the partition of records with one key or none, by the rule of `_partition_of`."""
         if records.partition is not None:
             return records.partition
         if records.key is not None:
-            return partition_of_key(records.key, self._partition_count(records.topic))
-        return self._sticky_partition(records.topic)
+            return partition_of_key(records.key, self._refresh_partition_count(records.topic))
+        return self._choose_sticky_partition(records.topic)
 
-    def _sticky_partition(self, topic: str) -> int:
+    def _choose_sticky_partition(self, topic: str) -> int:
         """Return the sticky partition for records without a key: one with a leader if possible.
 
         Source: BuiltInPartitioner.nextPartition of 3.9.1.
         """
         chosen = self._sticky.get(topic)
         if chosen is None:
-            count = self._partition_count(topic)
+            count = self._refresh_partition_count(topic)
             led = self._led[topic] or range(count)
             chosen = self._sticky[topic] = led[self._client.entropy.random_below(len(led))]
         return chosen
 
-    def _partition_count(self, topic: str) -> int:
+    def _refresh_partition_count(self, topic: str) -> int:
         """Return the partition count of a topic, cached.
 
         The last known one if no broker responds.

@@ -85,13 +85,15 @@ def quorum_health(quorum: QuorumView, now_ms: int, behind_for_ms: int) -> Quorum
     if leader is not None and leader.last_fetch_ms is not None:
         now_ms = leader.last_fetch_ms
     end = None if leader is None else leader.log_end_offset
-    voters = [_health(one, quorum, end, now_ms, behind_for_ms) for one in quorum.voters]
-    observers = [_health(one, quorum, end, now_ms, behind_for_ms) for one in quorum.observers]
+    voters = [_replica_health(one, quorum, end, now_ms, behind_for_ms) for one in quorum.voters]
+    observers = [
+        _replica_health(one, quorum, end, now_ms, behind_for_ms) for one in quorum.observers
+    ]
     replicas = (*voters, *(one._replace(is_voter=False) for one in observers))
     return QuorumHealth(replicas, len(quorum.voters) // 2 + 1)
 
 
-def _health(
+def _replica_health(
     replica: QuorumReplica,
     quorum: QuorumView,
     end_offset: int | None,
@@ -144,11 +146,11 @@ def quorum_findings(quorum: QuorumView, health: QuorumHealth) -> list[HealthFind
         if not one.is_caught_up:
             severity, kind = (WARNING, "voter") if one.is_voter else (NOTICE, "observer")
             subject = f"{kind} {one.replica.replica_id}"
-            found.append(HealthFinding(severity, f"{kind}-behind", subject, _cause(one)))
+            found.append(HealthFinding(severity, f"{kind}-behind", subject, _lag_text(one)))
     return found
 
 
-def _cause(one: ReplicaHealth) -> str:
+def _lag_text(one: ReplicaHealth) -> str:
     """Return as text why a replica is not caught up: since when, and by how many records."""
     if one.replica.last_fetch_ms is None:
         return "it has fetched nothing since the leader was elected"

@@ -54,9 +54,9 @@ def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: i
     """Sample the leaders of topics (None: all) twice, `window_ms` apart; return the write rates."""
     view = client.view(topics)
     errors: dict[str, EngineError] = {}
-    first = _sample(client, view, errors)
+    first = _sample_logs(client, view, errors)
     client.connections.pause(window_ms)
-    second = _sample(client, view, errors)
+    second = _sample_logs(client, view, errors)
     rates = {
         partition: rate_between(sample, second[partition])
         for partition, sample in first.items()
@@ -81,7 +81,7 @@ def _mean_record_bytes(first: LogSample, second: LogSample) -> float:
     return sample.size_bytes / max(sample.end_offset - sample.start_offset, 1)
 
 
-def _sample(
+def _sample_logs(
     client: KafkaClient, view: ClusterView, errors: dict[str, EngineError]
 ) -> dict[TopicPartition, LogSample]:
     """Read log start, log end and size of all partitions that have a live leader.
@@ -94,10 +94,10 @@ def _sample(
         for partition in topic.partitions
         if partition.has_leader and partition.leader in view.brokers
     }
-    starts = _offsets(client, leaders, EARLIEST, errors)
-    ends = _offsets(client, leaders, LATEST, errors)
+    starts = _request_offsets(client, leaders, EARLIEST, errors)
+    ends = _request_offsets(client, leaders, LATEST, errors)
     at_ms = client.clock.monotonic_ms()
-    sizes = _leader_sizes(client, leaders, errors)
+    sizes = _request_leader_sizes(client, leaders, errors)
     return {
         partition: LogSample(leader, starts[partition], ends[partition], sizes[partition], at_ms)
         for partition, leader in leaders.items()
@@ -105,7 +105,7 @@ def _sample(
     }
 
 
-def _offsets(
+def _request_offsets(
     client: KafkaClient,
     partitions: Iterable[TopicPartition],
     point: int,
@@ -121,7 +121,7 @@ def _offsets(
     return offsets
 
 
-def _leader_sizes(
+def _request_leader_sizes(
     client: KafkaClient,
     leaders: Mapping[TopicPartition, int],
     errors: dict[str, EngineError],

@@ -61,7 +61,7 @@ def reader_findings(facts: ReaderFacts, thresholds: ReaderThresholds) -> Iterato
     for key in sorted(facts.producers):
         idle = idle_transactions(facts.producers[key], facts.now_ms, thresholds.idle_transaction_ms)
         for producer in idle:
-            yield _of_transaction(producer, facts)
+            yield _transaction_finding(producer, facts)
     for group_id, lags in sorted(facts.lags.items()):
         lag = sum(lags.values())
         if lag >= max(thresholds.group_lag, 1):
@@ -70,7 +70,7 @@ def reader_findings(facts: ReaderFacts, thresholds: ReaderThresholds) -> Iterato
             yield HealthFinding(NOTICE, "idle-group", f"group {group_id}", cause)
 
 
-def _of_transaction(producer: ActiveProducer, facts: ReaderFacts) -> HealthFinding:
+def _transaction_finding(producer: ActiveProducer, facts: ReaderFacts) -> HealthFinding:
     """Return a critical finding for a hanging transaction, a warning for a long one."""
     key, start = producer.partition, producer.transaction_start_offset
     idle_s = (facts.now_ms - producer.last_timestamp_ms) // 1000

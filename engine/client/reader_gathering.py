@@ -46,7 +46,8 @@ def gather_reader_facts(
 ) -> ReaderFacts:
     """Request the facts of a view's topics until `deadline_ms` (monotonic).
 
-    `silent` brokers get no requests; with one, hanging transactions are not searched.
+    Brokers in `silent` have not responded before, and get no requests; if there is one, hanging
+    transactions are not searched.
     """
     gathering = _Gathering(client, view, frozenset(silent), deadline_ms)
     producers = gathering.producers()
@@ -108,7 +109,7 @@ class _Gathering:
             found = commits_of(response.message)
             if not isinstance(found, EngineError):
                 committed[empty[number][0]] = {key: c.offset for key, c in found.items()}
-        ends = self._ends({key for offsets in committed.values() for key in offsets})
+        ends = self._request_log_ends({key for offsets in committed.values() for key in offsets})
         return {
             group_id: {
                 key: max(ends[key] - offset, 0) for key, offset in offsets.items() if key in ends
@@ -116,7 +117,9 @@ class _Gathering:
             for group_id, offsets in committed.items()
         }
 
-    def _ends(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def _request_log_ends(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, int]:
         """Return the log end offsets of the partitions that are in the view and readable."""
         requested = set(self._partitions()) & set(partitions)
         calls = {

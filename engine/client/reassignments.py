@@ -178,7 +178,7 @@ def _alter_log_dirs_call(paths: Mapping[TopicPartition, str]) -> Call:
     return Call("AlterReplicaLogDirs", request(dirs=dirs))
 
 
-def with_moves(
+def request_moves(
     client: KafkaClient, view: ClusterView
 ) -> tuple[ClusterView, dict[TopicPartition, OngoingReassignment]]:
     """Request the ongoing reassignments; return metadata with their adding replicas, and both.

@@ -54,7 +54,7 @@ class ListenerCalls:
     ) -> None:
         """Call a method of the listener; keep an EngineError in `failure`, and raise it."""
         try:
-            with self._client.repeating_until(None):
+            with self._client.bound_retries(None):
                 call(partitions)
         except EngineError as error:
             self.failure = error

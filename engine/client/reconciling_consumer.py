@@ -47,7 +47,7 @@ class ReconcilingConsumer(GroupConsumer):
             else:
                 # Without the commit the next owners read records again: so it is retried for its
                 # own timeout, even beyond that of the poll.
-                with self._client.repeating_until(None):
+                with self._client.bound_retries(None):
                     commit_automatically(self._commit_changed, self._group_id, self._processed)
                 # The commit may have sent a heartbeat, whose response changed the target or fenced
                 # the member.

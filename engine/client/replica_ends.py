@@ -20,7 +20,7 @@ from engine.wire import messages
 _DEBUGGER_ID: Final = -2
 
 
-def replica_offsets(
+def request_replica_offsets(
     client: KafkaClient, replicas: Mapping[int, list[TopicPartition]], *, start: bool = False
 ) -> dict[tuple[TopicPartition, int], int | EngineError]:
     """Return each replica's log end offset by partition and broker.

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple, Protocol
 
 from engine.client.errors import AuthenticationFailed
-from engine.client.oauth_login import OAUTHBEARER, OAuthLogin, access_token
+from engine.client.oauth_login import OAUTHBEARER, OAuthLogin, request_access_token
 from engine.host.ports import Entropy
 from engine.limits import SCRAM_ITERATIONS_MAX
 
@@ -128,7 +128,7 @@ class ScramConversation:
         import hashlib
         import hmac
 
-        nonce, salt, iterations = self._checked(fields)
+        nonce, salt, iterations = self._parse_challenge(fields)
         without_proof = b"c=biws,r=" + nonce
         auth_message = b",".join((self._first_bare, challenge, without_proof))
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
@@ -140,7 +140,7 @@ class ScramConversation:
         self._expected_signature = hmac.digest(server_key, auth_message, self._hash)
         return without_proof + b",p=" + _base64(proof)
 
-    def _checked(self, fields: dict[bytes, bytes]) -> tuple[bytes, bytes, int]:
+    def _parse_challenge(self, fields: dict[bytes, bytes]) -> tuple[bytes, bytes, int]:
         """Return nonce, salt and iterations of the server's first message.
 
         Raises AuthenticationFailed.
@@ -190,7 +190,7 @@ class OAuthConversation:
         return None
 
 
-def conversation_of(
+def create_conversation(
     sasl: SaslSettings, entropy: Entropy, now_ms: int | None = None
 ) -> SaslConversation:
     """Return a new conversation of a mechanism; raises AuthenticationFailed without a token.
@@ -199,7 +199,7 @@ def conversation_of(
     """
     mechanism, username, password, is_token, oauth = sasl
     if oauth is not None:
-        return OAuthConversation(access_token(oauth, now_ms))
+        return OAuthConversation(request_access_token(oauth, now_ms))
     if mechanism == PlainConversation.mechanism:
         return PlainConversation(username, password)
     nonce = entropy.random_bytes(_NONCE_BYTES).hex().encode()

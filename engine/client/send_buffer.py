@@ -100,7 +100,7 @@ class SendBuffer:
         self._waiting.append(waiter)
         return waiter
 
-    async def begun(self, waiter: Waiter[T]) -> T:
+    async def await_admission(self, waiter: Waiter[T]) -> T:
         """Wait until the waiter was admitted, and return the result of its `begin`.
 
         Raises BufferExhausted after `max_block_ms`, and the errors of `begin`.

@@ -186,7 +186,7 @@ def parse_addresses(text: str) -> list[Address]:
 
     An IPv6 address is written in brackets.
     """
-    addresses = [_address(part.strip()) for part in text.split(",") if part.strip()]
+    addresses = [_parse_address(part.strip()) for part in text.split(",") if part.strip()]
     if not addresses:
         raise ClientSettingRefused(
             "bootstrap.servers", text, "expected HOST:PORT, several by comma"
@@ -194,7 +194,7 @@ def parse_addresses(text: str) -> list[Address]:
     return addresses
 
 
-def _address(text: str) -> Address:
+def _parse_address(text: str) -> Address:
     """Return the address of HOST[:PORT], port 9092 by default; raises ClientSettingRefused."""
     # Kafka's own tools accept a listener name as prefix (PLAINTEXT://host:9092).
     bare = text.split("://", 1)[-1]
@@ -214,8 +214,8 @@ def client_settings(properties: Mapping[str, str]) -> ClientSettings:
     defaults = ClientSettings()
     settings = ClientSettings(
         client_id=_client_id(reader) or defaults.client_id,
-        tls=_tls(reader) if protocol.endswith("SSL") else None,
-        sasl=_sasl(reader) if protocol.startswith("SASL") else None,
+        tls=_read_tls(reader) if protocol.endswith("SSL") else None,
+        sasl=_read_sasl(reader) if protocol.startswith("SASL") else None,
         request_timeout_ms=reader.count("request.timeout.ms", defaults.request_timeout_ms),
         connect_timeout_ms=reader.count(
             "socket.connection.setup.timeout.ms", defaults.connect_timeout_ms
@@ -278,10 +278,10 @@ class _Reader:
                     rule = "this property of Java's client is not honoured here"
                     raise ClientSettingRefused(key, "…", rule)
             elif key not in _HONOURED:
-                raise _unknown(key)
+                raise _unknown_property(key)
 
 
-def _unknown(key: str) -> ClientSettingRefused:
+def _unknown_property(key: str) -> ClientSettingRefused:
     """Return the error for an unknown property, with a hint at a similar one."""
     from difflib import get_close_matches
 
@@ -292,7 +292,7 @@ def _unknown(key: str) -> ClientSettingRefused:
     return refused
 
 
-def _tls(reader: _Reader) -> TlsSettings:
+def _read_tls(reader: _Reader) -> TlsSettings:
     """Read the `ssl.*` properties; those of librdkafka (`ssl.ca.location` …) are accepted, too.
 
     An empty `ssl.endpoint.identification.algorithm` disables the check of the host name.
@@ -303,10 +303,10 @@ def _tls(reader: _Reader) -> TlsSettings:
         missing = _CHAIN if chain_pem is None else "ssl.keystore.key"
         raise ClientSettingRefused(missing, None, "a key and its certificates go together")
     return TlsSettings(
-        ca_path=_store(reader, "ssl.truststore") or reader.text("ssl.ca.location"),
+        ca_path=_read_store(reader, "ssl.truststore") or reader.text("ssl.ca.location"),
         ca_pem=reader.text("ssl.truststore.certificates"),
         certificate_path=(
-            _store(reader, "ssl.keystore") or reader.text("ssl.certificate.location")
+            _read_store(reader, "ssl.keystore") or reader.text("ssl.certificate.location")
         ),
         key_path=reader.text("ssl.key.location"),
         key_password=reader.text("ssl.key.password"),
@@ -318,7 +318,7 @@ def _tls(reader: _Reader) -> TlsSettings:
     )
 
 
-def _store(reader: _Reader, store: str) -> str | None:
+def _read_store(reader: _Reader, store: str) -> str | None:
     """Return the path of a key or trust store.
 
     Its `type` must be a known one, but the file's first bytes decide the format.
@@ -331,7 +331,7 @@ def _store(reader: _Reader, store: str) -> str | None:
     return location
 
 
-def _sasl(reader: _Reader) -> SaslSettings:
+def _read_sasl(reader: _Reader) -> SaslSettings:
     """Read the `sasl.*` properties and the JAAS entry.
 
     Raises ClientSettingRefused for a mechanism that is not supported, or missing credentials.
@@ -346,10 +346,10 @@ def _sasl(reader: _Reader) -> SaslSettings:
     if mechanism not in mechanisms:
         rule = f"kctl's client supports {', '.join(mechanisms)}"
         raise ClientSettingRefused("sasl.mechanism", mechanism, rule)
-    given = jaas_options(reader.text("sasl.jaas.config") or "")
+    given = parse_jaas_options(reader.text("sasl.jaas.config") or "")
     url = reader.text(_TOKEN_URL)
     if mechanism == OAUTHBEARER:
-        return SaslSettings(mechanism, "", "", oauth=_oauth(reader, given, url))
+        return SaslSettings(mechanism, "", "", oauth=_read_oauth(reader, given, url))
     username = given.get("username") or reader.text("sasl.username")
     password = given.get("password") or reader.text("sasl.password")
     if username is None or password is None:
@@ -363,7 +363,7 @@ def _sasl(reader: _Reader) -> SaslSettings:
     return SaslSettings(mechanism, username, password, is_token)
 
 
-def _oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthLogin:
+def _read_oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthLogin:
     """Return the source of access tokens; raise ClientSettingRefused."""
     handler = reader.text(_LOGIN_HANDLER)
     if handler is not None and (handler not in _LOGIN_HANDLERS or url is None):
@@ -384,7 +384,7 @@ def _oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthL
     return OAuthLogin(url, client_id, client_secret, given.get("scope"), principal)
 
 
-def jaas_options(text: str) -> dict[str, str]:
+def parse_jaas_options(text: str) -> dict[str, str]:
     """Return the options of a JAAS line: `<class> required key="value" …;`."""
     import re
 

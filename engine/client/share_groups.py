@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.described_groups import described_group
+from engine.client.described_groups import request_description
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition, by_topic
@@ -63,7 +63,7 @@ def describe_share_group(client: KafkaClient, group_id: str) -> ShareGroup:
 
     Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another type; NoCommonVersion.
     """
-    row = described_group(client, "ShareGroupDescribe", group_id, _RELEASE)
+    row = request_description(client, "ShareGroupDescribe", group_id, _RELEASE)
     members = tuple(_member(member) for member in row.members)
     return ShareGroup(row.group_id, row.group_state, row.group_epoch, row.assignment_epoch, members)
 
@@ -78,7 +78,9 @@ def _member(row: Message) -> ShareMember:
     return ShareMember(row.member_id, row.client_id, row.client_host, row.member_epoch, partitions)
 
 
-def share_starts(client: KafkaClient, group_id: str) -> dict[TopicPartition, ShareStart | None]:
+def request_share_starts(
+    client: KafkaClient, group_id: str
+) -> dict[TopicPartition, ShareStart | None]:
     """Return each partition's share-partition start offset; None if none is stored yet.
 
     Partitions with an error are left out, as Kafka's client does. Errors: ApiError.
@@ -96,14 +98,14 @@ def share_starts(client: KafkaClient, group_id: str) -> dict[TopicPartition, Sha
     if found.error_code != NONE:
         raise api_error(found.error_code, found.error_message)
     return {
-        TopicPartition(topic.topic_name, row.partition_index): _start(row)
+        TopicPartition(topic.topic_name, row.partition_index): _share_start(row)
         for topic in found.topics
         for row in topic.partitions
         if row.error_code == NONE
     }
 
 
-def _start(row: Message) -> ShareStart | None:
+def _share_start(row: Message) -> ShareStart | None:
     """Return the start offset of a share group in a partition, None without one."""
     if row.start_offset < 0:
         return None

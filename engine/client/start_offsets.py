@@ -43,7 +43,7 @@ class StartOffsets:
         self._client = client
         self._settings = settings
 
-    def of(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    def find(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return each partition's committed offset; without one, that of the reset policy.
 
         Raises the error of the first partition whose offset cannot be found.
@@ -53,13 +53,13 @@ class StartOffsets:
             committed = committed_offsets(self._client, self._settings.member.group_id, partitions)
             starts = {key: committed[key] for key in partitions if key in committed}
         left = [key for key in partitions if key not in starts]
-        for key, offset in (self.of_reset(left) if left else {}).items():
+        for key, offset in (self.find_by_reset(left) if left else {}).items():
             if isinstance(offset, EngineError):
                 raise offset
             starts[key] = offset
         return starts
 
-    def of_reset(
+    def find_by_reset(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
         """Return the offset of `auto.offset.reset` for each partition, or its error.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.described_groups import described_group
+from engine.client.described_groups import request_description
 from engine.wire.schema import Release
 from engine.wire.structs import Message
 
@@ -71,7 +71,7 @@ def describe_streams_group(client: KafkaClient, group_id: str) -> StreamsGroup:
 
     Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another type; NoCommonVersion.
     """
-    row = described_group(client, "StreamsGroupDescribe", group_id, _RELEASE)
+    row = request_description(client, "StreamsGroupDescribe", group_id, _RELEASE)
     topology = row.topology
     return StreamsGroup(
         row.group_id,

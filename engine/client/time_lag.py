@@ -14,7 +14,7 @@ _WAIT_MS: Final = 200
 _ONE_BATCH: Final = FetchOptions(max_wait_ms=100, partition_max_bytes=1)
 
 
-def unread_times_ms(
+def request_unread_times_ms(
     client: KafkaClient, offsets: Mapping[TopicPartition, int], wait_ms: int
 ) -> dict[TopicPartition, int]:
     """Return the timestamp of the first record at or after each offset, within `wait_ms`.

@@ -13,7 +13,7 @@ from engine.wire import messages
 _FIRST_VERSION_OF_IDS: Final = 12
 
 
-def topic_names(client: KafkaClient, topic_ids: Iterable[bytes]) -> dict[bytes, str]:
+def request_topic_names(client: KafkaClient, topic_ids: Iterable[bytes]) -> dict[bytes, str]:
     """Return the names of topics by id; ids that the cluster does not know are left out.
 
     Raises the errors of the request.

@@ -90,7 +90,7 @@ class TransactionCalls:
             ],
         )
         response = self._call_coordinator("AddPartitionsToTxn", request, 3)
-        _check(_added_code(response))
+        _check(_first_decisive_code(response))
 
     def add_group(self, identity: ProducerIdentity, group_id: str) -> None:
         """Add a group's offsets partition to the transaction."""
@@ -166,7 +166,7 @@ class TransactionCalls:
         CONCURRENT_TRANSACTIONS comes from the coordinator itself while it completes the previous
         transaction: it is retried here with back-off, and returned after the client's timeout.
         """
-        code_of = _added_code if api_name == "AddPartitionsToTxn" else _code
+        code_of = _first_decisive_code if api_name == "AddPartitionsToTxn" else _code
         deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
         attempt = 0
         while True:
@@ -203,7 +203,7 @@ def _code(message: Message) -> int:
     return int(message.error_code)
 
 
-def _added_code(message: Message) -> int:
+def _first_decisive_code(message: Message) -> int:
     """Return the first decisive error of AddPartitionsToTxn.
 
     Partitions that were not attempted because of another one's error do not count.

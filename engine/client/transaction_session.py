@@ -41,7 +41,7 @@ class TransactionSession:
         """Return the producer id and epoch."""
         return self._identity
 
-    def enlist(self, partition: TopicPartition) -> None:
+    def add_partition_once(self, partition: TopicPartition) -> None:
         """Add a partition to the transaction before a record is sent to it. Errors: ApiError."""
         if partition not in self._partitions:
             self._calls.add_partitions(self._identity, [partition])

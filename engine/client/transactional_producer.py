@@ -359,7 +359,7 @@ class TransactionalProducer:
             self._groups.add(group.group_id)
         self._call(lambda identity: self._calls.commit_offsets(identity, group, offsets))
 
-    def enlist(self, partition: TopicPartition) -> None:
+    def add_partition_once(self, partition: TopicPartition) -> None:
         """Add a partition to the transaction before a batch for it is sent (1)."""
         if partition not in self._partitions:
             self._call(lambda identity: self._calls.add_partitions(identity, [partition]))

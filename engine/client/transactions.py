@@ -146,7 +146,7 @@ def describe_transaction(client: KafkaClient, transactional_id: str) -> Transact
     )
 
 
-def active_producers(
+def request_active_producers(
     client: KafkaClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
     """Return the active producers of each partition from its leader, or an error."""
@@ -159,7 +159,7 @@ def active_producers(
     )
 
 
-def active_producers_on(
+def request_active_producers_of_replica(
     client: KafkaClient, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
     """Return the active producers of each partition from the replica on one broker.
@@ -215,7 +215,7 @@ def open_in(producers: Iterable[ActiveProducer]) -> list[ActiveProducer]:
     return sorted(found, key=lambda producer: producer.transaction_start_offset)
 
 
-def ids_of_producers(
+def request_ids_of_producers(
     client: KafkaClient, producer_ids: Collection[int]
 ) -> dict[int, tuple[str, str]]:
     """Return transactional id and state by producer id, for producers that a coordinator knows.
@@ -248,10 +248,10 @@ def find_hanging(
     if not candidates:
         return []
     # 2
-    named = ids_of_producers(client, {p.producer_id for p in candidates})
+    named = request_ids_of_producers(client, {p.producer_id for p in candidates})
     ids = {producer_id: row[0] for producer_id, row in named.items()}
     known: dict[str, TransactionDescription | None] = {
-        transactional_id: _described_if_known(client, transactional_id)
+        transactional_id: _describe_if_known(client, transactional_id)
         for transactional_id in set(ids.values())
     }
     # 3
@@ -269,9 +269,7 @@ def find_hanging(
     return hanging
 
 
-def _described_if_known(
-    client: KafkaClient, transactional_id: str
-) -> TransactionDescription | None:
+def _describe_if_known(client: KafkaClient, transactional_id: str) -> TransactionDescription | None:
     """Return the transaction's description; None if its coordinator does not know the id."""
     try:
         return describe_transaction(client, transactional_id)

@@ -111,7 +111,7 @@ class TruncationChecks:
             and _leadership(view, partition).is_other_than(self._checked[partition])
         ]
         failures: dict[TopicPartition, EngineError] = {}
-        for partition, end in self._epoch_ends(due).items() if due else ():
+        for partition, end in self._request_epoch_ends(due).items() if due else ():
             position = positions[partition]
             if isinstance(end, EngineError) and not isinstance(end, NoCommonVersion):
                 failures[partition] = end
@@ -122,7 +122,7 @@ class TruncationChecks:
                 self._checked[partition] = _leadership(view, partition)
         return failures
 
-    def _epoch_ends(
+    def _request_epoch_ends(
         self, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, int | EngineError]:
         """Return the end offset of each partition's last epoch read, −1 if it is not known (2)."""

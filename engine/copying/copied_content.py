@@ -36,7 +36,10 @@ class ContentRules(NamedTuple):
     hash_key: bytes | None = None
 
     def picks(self, key: bytes | None, partition: int, offset: int) -> bool:
-        """Return True if a record is copied."""
+        """Return True if a record is copied: without a share, each; else by a hash of its key.
+
+        A record without a key is picked by its partition and offset.
+        """
         if self.share is None:
             return True
         chosen_by = b"%d:%d" % (partition, offset) if key is None else key
@@ -65,7 +68,7 @@ class ContentRules(NamedTuple):
         return anonymised_content(content, method, self.hash_key)
 
 
-def anonymised_parts(texts: tuple[str, ...]) -> dict[str, str]:
+def parse_anonymising(texts: tuple[str, ...]) -> dict[str, str]:
     """Return the method of each part from texts such as `key=hash`; raises WrongCopyRule."""
     methods: dict[str, str] = {}
     for text in texts:

@@ -79,7 +79,7 @@ def new_range(ends: PartitionEnds) -> CopyRange:
     return CopyRange(min(max(ends.start, ends.first), end), end)
 
 
-def continued_range(partition: TopicPartition, ends: PartitionEnds, copied_to: int) -> CopyRange:
+def continue_range(partition: TopicPartition, ends: PartitionEnds, copied_to: int) -> CopyRange:
     """Return the range after an earlier one, which ended at `copied_to`; raises SourceShorter."""
     if ends.end < copied_to:
         raise SourceShorter(partition, ends.end, copied_to)
@@ -87,7 +87,7 @@ def continued_range(partition: TopicPartition, ends: PartitionEnds, copied_to: i
     return CopyRange(start, max(min(ends.until, ends.end), start))
 
 
-def require_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedTopic]) -> None:
+def check_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedTopic]) -> None:
     """Raise SourceReplaced for a topic whose id has changed."""
     ids = {topic.source: topic.source_id for topic in earlier}
     for topic in topics:
@@ -96,7 +96,7 @@ def require_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedT
             raise SourceReplaced(topic.source)
 
 
-def continued_group_offsets(
+def continue_group_offsets(
     offsets: Iterable[GroupOffset], plan: TopicCopy, earlier: TopicCopy
 ) -> list[GroupOffset]:
     """Return the group offsets for a plan that continues an earlier copy.

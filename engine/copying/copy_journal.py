@@ -71,7 +71,7 @@ class CopyJournal:
         self._start = b"\n" if content and not content.endswith(b"\n") else b""
 
     @classmethod
-    def take(
+    def lock(
         cls, files: HeldFiles, path: str, writer: ProcessIdentity
     ) -> tuple[CopyJournal, CopyState | None]:
         """Hold a journal, created if it is missing; return it and the last copy in it.
@@ -144,7 +144,7 @@ def read_copy(files: HeldFiles, path: str) -> CopyState | None:
             fields = json.loads(line)
             step = fields["step"]
             if step == "begin":
-                state = CopyState(_plan(path, fields), {}, False)
+                state = CopyState(_parse_plan(path, fields), {}, False)
             elif state is None:
                 raise NoCopyJournal(path, "it does not begin with what is copied")
             elif step == "stored":
@@ -158,7 +158,7 @@ def read_copy(files: HeldFiles, path: str) -> CopyState | None:
     return state
 
 
-def _plan(path: str, fields: dict[str, Any]) -> TopicCopy:
+def _parse_plan(path: str, fields: dict[str, Any]) -> TopicCopy:
     """Return the plan in a begin line; raises NoCopyJournal for another version."""
     if fields["version"] != VERSION:
         raise NoCopyJournal(path, f"its version is {fields['version']}, known is {VERSION}")

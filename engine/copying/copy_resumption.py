@@ -41,7 +41,7 @@ class ProgressLost(EngineError):
         self.group_id = group_id
 
 
-def resumed_positions(
+def find_resume_positions(
     client: KafkaClient,
     plan: TopicCopy,
     known: Mapping[TopicPartition, int],
@@ -58,7 +58,7 @@ def resumed_positions(
         for key, found in ranges.items()
         if max(known.get(key, -1), noted.get(key, -1)) > found.start
     ]
-    empty = never_written(client, plan, begun)
+    empty = find_never_written(client, plan, begun)
     positions = {key: found.start for key, found in ranges.items()}
     for key in begun:
         if key in empty:
@@ -70,7 +70,7 @@ def resumed_positions(
     return positions
 
 
-def never_written(
+def find_never_written(
     client: KafkaClient, plan: TopicCopy, keys: Iterable[TopicPartition]
 ) -> set[TopicPartition]:
     """Return the source partitions whose destination never had a record, or does not exist."""

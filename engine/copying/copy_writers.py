@@ -31,7 +31,7 @@ from engine.client.transaction_calls import GroupMembership
 from engine.client.transactional_producer import TransactionalProducer, TransactionPhase
 from engine.copying.copy_journal import CopyJournal
 from engine.copying.copy_plan import TopicCopy
-from engine.copying.copy_resumption import resumed_positions
+from engine.copying.copy_resumption import find_resume_positions
 from engine.copying.group_translation import GroupTranslation
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -128,7 +128,7 @@ class ExactlyOnceWriter:
         self._producer.init()
         committed = committed_offsets(self._client, self._plan.name, self._from)
         known = {self._from[there]: offset for there, offset in committed.items()}
-        positions = resumed_positions(self._client, self._plan, known, self._stored)
+        positions = find_resume_positions(self._client, self._plan, known, self._stored)
         self._translation = GroupTranslation(self._plan.translated_offsets(), positions)
         return positions
 
@@ -157,15 +157,15 @@ class ExactlyOnceWriter:
         """Commit the records, the positions, and the translated offsets of groups."""
         self._begin()
         self._check_results(self._producer.flush())
-        self._translate()
-        self._settle(positions)
+        self._record_stored()
+        self._translate_at_ends(positions)
         self._send_offsets(self._plan.name, positions)
         for group_id, offsets in self._translation.take().items():
             self._send_offsets(group_id, offsets)
         self._producer.commit()
-        self._note(positions)
+        self._journal_positions(positions)
 
-    def _note(self, positions: Mapping[TopicPartition, int]) -> None:
+    def _journal_positions(self, positions: Mapping[TopicPartition, int]) -> None:
         """Write to the journal the first position of partitions, and positions at their end.
 
         This must come after the commit: a resumed copy takes a noted end as complete, and raises
@@ -186,8 +186,8 @@ class ExactlyOnceWriter:
         there = {self._to[key]: offset for key, offset in offsets.items()}
         self._producer.send_offsets(GroupMembership(group_id), there)
 
-    def _translate(self) -> None:
-        """Tell the translation where source offsets were stored; raises OffsetUnknown."""
+    def _record_stored(self) -> None:
+        """Pass the offsets of stored records to the translation; raises OffsetUnknown."""
         results, self._results = self._results, []
         for result in sorted(results, key=lambda one: one.batch.order):
             partition = result.batch.partition
@@ -196,7 +196,7 @@ class ExactlyOnceWriter:
             offsets = list(result.batch.places)
             self._translation.stored(self._from[partition], offsets, result.base_offset)
 
-    def _settle(self, positions: Mapping[TopicPartition, int] | None) -> None:
+    def _translate_at_ends(self, positions: Mapping[TopicPartition, int] | None) -> None:
         """Translate group offsets after all copied records to the destination's log end."""
         unseen = {self._to[key]: LATEST for key in self._translation.unseen(positions)}
         ends: dict[TopicPartition, int] = {}
@@ -210,7 +210,7 @@ class ExactlyOnceWriter:
         """Commit the group offsets that are after all copied records."""
         if not self._translation.is_needed:
             return
-        self._settle(None)
+        self._translate_at_ends(None)
         self._producer.begin()
         for group_id, offsets in self._translation.take().items():
             self._send_offsets(group_id, offsets)
@@ -246,7 +246,7 @@ class AtLeastOnceWriter:
 
     def positions(self) -> dict[TopicPartition, int]:
         """Return the positions in the journal, after a check against the destination."""
-        return resumed_positions(self._client, self._plan, self._stored, self._stored)
+        return find_resume_positions(self._client, self._plan, self._stored, self._stored)
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
         """Add a record to the producer."""

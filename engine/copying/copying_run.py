@@ -137,7 +137,7 @@ class CopyingRun:
         return dict(self._committed)
 
     def fetch(self, wait_ms: int) -> list[ConsumedRecords]:
-        """Return fetched records; pause instead if the throttle requires it.
+        """Return fetched records, after up to `wait_ms`; pause instead if the throttle requires it.
 
         Raises SourceReplaced if a topic was deleted and created again.
         """
@@ -146,10 +146,10 @@ class CopyingRun:
             self._source.connections.pause(min(pause_ms, _PAUSE_MS_MAX))
             return []
         arrived = self._fetcher.poll(wait_ms)
-        self._require_same_topics()
+        self._check_same_topics()
         return arrived
 
-    def _require_same_topics(self) -> None:
+    def _check_same_topics(self) -> None:
         """Raise SourceReplaced before a record of a newly created topic of that name is copied."""
         for name, topic_id in self._fetcher.topic_ids.items():
             known = self._topic_ids.get(name)
@@ -166,12 +166,12 @@ class CopyingRun:
     def store(self, arrived: list[ConsumedRecords]) -> None:
         """Copy fetched records, and commit if it is due; raises PartitionUnreadable, NotCopied."""
         for consumed in arrived:
-            self._copy(consumed)
+            self._copy_consumed(consumed)
         self._writer.poll()
         if self._is_commit_due:
             self.commit()
 
-    def _copy(self, consumed: ConsumedRecords) -> None:
+    def _copy_consumed(self, consumed: ConsumedRecords) -> None:
         """Copy fetched records below the partition's end, and advance its position.
 
         At damaged records PartitionUnreadable is raised, after the records before them are copied.

@@ -65,10 +65,12 @@ class GroupTranslation:
     def unseen(self, positions: Mapping[TopicPartition, int] | None) -> list[TopicPartition]:
         """Return the partitions for which `settle` needs the end: no record was stored in them."""
         return [
-            key for key in self._pending if key not in self._ends and self._passed(key, positions)
+            key
+            for key in self._pending
+            if key not in self._ends and self._passed_offsets(key, positions)
         ]
 
-    def _passed(
+    def _passed_offsets(
         self, partition: TopicPartition, positions: Mapping[TopicPartition, int] | None
     ) -> list[GroupOffset]:
         """Return the pending offsets before the partition's position; all of them for None."""
@@ -87,7 +89,7 @@ class GroupTranslation:
         `ends` has the ends of the partitions that `unseen` returned.
         """
         for partition in list(self._pending):
-            for one in self._passed(partition, positions):
+            for one in self._passed_offsets(partition, positions):
                 self._pending[partition].remove(one)
                 self._note(one, self._ends.get(partition, ends.get(partition, 0)))
             if not self._pending[partition]:

@@ -69,7 +69,7 @@ class Destination(NamedTuple):
     missing: list[NewTopic]
 
 
-def destination_topics(
+def compare_topics(
     source: KafkaClient,
     destination: KafkaClient,
     topics: Sequence[CopiedTopic],
@@ -79,8 +79,9 @@ def destination_topics(
 ) -> Destination:
     """Return the topics that exist at the destination, and those to create.
 
-    Without `replication_factor` it is that of the source, but at most the number of brokers.
-    Errors: those of the requests, DestinationTooSmall.
+    Without `replication_factor` it is that of the source, but at most the number of brokers;
+    `with_settings` copies the source's settings. Errors: those of the requests,
+    DestinationTooSmall.
     """
     view = destination.view({topic.destination for topic in topics})
     there, missing = [], []
@@ -94,7 +95,7 @@ def destination_topics(
             raise DestinationTooSmall(topic, len(found.partitions))
         else:
             there.append(topic)
-    settings = _settings(source, missing) if with_settings else {}
+    settings = _request_settings(source, missing) if with_settings else {}
     of_source = source.view({topic.source for topic in missing}).topics if missing else {}
     brokers = len(view.brokers)
     made = [
@@ -114,7 +115,9 @@ def _replica_count(topic: TopicView) -> int:
     return max((len(partition.replicas) for partition in topic.partitions), default=1)
 
 
-def _settings(source: KafkaClient, topics: Iterable[CopiedTopic]) -> dict[str, Mapping[str, str]]:
+def _request_settings(
+    source: KafkaClient, topics: Iterable[CopiedTopic]
+) -> dict[str, Mapping[str, str]]:
     """Return the settings that each topic overrides at the source; raises SettingsUnread."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.source) for topic in topics]
     settings: dict[str, Mapping[str, str]] = {}
@@ -131,7 +134,7 @@ def _settings(source: KafkaClient, topics: Iterable[CopiedTopic]) -> dict[str, M
     return settings
 
 
-def require_empty(destination: KafkaClient, topics: Iterable[CopiedTopic]) -> None:
+def check_empty(destination: KafkaClient, topics: Iterable[CopiedTopic]) -> None:
     """Raise DestinationNotEmpty if a topic has records. Errors: also those of the requests."""
     keys = [
         TopicPartition(topic.destination, number)

@@ -45,7 +45,7 @@ def compare(
         compare_topic(name, topic, cluster, prunes=prunes)
         for name, topic in sorted(declared.topics.items())
     ]
-    broker_steps, broker_faults = _brokers(declared, cluster, prunes=prunes)
+    broker_steps, broker_faults = _compare_brokers(declared, cluster, prunes=prunes)
     phases: list[StateStep | None] = [
         *broker_steps,
         *(of_topic.created for of_topic, _ in topics),
@@ -62,7 +62,7 @@ def compare(
     return StateComparison([step for step in phases if step is not None], faults)
 
 
-def _brokers(
+def _compare_brokers(
     declared: DeclaredState, cluster: CurrentState, *, prunes: bool
 ) -> tuple[list[StateStep], list[StateFault]]:
     """Return the steps to the declared settings of brokers, and a fault for each unknown broker."""

@@ -61,10 +61,10 @@ def means_the_same(declared: str, current: str, setting_type: str | None) -> boo
 
     With an unknown type the texts must be equal.
     """
-    return _meaning(declared, setting_type) == _meaning(current, setting_type)
+    return _parsed_value(declared, setting_type) == _parsed_value(current, setting_type)
 
 
-def _meaning(text: str, setting_type: str | None) -> object:
+def _parsed_value(text: str, setting_type: str | None) -> object:
     """Return the value of a text by the setting's type.
 
     With an unknown type, and for an unreadable text, it is the text without outer spaces.

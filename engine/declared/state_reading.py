@@ -15,7 +15,7 @@ from engine.client.config_admin import (
 )
 from engine.client.metadata import TopicView, topic_failure
 from engine.client.quota_admin import QuotaEntityFilter, describe_quotas
-from engine.client.reassignments import OngoingReassignment, with_moves
+from engine.client.reassignments import OngoingReassignment, request_moves
 from engine.client.scram_admin import describe_credentials
 from engine.declared.resources import (
     ALL_BROKERS,
@@ -66,19 +66,19 @@ def read_topics(
             there.append(name)
         elif failure.code != UNKNOWN_TOPIC_OR_PARTITION:
             raise failure
-    view, ongoing = with_moves(client, view)
+    view, ongoing = request_moves(client, view)
     requested = [name for name in there if described is None or name in described]
-    settings = _topic_settings(client, requested)
+    settings = _request_topic_settings(client, requested)
     # A topic that was deleted meanwhile is left out, too.
     gone = set(requested) - set(settings)
     return {
-        name: _topic(view.topics[name], ongoing, settings.get(name, {}))
+        name: _cluster_topic(view.topics[name], ongoing, settings.get(name, {}))
         for name in there
         if name not in gone
     }
 
 
-def _topic(
+def _cluster_topic(
     topic: TopicView,
     ongoing: dict[TopicPartition, OngoingReassignment],
     settings: dict[str, ClusterSetting],
@@ -91,7 +91,7 @@ def _topic(
     return ClusterTopic(tuple(placement), settings, topic.is_internal)
 
 
-def _topic_settings(
+def _request_topic_settings(
     client: KafkaClient, names: Sequence[str]
 ) -> dict[str, dict[str, ClusterSetting]]:
     """Return the settings of topics, read by several requests."""
@@ -101,14 +101,14 @@ def _topic_settings(
             Resource(ConfigResourceType.TOPIC, name)
             for name in names[first : first + _TOPICS_PER_REQUEST]
         ]
-        for resource, settings in _settings(
+        for resource, settings in _request_settings(
             client, resources, ConfigSource.DYNAMIC_TOPIC_CONFIG
         ).items():
             found[resource.name] = settings
     return found
 
 
-def _settings(
+def _request_settings(
     client: KafkaClient, resources: Sequence[Resource], own: ConfigSource
 ) -> dict[Resource, dict[str, ClusterSetting]]:
     """Return the settings of resources, marked as set if from source `own`; skip deleted topics."""
@@ -162,8 +162,8 @@ def read_brokers(client: KafkaClient) -> dict[str, dict[str, ClusterSetting]]:
     kind = ConfigResourceType.BROKER
     shared = Resource(kind, ALL_BROKERS)
     single = [Resource(kind, str(id_)) for id_ in sorted(client.brokers_view().brokers)]
-    found = _settings(client, [shared], ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
-    found |= _settings(client, single, ConfigSource.DYNAMIC_BROKER_CONFIG)
+    found = _request_settings(client, [shared], ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+    found |= _request_settings(client, single, ConfigSource.DYNAMIC_BROKER_CONFIG)
     return {resource.name: settings for resource, settings in found.items()}
 
 

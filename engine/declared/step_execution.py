@@ -106,7 +106,7 @@ def perform(client: KafkaClient, group: Sequence[StateStep]) -> Errors:
     return _PERFORMERS[type(operations[0])](client, operations)
 
 
-def validate(client: KafkaClient, steps: Sequence[StateStep]) -> list[EngineError | None]:
+def validate_steps(client: KafkaClient, steps: Sequence[StateStep]) -> list[EngineError | None]:
     """Let the cluster check steps on topics, settings and quotas; return the error of each.
 
     Nothing is changed. Other steps are not checked, since there is no request for that.
@@ -188,7 +188,7 @@ def _config_changes(settings: Mapping[str, str | None]) -> list[ConfigChange]:
 
 def _set_credentials(client: KafkaClient, operations: Sequence[SetCredential]) -> Errors:
     """Set credentials, each with its own request."""
-    return [_error_of(_set_credential, client, one) for one in operations]
+    return [_error_or_none(_set_credential, client, one) for one in operations]
 
 
 def _set_credential(client: KafkaClient, one: SetCredential) -> None:
@@ -208,7 +208,7 @@ def _delete_credentials(client: KafkaClient, operations: Sequence[DeleteCredenti
         """Delete the credential of one user and mechanism."""
         alter_credentials(client, one.user, [one.mechanism], ())
 
-    return [_error_of(delete, client, one) for one in operations]
+    return [_error_or_none(delete, client, one) for one in operations]
 
 
 def _change_quotas(
@@ -220,7 +220,7 @@ def _change_quotas(
         """Set or remove the quotas of one entity."""
         alter_quotas(client, one.entity, one.quotas, validate_only=validate_only)
 
-    return [_error_of(change, client, one) for one in operations]
+    return [_error_or_none(change, client, one) for one in operations]
 
 
 def _create_rules(client: KafkaClient, operations: Sequence[CreateRule]) -> Errors:
@@ -244,7 +244,7 @@ def _delete_topics(client: KafkaClient, operations: Sequence[DeleteTopic]) -> Er
     return [results[one.topic] for one in operations]
 
 
-def _error_of(
+def _error_or_none(
     do: Callable[[KafkaClient, Any], None], client: KafkaClient, one: object
 ) -> EngineError | None:
     """Call `do`; return its error instead of raising it, None for success."""

@@ -55,15 +55,18 @@ def compare_topic(
     if faults:
         return TopicSteps(), faults
     if current is None:
-        return _creation(name, declared), []
-    move = _move(name, declared, current)
+        return _creation_steps(name, declared), []
+    move = _move_step(name, declared, current)
     wanted = changed_settings(declared.settings, current.settings)
     if prunes:
         wanted |= settings_to_reset(declared.settings, current.settings)
-    later = {key: wanted.pop(key) for key in _waiting(wanted, current, is_moving=move is not None)}
+    later = {
+        key: wanted.pop(key)
+        for key in _settings_to_delay(wanted, current, is_moving=move is not None)
+    }
     topics = ResourceKind.TOPICS
     steps = TopicSteps(
-        grown=_growth(name, declared, current),
+        grown=_growth_step(name, declared, current),
         configured=settings_step(topics, name, wanted, current.settings),
         moved=move,
         configured_later=settings_step(topics, name, later, current.settings),
@@ -71,7 +74,9 @@ def compare_topic(
     return steps, []
 
 
-def _waiting(wanted: dict[str, str | None], current: ClusterTopic, *, is_moving: bool) -> list[str]:
+def _settings_to_delay(
+    wanted: dict[str, str | None], current: ClusterTopic, *, is_moving: bool
+) -> list[str]:
     """Return the settings that have to wait for the move."""
     value = wanted.get(_MIN_ISR)
     if not is_moving or value is None or not value.isdecimal():
@@ -80,7 +85,7 @@ def _waiting(wanted: dict[str, str | None], current: ClusterTopic, *, is_moving:
     return [_MIN_ISR] if int(value) > fewest else []
 
 
-def _creation(name: str, declared: DeclaredTopic) -> TopicSteps:
+def _creation_steps(name: str, declared: DeclaredTopic) -> TopicSteps:
     """Return the steps to a topic that does not exist yet.
 
     Brokers create topics with the same number of replicas for each partition: if the declared
@@ -101,10 +106,10 @@ def _creation(name: str, declared: DeclaredTopic) -> TopicSteps:
         (*changes, *shown_settings(settings)),
         CreateTopic(name, partitions, declared.replication_factor, placement, settings),
     )
-    return TopicSteps(created, moved=_move(name, declared, ClusterTopic(placement, {})))
+    return TopicSteps(created, moved=_move_step(name, declared, ClusterTopic(placement, {})))
 
 
-def _growth(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateStep | None:
+def _growth_step(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateStep | None:
     """Return the step that adds partitions, None if there are enough."""
     wanted = declared.partitions or len(declared.placement)
     if wanted <= current.partitions:
@@ -123,7 +128,7 @@ def _fits(declared: DeclaredTopic, current: ClusterTopic) -> bool:
     return all(len(replicas) == current.replication_factor for replicas in added)
 
 
-def _move(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateStep | None:
+def _move_step(name: str, declared: DeclaredTopic, current: ClusterTopic) -> StateStep | None:
     """Return the step that moves the replicas of the present partitions, None if none moves."""
     if declared.placement:
         wanted = declared.placement

@@ -80,7 +80,7 @@ class PartitionCheck:
         self._doubled = 0
         self._out_of_order = 0
 
-    def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
+    def check_record(self, offset: int, key: bytes | None, value: bytes | None) -> None:
         """Compare the next record of the output; raises UnexpectedRecord."""
         number = self._number_of(key)
         if number is None or value != transformed(input_value(number)):
@@ -95,7 +95,7 @@ class PartitionCheck:
         else:
             self._doubled += 1
 
-    def faults(self) -> OutputFaults:
+    def count_faults(self) -> OutputFaults:
         """Return the faults of the partition; call it after all records were taken."""
         last = max(self._next, self._partition.partition)
         gaps = [*self._gaps, (last, self._end)]

@@ -124,8 +124,8 @@ class CopyingInstance:
 
         Errors: those of the group, of reading, and of brokers that remain unreachable.
         """
-        for parts in transactions_of(self._consumer.poll(wait_ms)):
-            if not self._copy(parts):
+        for parts in split_into_transactions(self._consumer.poll(wait_ms)):
+            if not self._copy_transaction(parts):
                 return
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class CopyingInstance:
             timeout_ms=TRANSACTION_TIMEOUT_MS,
         )
 
-    def _copy(self, parts: list[Part]) -> bool:
+    def _copy_transaction(self, parts: list[Part]) -> bool:
         """Copy records in one transaction; return True if it was committed."""
         try:
             self._producer.begin()
@@ -149,9 +149,9 @@ class CopyingInstance:
                     self._producer.add(record)
             offsets = {part.partition: part.next_offset for part in parts}
             self._producer.send_offsets(self._membership(), offsets)
-            self._end(self._producer.commit)
+            self._end_transaction(self._producer.commit)
         except (ProducerFenced, TransactionFailed) as error:
-            self._go_back(error)
+            self._abort_and_rewind(error)
             return False
         records = sum(part.run.record_count for part in parts)
         self._counts = self._counts._replace(
@@ -171,11 +171,11 @@ class CopyingInstance:
             copy = transformed(value or b"")
             yield OutgoingRecord(self._names.output_topic, key, copy, self._headers, None, number)
 
-    def _go_back(self, error: ProducerFenced | TransactionFailed) -> None:
+    def _abort_and_rewind(self, error: ProducerFenced | TransactionFailed) -> None:
         """Abort the transaction, and continue from the committed offsets."""
         if self._producer.phase is TransactionPhase.TO_ABORT:
             try:
-                self._end(self._producer.abort)
+                self._end_transaction(self._producer.abort)
             except ProducerFenced:
                 self._producer = self._new_producer()
         else:
@@ -185,7 +185,7 @@ class CopyingInstance:
             self._consumer.session.rejoin_if_refused(error.cause.code)
         self._consumer.rewind()
 
-    def _end(self, request: Callable[[], object]) -> None:
+    def _end_transaction(self, request: Callable[[], object]) -> None:
         """Commit or abort; repeat it if there is no response, up to `_END_ATTEMPTS_MAX` times."""
         for attempt in range(_END_ATTEMPTS_MAX):
             try:
@@ -196,7 +196,7 @@ class CopyingInstance:
                     raise
 
 
-def transactions_of(consumed: list[ConsumedRecords]) -> Iterator[list[Part]]:
+def split_into_transactions(consumed: list[ConsumedRecords]) -> Iterator[list[Part]]:
     """Split consumed records into transactions of at most RECORDS_PER_TRANSACTION.
 
     Raises the error of a partition that cannot be read.

@@ -123,7 +123,7 @@ def check_brokers(client: KafkaClient) -> None:
             raise BrokerTooOld(broker_id, None if served is None else served.highest)
 
 
-def make_topics(client: KafkaClient, plan: CopyPlan) -> None:
+def recreate_topics(client: KafkaClient, plan: CopyPlan) -> None:
     """Create both topics again and delete the group (step 2); raises ApiError, NotDeleted."""
     names = [plan.input_topic, plan.output_topic]
     for error in delete_topics(client, names).values():
@@ -135,11 +135,11 @@ def make_topics(client: KafkaClient, plan: CopyPlan) -> None:
         if isinstance(result, EngineError):
             raise result
     for name in names:
-        _create(client, NewTopic(name, partition_count=plan.partition_count))
+        _create_when_deleted(client, NewTopic(name, partition_count=plan.partition_count))
     client.view_of_existing(names)
 
 
-def _create(client: KafkaClient, topic: NewTopic) -> None:
+def _create_when_deleted(client: KafkaClient, topic: NewTopic) -> None:
     """Create a topic, once the earlier topic of that name is deleted.
 
     Errors: ApiError, NotDeleted.
@@ -169,12 +169,12 @@ def fill_input(client: KafkaClient, plan: CopyPlan, on_count: Callable[[int], No
             OutgoingRecord(plan.input_topic, key, input_value(number), partition=partition)
         )
         if number % 1000 == 0:
-            stored_count += _stored(producer.poll())
+            stored_count += _count_stored(producer.poll())
             on_count(stored_count)
-    _stored(producer.flush())
+    _count_stored(producer.flush())
 
 
-def _stored(results: list[BatchResult]) -> int:
+def _count_stored(results: list[BatchResult]) -> int:
     """Return the number of stored records; raises the first error."""
     for result in results:
         if result.error is not None:
@@ -207,22 +207,22 @@ def check_output(
         key: PartitionCheck(key, plan.partition_count, plan.record_count) for key in partitions
     }
     found: Counter[int] = Counter()
-    ends = _stable_ends(client, partitions)
+    ends = _await_stable_ends(client, partitions)
     starts = {key: 0 for key in partitions if ends[key] > 0}
     fetcher = Fetcher(client, starts, FetchOptions(read_committed=True))
     while fetcher.partitions:
         for consumed in fetcher.poll(_WAIT_MS):
             if consumed.error is not None:
                 raise consumed.error
-            _compare(checks[consumed.partition], consumed, found)
+            _check_consumed(checks[consumed.partition], consumed, found)
             if consumed.next_offset >= ends[consumed.partition]:
                 fetcher.stop(consumed.partition)
         on_count(found.total())
-    faults = [check.faults() for check in checks.values()]
+    faults = [check.count_faults() for check in checks.values()]
     return CheckedOutput(found, OutputFaults(*map(sum, zip(*faults, strict=True))))
 
 
-def _stable_ends(
+def _await_stable_ends(
     client: KafkaClient, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """Return the high watermarks, once no transaction is open below them.
@@ -262,10 +262,10 @@ class TransactionStillOpen(EngineError):
         self.partition = partition
 
 
-def _compare(check: PartitionCheck, consumed: ConsumedRecords, found: Counter[int]) -> None:
+def _check_consumed(check: PartitionCheck, consumed: ConsumedRecords, found: Counter[int]) -> None:
     """Check consumed records, and count them by the instance that copied them."""
     for run in consumed.runs:
         rows = zip(run.offsets, run.keys, run.values, run.headers, strict=True)
         for offset, key, value, headers in rows:
-            check.take(offset, key, value)
+            check.check_record(offset, key, value)
             found[int(dict(headers).get(INSTANCE_HEADER) or b"-1")] += 1

@@ -172,7 +172,7 @@ class _Instance:
                 self._now = _counts(report)
 
     def kill(self, back_ms: int) -> None:
-        """Kill the process, keep its counts, and have it restarted at `back_ms` (monotonic)."""
+        """Kill the process, keep its counts, and schedule its restart at `back_ms` (monotonic)."""
         assert self.process is not None
         self.process.kill()
         self.process = None
@@ -228,7 +228,7 @@ class CopyRun:
         self._instances: list[_Instance] = []
         #: Remaining kills, in order of the number of copied records.
         self._left = (
-            [] if strikes is None else strike_points(plan, has_brokers=strikes.brokers is not None)
+            [] if strikes is None else plan_kills(plan, has_brokers=strikes.brokers is not None)
         )
         #: The killed broker until it is restarted at `_broker_back_ms` (monotonic), else None.
         self._dead_broker: int | None = None
@@ -256,9 +256,9 @@ class CopyRun:
                 on_progress(done, self.totals())
             if now_ms - moved_ms > self._stalled_ms:
                 raise NoProgress(done, total, self._stalled_ms / 1000)
-            self._strike(done)
+            self._kill_and_restart(done)
             self._client.connections.pause(_POLL_MS)
-        self._bring_back_broker()
+        self._restart_broker()
 
     def totals(self) -> list[InstanceTotals]:
         """Return the totals of each instance."""
@@ -279,7 +279,7 @@ class CopyRun:
 
     # Kills
 
-    def _strike(self, done: int) -> None:
+    def _kill_and_restart(self, done: int) -> None:
         """Restart killed processes that are due, and perform the kills that `done` has reached.
 
         A broker is killed only if no other one is dead.
@@ -291,7 +291,7 @@ class CopyRun:
             if instance.process is None and now_ms >= instance.back_ms:
                 instance.process = self._start(instance.number)
         if self._dead_broker is not None and now_ms >= self._broker_back_ms:
-            self._bring_back_broker()
+            self._restart_broker()
         while self._left and done >= self._left[0].at_count:
             if self._left[0].is_broker:
                 if self._dead_broker is not None:
@@ -318,7 +318,7 @@ class CopyRun:
         self._broker_back_ms = now_ms + _BACK_MS
         strikes.on_strike(f"broker {self._dead_broker} is killed")
 
-    def _bring_back_broker(self) -> None:
+    def _restart_broker(self) -> None:
         """Restart the killed broker, if there is one."""
         if self._dead_broker is not None and self._strikes is not None:
             assert self._strikes.brokers is not None
@@ -334,7 +334,7 @@ class KillPoint(NamedTuple):
     is_broker: bool
 
 
-def strike_points(plan: CopyPlan, *, has_brokers: bool) -> list[KillPoint]:
+def plan_kills(plan: CopyPlan, *, has_brokers: bool) -> list[KillPoint]:
     """Return the kills of a run in order, evenly spaced over its records."""
     kinds = [False] * _INSTANCE_KILLS
     if has_brokers:

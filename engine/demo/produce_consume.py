@@ -107,7 +107,7 @@ class ProduceConsume:
         while record_count is None or self.sent_count < record_count:
             on_turn()
             left = None if record_count is None else record_count - self._next_number
-            self._send(left)
+            self._send_next(left)
             self._receive(0)
         while record_count is None or self.received_count < record_count:
             on_turn()
@@ -117,19 +117,19 @@ class ProduceConsume:
         """Commit and leave the group; raises the errors of the requests."""
         self._consumer.close()
 
-    def _send(self, left: int | None) -> None:
+    def _send_next(self, left: int | None) -> None:
         """Send one record and wait for its result (sync), or send some without waiting (async)."""
         if self._mode is SendMode.SYNC:
-            self._add()
+            self._add_next()
             self._report_stored(self._producer.flush())
             return
         room = min(_ASYNC_CHUNK, _ASYNC_RECORDS_MAX - len(self._in_flight))
         for _ in range(room if left is None else min(room, left)):
-            self._add()
+            self._add_next()
         is_full = not room or left == 0
         self._report_stored(self._producer.poll(_WAIT_MS if is_full else 0))
 
-    def _add(self) -> None:
+    def _add_next(self) -> None:
         """Add the next record to the producer, and remember the time."""
         number = self._next_number
         self._next_number += 1

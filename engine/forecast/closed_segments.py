@@ -29,7 +29,7 @@ class ClosedRange(NamedTuple):
 
 
 def closed_segments(log: LogHistory, config: LogConfig, now_ms: int) -> ClosedRange:
-    """Return the part of a log that can certainly be cleaned, whether clean or dirty.
+    """Return the part of a log that is certainly in closed segments, which a cleaner may clean.
 
     For a log whose segments are unknown, and that has estimated parts instead.
     """

@@ -29,12 +29,13 @@ _PARTS: Final = 24
 Histories = dict[TopicPartition, LogHistory | EngineError]
 
 
-def cluster_histories(
+def request_histories(
     client: KafkaClient, topics: Sequence[str], cuts_ms: Iterable[int] = ()
 ) -> Histories:
-    """Return the history of each partition, or the error that hides it.
+    """Return the history of each partition, or the error of its requests.
 
-    Logs are also divided at `cuts_ms`, times that matter to the caller.
+    Logs are also divided at `cuts_ms`, the times (ms since 1970) at which the caller wants the
+    size, such as the time before which retention deletes.
     """
     view = client.view_of_existing(topics)
     keys = [
@@ -42,14 +43,14 @@ def cluster_histories(
         for topic in view.topics.values()
         for partition in topic.partitions
     ]
-    sizes, failures = _sizes(client, keys)
+    sizes, failures = _request_sizes(client, keys)
     requested = [key for key in keys if key not in failures]
     bounds: dict[int, dict[TopicPartition, FoundOffset]] = {}
     for what in (EARLIEST, LATEST, 0, MAX_TIMESTAMP):
-        bounds[what] = _found(client, dict.fromkeys(requested, what), failures)
+        bounds[what] = _request_offsets(client, dict.fromkeys(requested, what), failures)
         requested = [key for key in requested if key not in failures]
     times = {
-        key: _times(
+        key: _division_times(
             bounds[0][key].timestamp_ms,
             bounds[MAX_TIMESTAMP][key].timestamp_ms,
             cuts_ms,
@@ -60,7 +61,7 @@ def cluster_histories(
     cuts: dict[TopicPartition, list[tuple[int, int]]] = {key: [] for key in requested}
     for number in range(max(map(len, times.values()), default=0)):
         at = {key: listed[number] for key, listed in times.items() if number < len(listed)}
-        for key, place in _found(client, at, failures).items():
+        for key, place in _request_offsets(client, at, failures).items():
             cuts[key].append((at[key], place.offset))
     histories: Histories = dict(failures)
     for key in requested:
@@ -68,7 +69,7 @@ def cluster_histories(
             first, last = bounds[EARLIEST][key].offset, bounds[LATEST][key].offset
             newest_ms = bounds[MAX_TIMESTAMP][key].timestamp_ms
             oldest_ms = bounds[0][key].timestamp_ms
-            segments = _parts(sizes[key], first, last, cuts[key], newest_ms)
+            segments = _estimated_parts(sizes[key], first, last, cuts[key], newest_ms)
             histories[key] = LogHistory(
                 key, segments, first, last, oldest_ms if oldest_ms >= 0 else None, True
             )
@@ -83,16 +84,16 @@ class LogExtent(NamedTuple):
     size_bytes: int
 
 
-def log_starts(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
+def request_log_extents(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
     """Return start, end and size of all partitions whose leaders respond."""
     keys = [
         TopicPartition(topic.name, partition.partition)
         for topic in client.view(None).topics.values()
         for partition in topic.partitions
     ]
-    sizes, failures = _sizes(client, keys)
-    starts = _found(client, dict.fromkeys(keys, EARLIEST), failures)
-    ends = _found(client, dict.fromkeys(keys, LATEST), failures)
+    sizes, failures = _request_sizes(client, keys)
+    starts = _request_offsets(client, dict.fromkeys(keys, EARLIEST), failures)
+    ends = _request_offsets(client, dict.fromkeys(keys, LATEST), failures)
     return {
         key: LogExtent(starts[key].offset, ends[key].offset, sizes[key])
         for key in keys
@@ -100,7 +101,7 @@ def log_starts(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
     }
 
 
-def _sizes(
+def _request_sizes(
     client: KafkaClient, keys: Sequence[TopicPartition]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
     """Return the size of each partition on its leader, 0 if unknown, and the brokers' errors."""
@@ -132,7 +133,7 @@ def leaders_sizes(
     return sizes, failures
 
 
-def _found(
+def _request_offsets(
     client: KafkaClient,
     times: dict[TopicPartition, int],
     failures: dict[TopicPartition, EngineError],
@@ -147,10 +148,10 @@ def _found(
     return found
 
 
-def _times(
+def _division_times(
     oldest_ms: int, newest_ms: int, cuts_ms: Iterable[int], now_ms: int | None = None
 ) -> list[int]:
-    """Return the times at which a log is divided, ascending.
+    """Return the times at which a log is divided into parts, ascending.
 
     The span up to now is divided, too: otherwise a single record with a future timestamp would
     leave all others in one part.
@@ -166,7 +167,7 @@ def _times(
     return sorted(even | {cut for cut in cuts_ms if oldest_ms < cut <= newest_ms})
 
 
-def _parts(
+def _estimated_parts(
     size_bytes: int, first: int, last: int, cuts: Sequence[tuple[int, int]], newest_ms: int
 ) -> list[SegmentFacts]:
     """Return the parts of a log as segments, assuming that all records have the same size."""

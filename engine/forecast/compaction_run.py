@@ -46,7 +46,7 @@ def run_compaction(
     """
     with opened_directory(host, path, config_of) as opened:
         for log in _compacted(opened, is_wanted):
-            yield _clean(host, opened, log, settings, passes_max)
+            yield _clean_log(host, opened, log, settings, passes_max)
 
 
 def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> list[LocalLog]:
@@ -54,7 +54,7 @@ def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> lis
     return [log for log in opened.logs(is_wanted) if log.config.is_compacted]
 
 
-def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
+def _cleanable_facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
     """Return what the cleaner's rules need to know of a log."""
     return collect_cleanable_log(
         log,
@@ -65,10 +65,10 @@ def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
 
 def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
     """Return the offsets that may be cleaned now, by the log's settings."""
-    return find_cleanable_range(_facts(opened, log), log.config, now_ms)
+    return find_cleanable_range(_cleanable_facts(opened, log), log.config, now_ms)
 
 
-def _clean(
+def _clean_log(
     host: DirectoryHost,
     opened: OpenedDirectory,
     log: LocalLog,
@@ -95,7 +95,7 @@ def _clean(
             passes += 1
             freed_records += run.counts.read_records - run.counts.kept_records
             cleanable = _range(opened, log, now_ms)
-    return compacted_log(_facts(opened, log), log.config, now_ms)._replace(
+    return compacted_log(_cleanable_facts(opened, log), log.config, now_ms)._replace(
         pass_count=passes,
         freed_bytes=before_bytes - log.size_bytes,
         freed_records=freed_records,

@@ -49,8 +49,9 @@ def try_compaction(
 ) -> Iterator[CompactedLog]:
     """Yield the result of a trial cleaning for each wanted compacted log.
 
-    `folder` must be empty and used by nobody else. `cleanable_bytes` above 0 remain for a log whose
-    keys did not fit into the map. Errors: those of `run_compaction`.
+    The logs are linked into `folder`, which must be empty and used by no other process, and cleaned
+    there. `cleanable_bytes` above 0 remain for a log whose keys did not fit into the map. Errors:
+    those of `run_compaction`.
     """
     folders = [
         partition
@@ -61,13 +62,13 @@ def try_compaction(
         and is_wanted(partition.topic_partition.topic)
     ]
     for partition in folders:
-        _link(files, partition, f"{folder}/{partition.name}")
+        _link_partition(files, partition, f"{folder}/{partition.name}")
     _write_state(files, log_dir, folders, folder, machine[0])
     host = DirectoryHost(files, *machine)
     yield from run_compaction(host, folder, config_of, is_wanted, settings, passes_max=1)
 
 
-def _link(files: UnwrittenFiles, partition: PartitionFolder, target: str) -> None:
+def _link_partition(files: UnwrittenFiles, partition: PartitionFolder, target: str) -> None:
     """Link the known files of a partition into a folder of the trial."""
     files.make_dir(target)
     unknown = set(partition.files.unknown)

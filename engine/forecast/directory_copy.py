@@ -32,7 +32,7 @@ class TargetNotEmpty(EngineError):
 
 
 @contextmanager
-def directory_copy(
+def copied_directory(
     files: Files, source: str, target: str, is_held: Callable[[str], bool]
 ) -> Iterator[str]:
     """Copy the broker's files of a log directory for a `with` block, and yield the target.
@@ -47,7 +47,7 @@ def directory_copy(
     if is_there and (not files.is_dir(target) or files.list_dir(target)):
         raise TargetNotEmpty(target)
     try:
-        _copy(files, log_dir, source, target)
+        _copy_files(files, log_dir, source, target)
         yield target
     except BaseException:
         with block_signals():
@@ -57,7 +57,7 @@ def directory_copy(
         raise
 
 
-def _copy(files: Files, log_dir: LogDir, source: str, target: str) -> None:
+def _copy_files(files: Files, log_dir: LogDir, source: str, target: str) -> None:
     """Copy partitions and checkpoints, but not the lock file, and sync them."""
     files.make_dir(target)
     for name in files.list_dir(source):

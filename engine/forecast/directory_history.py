@@ -35,34 +35,36 @@ from engine.naming import FileKind, SegmentFileName
 _LAST_ENTRY: Final = struct.Struct(">qi")
 
 
-def histories(files: Files, log_dir: LogDir) -> Iterator[LogHistory]:
+def read_histories(files: Files, log_dir: LogDir) -> Iterator[LogHistory]:
     """Yield the history of each log of a directory, without future and deleted logs."""
     for folder in log_dir.partitions:
-        log = history_of(files, folder, log_dir)
+        log = read_history(files, folder, log_dir)
         if log is not None:
             yield log
 
 
-def history_of(files: Files, folder: PartitionFolder, log_dir: LogDir) -> LogHistory | None:
+def read_history(files: Files, folder: PartitionFolder, log_dir: LogDir) -> LogHistory | None:
     """Return the history of a partition's log, None for a future, deleted or empty one."""
     key = folder.topic_partition
     if key is None or not folder.is_kept or not folder.files.segments:
         return None
-    return _history(files, folder, key, log_dir)
+    return _history_of_segments(files, folder, key, log_dir)
 
 
-def _history(files: Files, folder: PartitionFolder, key: TopicPartition, at: LogDir) -> LogHistory:
+def _history_of_segments(
+    files: Files, folder: PartitionFolder, key: TopicPartition, at: LogDir
+) -> LogHistory:
     """Return the history of a log: its segments with their newest times, and its offsets.
 
     Without a checkpoint the high watermark is the log's end.
     """
     segments = folder.files.segments
     last = segments[-1]
-    log_end_offset, tail_timestamp_ms = _tail(files, folder, last)
+    log_end_offset, tail_timestamp_ms = _read_tail(files, folder, last)
     ends = [segment.base_offset for segment in segments[1:]] + [log_end_offset]
     facts = []
     for segment, end_offset in zip(segments, ends, strict=True):
-        newest_ms = _newest_ms(files, folder, segment)
+        newest_ms = _read_newest_ms(files, folder, segment)
         if segment is last:
             newest_ms = max(newest_ms, tail_timestamp_ms)
         if newest_ms < 0:
@@ -79,11 +81,11 @@ def _history(files: Files, folder: PartitionFolder, key: TopicPartition, at: Log
         facts,
         max(start or 0, segments[0].base_offset),
         log_end_offset if watermark is None else watermark,
-        _oldest_ms(files, folder),
+        _read_oldest_ms(files, folder),
     )
 
 
-def _newest_ms(files: Files, folder: PartitionFolder, segment: SegmentFiles) -> int:
+def _read_newest_ms(files: Files, folder: PartitionFolder, segment: SegmentFiles) -> int:
     """Return the timestamp of the last entry in a segment's time index, -1 without one."""
     size = segment.sizes.get(FileKind.TIMEINDEX, 0)
     path = folder.files.segment_path(segment, FileKind.TIMEINDEX)
@@ -106,7 +108,7 @@ def _newest_ms(files: Files, folder: PartitionFolder, segment: SegmentFiles) -> 
     return index.last_entry.timestamp if len(index) else -1
 
 
-def _tail(files: Files, folder: PartitionFolder, last: SegmentFiles) -> tuple[int, int]:
+def _read_tail(files: Files, folder: PartitionFolder, last: SegmentFiles) -> tuple[int, int]:
     """Return the log's end, and the newest timestamp after the last index entry, -1 for none."""
     index = OffsetIndex(last.base_offset)
     if FileKind.INDEX in last.sizes:
@@ -129,7 +131,7 @@ def _tail(files: Files, folder: PartitionFolder, last: SegmentFiles) -> tuple[in
     return end.next_offset, newest_ms
 
 
-def _oldest_ms(files: Files, folder: PartitionFolder) -> int | None:
+def _read_oldest_ms(files: Files, folder: PartitionFolder) -> int | None:
     """Return the timestamp of the first batch in ms, None if it is unknown."""
     for segment in folder.files.segments:
         if segment.log_bytes:

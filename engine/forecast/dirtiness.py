@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from engine.errors import CorruptRecord
-from engine.forecast.directory_history import first_timestamp_ms, history_of
+from engine.forecast.directory_history import first_timestamp_ms, read_history
 from engine.forecast.log_history import LogHistory
 from engine.host.ports import Files
 from engine.log.cleaner.cleanable import (
@@ -65,7 +65,7 @@ def compacted_log(facts: CleanableLog, config: LogConfig, now_ms: int) -> Compac
     )
 
 
-def dirtiness(
+def read_dirtiness(
     files: Files,
     log_dir: LogDir,
     config: LogConfig,
@@ -74,15 +74,15 @@ def dirtiness(
 ) -> Iterator[CompactedLog]:
     """Yield the dirtiness of each wanted log, as if all were compacted with `config`."""
     for folder in log_dir.partitions:
-        log = history_of(files, folder, log_dir)
+        log = read_history(files, folder, log_dir)
         if log is None or not is_wanted(log.topic_partition.topic):
             continue
         first_ms = partial(first_timestamp_ms, files, folder)
         checkpoint = log_dir.state.offset(CLEANER_POINTS, log.topic_partition)
-        yield compacted_log(_facts(log, checkpoint, first_ms), config, now_ms)
+        yield compacted_log(_cleanable_facts(log, checkpoint, first_ms), config, now_ms)
 
 
-def _facts(
+def _cleanable_facts(
     log: LogHistory, checkpoint_offset: int | None, first_ms: Callable[[int], int]
 ) -> CleanableLog:
     """Return what the cleaner's rules need to know of a log."""

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from engine.client.blocking import KafkaClient
 from engine.client.cluster_admin import describe_log_dirs
 from engine.errors import EngineError, StorageError
-from engine.forecast.cluster_history import log_starts
-from engine.forecast.directory_history import history_of
+from engine.forecast.cluster_history import request_log_extents
+from engine.forecast.directory_history import read_history
 from engine.forecast.log_history import LogHistory
 from engine.host.ports import Files
 from engine.log.directory.log_dir import find_log_dir
 from engine.model import TopicPartition
 
 
-def local_histories(
+def read_local_histories(
     client: KafkaClient, files: Files, topics: Sequence[str]
 ) -> dict[TopicPartition, LogHistory]:
     """Return the histories of logs whose files are readable on this machine; skip all others.
@@ -36,7 +36,7 @@ def local_histories(
         for partition in view.topics[topic].partitions
         if partition.has_leader
     }
-    bounds = log_starts(client)
+    bounds = request_log_extents(client)
     found: dict[TopicPartition, LogHistory] = {}
     for broker_id, dirs in describe_log_dirs(client, set(leaders.values()), list(topics)).items():
         if isinstance(dirs, EngineError):
@@ -47,7 +47,7 @@ def local_histories(
                 for replica in log_dir.replicas
                 if leaders.get(replica.partition) == broker_id and not replica.is_future
             }
-            for log in _read(files, log_dir.path, led & bounds.keys()):
+            for log in _read_unchanged(files, log_dir.path, led & bounds.keys()):
                 now = bounds[log.topic_partition]
                 found[log.topic_partition] = log._replace(
                     log_start_offset=now.start_offset, high_watermark=now.end_offset
@@ -55,7 +55,7 @@ def local_histories(
     return found
 
 
-def _read(files: Files, path: str, wanted: set[TopicPartition]) -> list[LogHistory]:
+def _read_unchanged(files: Files, path: str, wanted: set[TopicPartition]) -> list[LogHistory]:
     """Read the wanted logs of a directory; skip those that change meanwhile."""
     logs: list[LogHistory] = []
     if not wanted:
@@ -68,7 +68,7 @@ def _read(files: Files, path: str, wanted: set[TopicPartition]) -> list[LogHisto
         if folder.topic_partition not in wanted:
             continue
         try:
-            log = history_of(files, folder, log_dir)
+            log = read_history(files, folder, log_dir)
         except StorageError:
             # It was deleted or rolled while it was read.
             continue

@@ -155,10 +155,10 @@ class _KeyReading:
         self._aborted.learn(stored.aborted)
         for batch in stored.batches:
             if isinstance(batch, BatchView) and batch.has_producer_id:
-                self._note_producer(batch)
-            self._note_hole(batch)
+                self._keep_last_batch(batch)
+            self._mark_clean_before_hole(batch)
             if batch.next_offset <= self._end:
-                self._map(batch)
+                self._map_keys(batch)
 
     def finished(self) -> OffsetMap:
         """Return the map of keys; empty offsets after the last record count as mapped."""
@@ -166,7 +166,7 @@ class _KeyReading:
             self._keys.note_offset(self._end - 1)
         return self._keys
 
-    def _note_producer(self, batch: BatchView) -> None:
+    def _keep_last_batch(self, batch: BatchView) -> None:
         """Keep the last data batch of each live producer, which the cleaner keeps even if empty."""
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if batch.max_timestamp_ms <= self._oldest_ms:
@@ -179,7 +179,7 @@ class _KeyReading:
         if known is None or known.epoch != epoch:
             self.producers[producer_id] = ProducerEnd(epoch, None)
 
-    def _note_hole(self, batch: RecordBatch) -> None:
+    def _mark_clean_before_hole(self, batch: RecordBatch) -> None:
         """Take everything before a missing offset as clean, since only a cleaning makes holes."""
         self._read_bytes += batch.size_bytes
         lacks = isinstance(batch, BatchView) and (
@@ -192,7 +192,7 @@ class _KeyReading:
             self.clean_bytes = self._read_bytes - batch.size_bytes
         self._next_offset = batch.next_offset
 
-    def _map(self, batch: RecordBatch) -> None:
+    def _map_keys(self, batch: RecordBatch) -> None:
         """Add the keys of a batch to the map until it is full."""
         may_go = self._aborted.transactions.may_discard(batch)
         if self._is_full:

@@ -80,14 +80,16 @@ def advise(
     least_bytes = count * 2 * SEGMENT_BYTES_MIN
     if budget_bytes < least_bytes:
         raise BudgetTooSmall(budget_bytes, least_bytes, count)
-    shares = _shares({topic: _weights(logs) for topic, logs in topics.items()}, budget_bytes)
+    shares = _budget_shares(
+        {topic: _growth_rates(logs) for topic, logs in topics.items()}, budget_bytes
+    )
     return [
         _advise_topic(topic, logs, configs[topic], shares[topic], now_ms)
         for topic, logs in topics.items()
     ]
 
 
-def _weights(logs: Sequence[LogHistory]) -> list[float]:
+def _growth_rates(logs: Sequence[LogHistory]) -> list[float]:
     """Return the growth rate of each log; 0.0 for all if one of them is unknown."""
     rates = [log.bytes_per_s for log in logs]
     if all(rate is not None for rate in rates):
@@ -95,7 +97,7 @@ def _weights(logs: Sequence[LogHistory]) -> list[float]:
     return [0.0] * len(logs)
 
 
-def _shares(weights: Mapping[str, list[float]], budget_bytes: int) -> dict[str, int]:
+def _budget_shares(weights: Mapping[str, list[float]], budget_bytes: int) -> dict[str, int]:
     """Return each topic's share of the budget, at least two smallest segments per partition."""
     counts = {topic: len(listed) for topic, listed in weights.items()}
     least = {topic: count * 2 * SEGMENT_BYTES_MIN for topic, count in counts.items()}
@@ -113,7 +115,7 @@ def _advise_topic(
 
     Without growth there is no advice for `retention.ms`.
     """
-    weights = _weights(logs)
+    weights = _growth_rates(logs)
     fastest, growth = max(weights), sum(weights)
     # Size of the fastest partition when all hold the growth of the same time.
     share = budget_bytes * fastest / growth if growth else budget_bytes / len(logs)

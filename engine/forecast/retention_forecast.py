@@ -75,7 +75,7 @@ def forecast_retention(log: LogHistory, config: LogConfig, now_ms: int) -> Reten
         gone = log.segments[at : at + step.segment_count]
         freed[step.reason] = sum(segment.size_bytes for segment in gone)
         at += step.segment_count
-    less_bytes, more_bytes = _doubt(log, config, freed, log.segments[at:])
+    less_bytes, more_bytes = _estimate_error(log, config, freed, log.segments[at:])
     newest_ms = log.last_timestamp_ms
     return RetentionForecast(
         log.topic_partition,
@@ -83,7 +83,7 @@ def forecast_retention(log: LogHistory, config: LogConfig, now_ms: int) -> Reten
         len(log.segments),
         freed,
         at,
-        tuple(_later(log.segments[at:], config)),
+        tuple(_later_deletions(log.segments[at:], config)),
         log.bytes_per_s,
         steady_bytes(log.bytes_per_s, config),
         log.is_estimated,
@@ -93,7 +93,7 @@ def forecast_retention(log: LogHistory, config: LogConfig, now_ms: int) -> Reten
     )
 
 
-def _doubt(
+def _estimate_error(
     log: LogHistory,
     config: LogConfig,
     freed: dict[RetentionReason, int],
@@ -111,7 +111,7 @@ def _doubt(
     return (config.segment_bytes if freed else 0), more_bytes
 
 
-def _later(segments: Sequence[SegmentFacts], config: LogConfig) -> list[LaterDeletion]:
+def _later_deletions(segments: Sequence[SegmentFacts], config: LogConfig) -> list[LaterDeletion]:
     """Return when segments will be deleted by `retention.ms`, each not before older ones."""
     later: list[LaterDeletion] = []
     if not config.is_deleting or config.retention_ms < 0:

@@ -42,10 +42,10 @@ def run_retention(
         now_ms = host.clock.wall_ms()
         for log in opened.logs(is_wanted):
             # Records above the high watermark, which were not replicated, are kept.
-            on_log(_retain(log, opened.high_watermark(log), now_ms))
+            on_log(_delete_old_segments(log, opened.high_watermark(log), now_ms))
 
 
-def _retain(log: LocalLog, watermark: int, now_ms: int) -> RetainedLog:
+def _delete_old_segments(log: LocalLog, watermark: int, now_ms: int) -> RetainedLog:
     """Delete the old segments of a log; return what was deleted and what remains."""
     before_bytes = log.size_bytes
     gone = log.delete_old_segments(watermark, now_ms)

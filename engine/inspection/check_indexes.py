@@ -59,7 +59,7 @@ class OffsetIndexCheck:
         """Check the entries up to the next valid batch."""
         while self._head and self._head.position <= position:
             if self._rises(self._head):
-                self._close()
+                self._report_open_entry()
                 if self._head.position == position:
                     self._open = self._head
                 else:
@@ -72,7 +72,7 @@ class OffsetIndexCheck:
         """Skip damaged bytes [start, end): entries that point into them may be right."""
         while self._head and self._head.position < end:
             if self._rises(self._head):
-                self._close()
+                self._report_open_entry()
                 if self._head.position < start:
                     self._wrong("entry", self._head, "no batch starts there")
             self._advance()
@@ -81,7 +81,7 @@ class OffsetIndexCheck:
 
     def finish(self) -> None:
         """Report the entries after the end of the log."""
-        self._close()
+        self._report_open_entry()
         while self._head:
             if self._rises(self._head):
                 self._wrong("entry", self._head, "the log ends before it")
@@ -100,8 +100,11 @@ class OffsetIndexCheck:
         self._wrong("order", index_entry, f"does not rise above {tuple(last)}")
         return False
 
-    def _close(self) -> None:
-        """Report the open entry if no batch ended at its offset."""
+    def _report_open_entry(self) -> None:
+        """Report the last entry if no batch has ended at its offset.
+
+        An entry must have the last offset and the position of one batch.
+        """
         if self._open:
             reason = "no batch from there to the next entry ends at that offset"
             self._wrong("entry", self._open, reason)
@@ -150,7 +153,7 @@ class TimeIndexCheck:
         self._largest = max(self._largest, max_timestamp_ms)
         while self._head and self._head.offset <= last_offset:
             if self._rises(self._head) and self._head.timestamp != self._largest:
-                self._uncertain(self._head, f"the largest timestamp there is {self._largest}")
+                self._note_doubt(self._head, f"the largest timestamp there is {self._largest}")
             self._advance()
 
     def see_damage(self) -> None:
@@ -164,10 +167,10 @@ class TimeIndexCheck:
         """
         while self._head:
             if self._rises(self._head):
-                self._uncertain(self._head, "the log ends before it")
+                self._note_doubt(self._head, "the log ends before it")
             self._advance()
         if self._final and self._final.timestamp < self._largest:
-            self._uncertain(self._final, f"nothing behind it, but times go on to {self._largest}")
+            self._note_doubt(self._final, f"nothing behind it, but times go on to {self._largest}")
         if self._is_in_order:
             for rule, index_entry, reason, largest in self._doubts:
                 self._wrong(rule, index_entry, reason, largest)
@@ -194,7 +197,7 @@ class TimeIndexCheck:
             self._wrong("order", index_entry, reason)
         return False
 
-    def _uncertain(self, index_entry: TimestampOffset, reason: str) -> None:
+    def _note_doubt(self, index_entry: TimestampOffset, reason: str) -> None:
         """Note a doubtful entry.
 
         After damage nothing is noted, as its timestamp cannot be known.

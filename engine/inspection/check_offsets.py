@@ -133,15 +133,15 @@ class OffsetCheck:
         """
         if self._expected is not None and self._segment_base > self._expected:
             # The name of a last segment without a valid batch tells how far the log went.
-            self._miss(_Gap(self._path, 0, self._expected, self._segment_base))
+            self._record_gap(_Gap(self._path, 0, self._expected, self._segment_base))
         if self._compacted:
             last = self._last_gap
             if last is not None and reached_offset is not None and reached_offset <= last.got:
-                self._report(last, ", or the base offset of the log's last batch is wrong")
+                self._report_gap(last, ", or the base offset of the log's last batch is wrong")
             return
         doubt = "" if self._compacted is False else "; or is the topic compacted?"
         for gap in self._gaps:
-            self._report(gap, doubt)
+            self._report_gap(gap, doubt)
         for path, count in self._gap_counts.items():
             self._findings.leave_out(path, "offset-gap", max(count - FINDINGS_OF_A_KIND_MAX, 0))
 
@@ -167,7 +167,7 @@ class OffsetCheck:
             return
         if base_offset < expected:
             if before is not None and base_offset == before.expected + expected - before.got:
-                self._place(before, base_offset)
+                self._report_wrong_base(before, base_offset)
                 return
             # Nothing precedes the first segment that could overlap.
             if self.next_offset is not None:
@@ -177,21 +177,25 @@ class OffsetCheck:
             return
         self.is_complete = False
         if overlap is not None and base_offset - overlap.expected == self._last_span:
-            self._place(overlap, base_offset)
+            self._report_wrong_base(overlap, base_offset)
             return
-        self._miss(_Gap(self._path, position, expected, base_offset))
+        self._record_gap(_Gap(self._path, position, expected, base_offset))
 
-    def _miss(self, gap: _Gap) -> None:
-        """Report offsets lost in damage; keep other gaps while the log may be compacted."""
+    def _record_gap(self, gap: _Gap) -> None:
+        """Report offsets lost in damage; keep other gaps while the log may be compacted.
+
+        A compacted log has gaps that are no damage: they are reported only if it turns out not to
+        be compacted.
+        """
         if self._after_damage:
             doubt = ", if they were not compacted away before" if self._compacted else ""
-            self._report(gap, f": they were in the damaged bytes before it{doubt}")
+            self._report_gap(gap, f": they were in the damaged bytes before it{doubt}")
             return
         self._last_gap = gap
         if not self._compacted:
-            self._hold(gap)
+            self._keep_gap(gap)
 
-    def _report(self, gap: _Gap, reason: str) -> None:
+    def _report_gap(self, gap: _Gap, reason: str) -> None:
         """Report a gap as an error; `reason` is appended to the message."""
         self._findings.add(
             Severity.ERROR,
@@ -204,8 +208,8 @@ class OffsetCheck:
             got=gap.got,
         )
 
-    def _place(self, gap: _Gap, base_offset: int) -> None:
-        """Report that the batch before this one has a wrong base offset, and continue from here."""
+    def _report_wrong_base(self, gap: _Gap, base_offset: int) -> None:
+        """Report that the previous batch has a wrong base offset, and continue from this batch."""
         self.next_offset = base_offset
         if self._gaps and self._gaps[-1] == gap:
             self._gaps.pop()
@@ -222,7 +226,7 @@ class OffsetCheck:
             got=gap.got,
         )
 
-    def _hold(self, gap: _Gap) -> None:
+    def _keep_gap(self, gap: _Gap) -> None:
         """Keep a gap until it is known if the log is compacted; the number kept is limited."""
         count = self._gap_counts.get(gap.path, 0) + 1
         self._gap_counts[gap.path] = count

@@ -53,7 +53,7 @@ def check_metadata(findings: Findings, files: Files, partition: PartitionFiles) 
     try:
         read_partition_metadata(files, path)
     except CorruptFile as error:
-        _corrupt(findings, "metadata-corrupt", path, error)
+        _report_corrupt(findings, "metadata-corrupt", path, error)
 
 
 def read_epochs(
@@ -66,7 +66,7 @@ def read_epochs(
     try:
         return read_leader_epochs(files, path)
     except CorruptFile as error:
-        _corrupt(findings, "epochs-corrupt", path, error)
+        _report_corrupt(findings, "epochs-corrupt", path, error)
         return None
 
 
@@ -81,7 +81,7 @@ def check_snapshots(
         try:
             read_producer_snapshot(files, path)
         except CorruptFile as error:
-            _corrupt(findings, "snapshot-corrupt", path, error)
+            _report_corrupt(findings, "snapshot-corrupt", path, error)
         if offset > end_offset:
             findings.add(
                 Severity.WARNING,
@@ -98,7 +98,7 @@ def check_snapshots(
             )
 
 
-def _corrupt(findings: Findings, code: str, path: str, error: StorageError) -> None:
+def _report_corrupt(findings: Findings, code: str, path: str, error: StorageError) -> None:
     """Report a corrupt file, with position, expected and actual value if known."""
     findings.add(
         Severity.WARNING,

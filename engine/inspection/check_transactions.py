@@ -51,7 +51,7 @@ class TransactionCheck:
         )
 
     def see(self, position: int, batch: RecordBatch, *, is_complete: bool) -> None:
-        """Check the next valid batch; `is_complete` says that no offset before it was missing.
+        """Check the next valid batch; `is_complete` is True if no offset before it was missing.
 
         Otherwise a transaction may have begun earlier than the check has seen.
         """
@@ -79,7 +79,9 @@ class TransactionCheck:
     def leave(self) -> None:
         """End the segment: report entries whose marker was not seen, unless there was damage."""
         for indexed in () if self._is_damaged else self._entries.values():
-            self._wrong(indexed.last_offset, "no ABORT marker is at that offset", None, indexed)
+            self._report_wrong(
+                indexed.last_offset, "no ABORT marker is at that offset", None, indexed
+            )
 
     def _compare(
         self, batch: RecordBatch, aborted: AbortedTransaction | None, *, is_complete: bool
@@ -92,15 +94,19 @@ class TransactionCheck:
         indexed = self._entries.pop(batch.base_offset, None)
         if indexed is None:
             if aborted is not None:
-                self._missing(aborted, is_complete=is_complete)
+                self._report_missing(aborted, is_complete=is_complete)
         elif indexed.producer_id != batch.producer_id:
-            self._wrong(indexed.last_offset, "another producer's marker is there", aborted, indexed)
+            self._report_wrong(
+                indexed.last_offset, "another producer's marker is there", aborted, indexed
+            )
         elif aborted is not None and indexed.first_offset > aborted.first_offset:
-            self._wrong(indexed.last_offset, "the transaction began earlier", aborted, indexed)
+            self._report_wrong(
+                indexed.last_offset, "the transaction began earlier", aborted, indexed
+            )
         elif is_complete and indexed != aborted:
-            self._wrong(indexed.last_offset, "differs from the log", aborted, indexed)
+            self._report_wrong(indexed.last_offset, "differs from the log", aborted, indexed)
 
-    def _missing(self, aborted: AbortedTransaction, *, is_complete: bool) -> None:
+    def _report_missing(self, aborted: AbortedTransaction, *, is_complete: bool) -> None:
         """Report an aborted transaction without entry.
 
         A warning if some of its records may be lost.
@@ -115,7 +121,7 @@ class TransactionCheck:
             expected=tuple(aborted),
         )
 
-    def _wrong(
+    def _report_wrong(
         self,
         offset: int,
         reason: str,

@@ -62,7 +62,10 @@ class FastBatches:
             self._offset_max = segment_base + _INT_MAX
 
     def take(self, position: int, view: memoryview) -> bool:
-        """Check a batch if it qualifies, and return True; False if all checks need to see it."""
+        """Check a batch on the fast path if it qualifies, and return True.
+
+        False means that the batch must be passed to all checks.
+        """
         if not self._is_ready or len(view) < HEADER_BYTES:
             return False
         (
@@ -89,7 +92,7 @@ class FastBatches:
         return True
 
     def leave(self) -> None:
-        """Tell the checks how far the fast path went."""
+        """Pass the state reached on the fast path to the checks, before they see the next batch."""
         if self._is_moved:
             self._offsets.follow(self._next_offset)
             self._epochs.follow(self._next_offset - 1)

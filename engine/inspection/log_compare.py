@@ -78,8 +78,8 @@ def compare_partitions(files: Files, left: PartitionFiles, right: PartitionFiles
     sides = left_side, right_side = _Side(files, left), _Side(files, right)
     difference = None
     equal = 0
-    for left_batch, right_batch in _pairs(*sides):
-        kind = _kind(left_batch, right_batch)
+    for left_batch, right_batch in _aligned_batches(*sides):
+        kind = _difference_kind(left_batch, right_batch)
         if kind:
             offset = min(left_batch.base_offset, right_batch.base_offset)
             difference = Difference(kind, offset, left_batch, right_batch)
@@ -108,7 +108,7 @@ def unlike_reason(files: Files, left: PartitionFolder, right: PartitionFolder) -
     return None
 
 
-def _kind(left_batch: BatchPrint, right_batch: BatchPrint) -> str | None:
+def _difference_kind(left_batch: BatchPrint, right_batch: BatchPrint) -> str | None:
     """Return the kind of difference between two batches, None if they are equal."""
     if (
         left_batch.last_offset < right_batch.base_offset
@@ -198,7 +198,7 @@ class _Side:
                 file.close()
 
 
-def _pairs(left: _Side, right: _Side) -> Iterator[tuple[BatchPrint, BatchPrint]]:
+def _aligned_batches(left: _Side, right: _Side) -> Iterator[tuple[BatchPrint, BatchPrint]]:
     """Yield the next batches of both copies, from where both have begun until one ends."""
     if left.head is None or right.head is None:
         return

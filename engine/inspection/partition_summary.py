@@ -51,11 +51,11 @@ def summarize(files: Files, partition: PartitionFolder, state: LogDirState) -> P
         kind=directory.kind.name.lower() if directory else "copy",
         topic=key.topic if key else None,
         partition=key.partition if key else None,
-        topic_id=_topic_id(files, partition),
+        topic_id=_read_topic_id(files, partition),
         segments=len(layout.segments),
         size_bytes=layout.log_bytes,
         log_start_offset=start,
-        log_end_offset=_end_offset(files, partition),
+        log_end_offset=_read_end_offset(files, partition),
         high_watermark=state.offset(offset_checkpoint.HIGH_WATERMARKS, key),
         recovery_point=state.offset(offset_checkpoint.RECOVERY_POINTS, key),
         leftovers=len(layout.leftovers),
@@ -63,7 +63,7 @@ def summarize(files: Files, partition: PartitionFolder, state: LogDirState) -> P
     )
 
 
-def _topic_id(files: Files, partition: PartitionFolder) -> str | None:
+def _read_topic_id(files: Files, partition: PartitionFolder) -> str | None:
     """Return the topic id in partition.metadata, None if it is missing or corrupt."""
     name = partition_metadata.FILE_NAME
     if name not in partition.files.side_files:
@@ -74,19 +74,19 @@ def _topic_id(files: Files, partition: PartitionFolder) -> str | None:
         return None
 
 
-def _end_offset(files: Files, partition: PartitionFolder) -> int | None:
+def _read_end_offset(files: Files, partition: PartitionFolder) -> int | None:
     """Return the log end offset (exclusive), None without segments."""
     if not partition.files.segments:
         return None
     last = partition.files.segments[-1]
     file = files.open(partition.files.segment_path(last, FileKind.LOG))
     try:
-        return find_end(file, _index(files, partition, last)).next_offset
+        return find_end(file, _read_index(files, partition, last)).next_offset
     finally:
         file.close()
 
 
-def _index(files: Files, partition: PartitionFolder, segment: SegmentFiles) -> OffsetIndex:
+def _read_index(files: Files, partition: PartitionFolder, segment: SegmentFiles) -> OffsetIndex:
     """Return a segment's offset index, an empty one if it is missing or unreadable."""
     path = partition.files.segment_path(segment, FileKind.INDEX)
     if FileKind.INDEX not in segment.sizes:

@@ -158,7 +158,7 @@ class _Planner:
             is_last = number == len(bases) - 1
             _, size = self._logs[base_offset]
             present = self._read_indexes(base_offset)
-            recovery = self._recover(
+            recovery = self._recover_segment(
                 base_offset, present, is_last=is_last, is_checked=base_offset >= checked_from
             )
             if self._on_read:
@@ -171,12 +171,12 @@ class _Planner:
             self._log_bytes[base_offset] = recovery.good_bytes
             if recovery.damage is not None:
                 self._end_offset = recovery.next_offset
-                self._truncate(base_offset, recovery, size, bases[number + 1 :])
+                self._plan_truncation(base_offset, recovery, size, bases[number + 1 :])
                 self._plan_indexes(base_offset, present, recovery, is_last=True)
                 return
             self._plan_indexes(base_offset, present, recovery, is_last=is_last)
 
-    def _recover(
+    def _recover_segment(
         self, base_offset: int, present: SegmentIndexes, *, is_last: bool, is_checked: bool
     ) -> SegmentRecovery:
         """Read a .log; if no index can hold its offsets, it is damaged from its cut on."""
@@ -208,13 +208,16 @@ class _Planner:
             return read(disorder.cut_at)._replace(damage=str(disorder))
 
     def _first_checked(self, bases: list[int]) -> int:
-        """Return the base offset of the segment with the recovery point, 0 without one."""
+        """Return the base offset of the first segment to check: that of the recovery point.
+
+        It is 0 without a recovery point.
+        """
         point = self._options.recovery_point
         if point is None:
             return 0
         return max((base for base in bases if base <= point), default=0)
 
-    def _truncate(
+    def _plan_truncation(
         self, base_offset: int, recovery: SegmentRecovery, size: int, later: list[int]
     ) -> None:
         """Plan to truncate a segment after its good bytes, and to remove all later segments."""
@@ -225,11 +228,11 @@ class _Planner:
         for following in reversed(later):
             _, following_bytes = self._logs[following]
             self._lost_bytes += following_bytes
-            self._remove_segment(following, f"it follows damage in {log}")
+            self._plan_removal(following, f"it follows damage in {log}")
         reason = f"at position {recovery.good_bytes}: {recovery.damage}"
         self._actions.append(CutFile(log, recovery.good_bytes, size, reason))
 
-    def _remove_segment(self, base_offset: int, reason: str) -> None:
+    def _plan_removal(self, base_offset: int, reason: str) -> None:
         """Plan to remove all files of a segment, the `.log` last."""
         for kind in (
             FileKind.SNAPSHOT,
@@ -300,15 +303,17 @@ class _Planner:
                 has_file = self._present_path(base_offset, kind) is not None
                 if has_file or not may_lack:
                     reason = "wrong" if is_there else ("unusable" if has_file else "missing")
-                    self._write(base_offset, kind, content, "rebuilt" if fits else reason)
+                    self._plan_write(base_offset, kind, content, "rebuilt" if fits else reason)
         entries = present.txn_index.entries if present.txn_index else ()
         has_file = self._present_path(base_offset, FileKind.TXNINDEX) is not None
         is_odd = has_file and (present.txn_index is None or present.txn_index.leftover_bytes)
         if recovery.transactions != entries or is_odd:
             content = encode_txn_index(recovery.transactions)
-            self._write(base_offset, FileKind.TXNINDEX, content, "wrong" if has_file else "missing")
+            self._plan_write(
+                base_offset, FileKind.TXNINDEX, content, "wrong" if has_file else "missing"
+            )
 
-    def _write(self, base_offset: int, kind: FileKind, content: bytes, reason: str) -> None:
+    def _plan_write(self, base_offset: int, kind: FileKind, content: bytes, reason: str) -> None:
         """Plan to write a file, unless it has this content."""
         path = self._present_path(base_offset, kind)
         if path and self._files.read_bytes(path) == content:

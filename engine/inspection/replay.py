@@ -92,7 +92,7 @@ class NoSuchTopic(StorageError):
 
 
 def partitions_of(log_dir: LogDir, topic: str | None) -> list[PartitionFolder]:
-    """Return the partitions of a topic by number; None stands for the only topic.
+    """Return the partitions of a topic, ordered by number; `topic` None means the only topic.
 
     Errors: NoSuchTopic, HoldsPartitions if there are several topics and none is named.
     """
@@ -149,7 +149,7 @@ def _partition_records(
     """
     number, order_ms = number_of(folder), NO_TIMESTAMP
     topic = folder.directory.topic if folder.directory else folder.name
-    aborted = _aborted(files, folder)
+    aborted = _read_aborted(files, folder)
     for segment in _wanted_segments(folder.files.segments, bounds):
         file = files.open(folder.files.segment_path(segment, FileKind.LOG))
         try:
@@ -201,7 +201,7 @@ def _may_hold(batch: RecordBatch, bounds: ReplayBounds) -> bool:
     return bounds.from_offset is None or batch.last_offset >= bounds.from_offset
 
 
-def _aborted(files: Files, folder: PartitionFolder) -> dict[int, list[AbortedTransaction]]:
+def _read_aborted(files: Files, folder: PartitionFolder) -> dict[int, list[AbortedTransaction]]:
     """Return the aborted transactions of a partition by producer id, from its `.txnindex` files."""
     found: dict[int, list[AbortedTransaction]] = {}
     for segment in folder.files.segments:

@@ -144,7 +144,7 @@ def recover_segment(
     segment_pass = _Pass(path, base_offset, trail, builder)
     segment_pass.compare(present, is_last=options.is_last)
     try:
-        return segment_pass.run(files, options)
+        return segment_pass.read_segment(files, options)
     except IndexOrderBroken as error:
         cut_at = builder.index.lookup(base_offset).position
         raise SegmentEmptied(segment_pass.good_bytes, cut_at, str(error)) from error
@@ -189,20 +189,20 @@ class _Pass:
         entries = present.txn_index.entries if present.txn_index else ()
         self._indexed = {transaction.last_offset: transaction for transaction in entries}
 
-    def run(self, files: Files, options: PassOptions) -> SegmentRecovery:
+    def read_segment(self, files: Files, options: PassOptions) -> SegmentRecovery:
         """Read the segment up to the first batch that a broker's recovery would not keep."""
         file = files.open(self._path)
         damage = None
         try:
             scan = scan_batches(file, end=options.end_bytes)
             for position, batch in scan:
-                damage = self._damage(batch)
+                damage = self._damage_reason(batch)
                 if options.cuts_overlaps and damage is None and self._trail.is_overlap(batch):
                     end_offset = self._trail.end_offset
                     damage = f"offset {batch.base_offset} lies below {end_offset}, the end so far"
                 if damage is not None:
                     break
-                self._see(position, batch)
+                self._add_batch(position, batch)
                 self.good_bytes = scan.position
             if damage is None and scan.trailing_bytes:
                 damage = f"{scan.trailing_bytes} bytes of a batch that does not end in the file"
@@ -210,9 +210,9 @@ class _Pass:
             damage = f"expected {error.expected}, got {error.got}"
         finally:
             file.close()
-        return self._result(damage)
+        return self._complete(damage)
 
-    def _damage(self, batch: RecordBatch) -> str | None:
+    def _damage_reason(self, batch: RecordBatch) -> str | None:
         """Return why a batch is damaged or does not belong to the segment, None if it is good."""
         try:
             batch.ensure_valid()
@@ -223,7 +223,7 @@ class _Pass:
             return f"offset {last_offset} does not belong into the segment {self._base_offset}"
         return None
 
-    def _see(self, position: int, batch: RecordBatch) -> None:
+    def _add_batch(self, position: int, batch: RecordBatch) -> None:
         """Add a good batch to the new indexes, and to the checks of the present ones."""
         last_offset, max_timestamp_ms = batch.last_offset, batch.max_timestamp_ms
         self._next_offset = last_offset + 1
@@ -235,9 +235,9 @@ class _Pass:
         if self._time_index:
             self._time_index.see(last_offset, max_timestamp_ms)
         if batch.producer_id >= 0:
-            self._see_producer(batch)
+            self._add_producer_batch(batch)
 
-    def _see_producer(self, batch: RecordBatch) -> None:
+    def _add_producer_batch(self, batch: RecordBatch) -> None:
         """Add a batch of a producer; an ABORT marker makes an entry of the transaction index."""
         try:
             ended = self._trail.transactions.process_batch(batch)
@@ -248,12 +248,17 @@ class _Pass:
         aborted = ended.aborted
         if not self._trail.is_complete:
             # It may have begun before the log's start, or its beginning was compacted away.
-            aborted = _earlier(self._indexed.get(batch.base_offset), batch.producer_id, aborted)
+            aborted = _earlier_entry(
+                self._indexed.get(batch.base_offset), batch.producer_id, aborted
+            )
         if aborted is not None:
             self._aborted.append(aborted)
 
-    def _result(self, damage: str | None) -> SegmentRecovery:
-        """Complete indexes and checks, and return the result."""
+    def _complete(self, damage: str | None) -> SegmentRecovery:
+        """Complete the indexes and checks, and return the result.
+
+        `damage` is the reason why the pass ended early, None at the end of the segment.
+        """
         self._builder.finish()
         if self._index:
             self._index.finish()
@@ -271,7 +276,7 @@ class _Pass:
         )
 
 
-def _earlier(
+def _earlier_entry(
     indexed: AbortedTransaction | None, producer_id: int, seen: AbortedTransaction | None
 ) -> AbortedTransaction | None:
     """Return the present entry if it begins earlier than the one that was seen, else the latter."""

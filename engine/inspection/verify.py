@@ -103,7 +103,9 @@ def verify_partition(
     report = _PartitionScan(files, partition, options, on_read).run(reached)
     if state is None:
         return report
-    return report._replace(findings=(*report.findings, *_short_log(partition, state, report)))
+    return report._replace(
+        findings=(*report.findings, *_short_log_finding(partition, state, report))
+    )
 
 
 def verify_log_dir(log_dir: LogDir) -> list[Finding]:
@@ -176,7 +178,7 @@ class _PartitionScan:
         check_metadata(self._findings, self._files, self._layout)
         for segment in self._layout.segments:
             self._is_last = segment is self._layout.segments[-1]
-            self._segment(segment)
+            self._check_segment(segment)
             self._notify_read(segment.log_bytes)
         self._offsets.finish(reached_offset)
         end_offset = self._end_offset()
@@ -215,7 +217,7 @@ class _PartitionScan:
             message = "the batches have leader epochs, but there is no checkpoint of them"
             self._findings.add(Severity.WARNING, "epochs-absent", path, message)
 
-    def _segment(self, segment: SegmentFiles) -> None:
+    def _check_segment(self, segment: SegmentFiles) -> None:
         """Read a segment and pass its batches to all checks."""
         self._reported_bytes = 0
         self._path = self._layout.segment_path(segment, FileKind.LOG)
@@ -225,7 +227,7 @@ class _PartitionScan:
         self._open_indexes(segment)
         file = self._files.open(self._path)
         try:
-            self._scan(file)
+            self._check_batches(file)
         finally:
             file.close()
         if self._index:
@@ -254,10 +256,10 @@ class _PartitionScan:
         self._transactions.enter(
             self._path,
             self._layout.segment_path(segment, FileKind.TXNINDEX),
-            self._transaction_index(segment),
+            self._read_transaction_index(segment),
         )
 
-    def _transaction_index(self, segment: SegmentFiles) -> TransactionIndex | None:
+    def _read_transaction_index(self, segment: SegmentFiles) -> TransactionIndex | None:
         """Return a segment's transaction index, None if it has none; report a corrupt one."""
         if FileKind.TXNINDEX not in segment.sizes:
             return None
@@ -299,7 +301,7 @@ class _PartitionScan:
             message = "bytes other than zero lie behind an entry of zeros"
             self._findings.add(severity, code, path, message)
 
-    def _scan(self, file: File) -> None:
+    def _check_batches(self, file: File) -> None:
         """Pass all batches of a .log to the checks, continuing after damage if possible."""
         start: int | None = 0
         for _ in range(DAMAGES_OF_A_SEGMENT_MAX):
@@ -307,7 +309,7 @@ class _PartitionScan:
             scan = scan_batches(file, start=start or 0)
             damage = None
             try:
-                start = self._feed(scan)
+                start = self._pass_batches(scan)
             except CorruptRecord as error:
                 damage = error
             else:
@@ -319,13 +321,13 @@ class _PartitionScan:
                 # The file has grown: a broker is writing the batch that seems torn.
                 start = scan.position
                 continue
-            start = self._step_over(file, scan.position, scan.trailing_bytes, damage)
+            start = self._skip_damage(file, scan.position, scan.trailing_bytes, damage)
             if start is None:
                 return
         message = f"more than {DAMAGES_OF_A_SEGMENT_MAX} damaged places: the rest was not read"
-        self._error("segment-unread", message, start or 0)
+        self._report_error("segment-unread", message, start or 0)
 
-    def _feed(self, scan: BatchScan) -> int | None:
+    def _pass_batches(self, scan: BatchScan) -> int | None:
         """Pass batches to the checks, on the fast path where possible.
 
         Returns the position to continue from if a batch with a wrong CRC has a wrong size as well,
@@ -341,7 +343,7 @@ class _PartitionScan:
                     continue
                 fast.leave()
                 batch = scan.parse_frame(position, view)
-                if self._batch(position, batch):
+                if self._pass_batch(position, batch):
                     fast.enter(self._segment_base)
                     continue
                 stated_end = position + batch.size_bytes
@@ -359,10 +361,13 @@ class _PartitionScan:
         """Return the offset after the last valid batch, or the segment's base offset."""
         return max(self._offsets.next_offset or 0, self._segment_base)
 
-    def _step_over(
+    def _skip_damage(
         self, file: File, at: int, left: int, damage: CorruptRecord | None
     ) -> int | None:
-        """Report damage at a position; return the next valid batch's position, None for the end."""
+        """Report damage at a position; return the next valid batch's position, None for the end.
+
+        `left` is the number of bytes that remain in the segment from there on.
+        """
         tail = Severity.WARNING if self._is_last else Severity.ERROR
         if zero_tail_start(file, at) is not None:
             message = f"{left} zero bytes at the end"
@@ -380,30 +385,30 @@ class _PartitionScan:
         if damage is not None:
             expected, got = damage.expected, str(damage.got)
         code = "batch-size" if damage is None or "size" in expected else "batch-header"
-        self._error(code, f"expected {expected}, got {got}", at, expected=expected, got=got)
+        self._report_error(code, f"expected {expected}, got {got}", at, expected=expected, got=got)
         if following is None:
-            self._error("bytes-skipped", f"{left} bytes up to the end are no batch", at)
+            self._report_error("bytes-skipped", f"{left} bytes up to the end are no batch", at)
         else:
             message = f"{following - at} bytes up to position {following} are no batch"
-            self._error("bytes-skipped", message, at)
+            self._report_error("bytes-skipped", message, at)
         return following
 
-    def _batch(self, position: int, batch: RecordBatch) -> bool:
+    def _pass_batch(self, position: int, batch: RecordBatch) -> bool:
         """Pass a batch to the checks; return False if its bytes cannot be trusted."""
         self._batches += 1
         magic = batch.magic
         if not 0 <= magic <= MAGIC:
             message = f"magic {magic}: no broker and no client reads it"
-            self._error("batch-magic", message, position, expected="0, 1 or 2", got=magic)
+            self._report_error("batch-magic", message, position, expected="0, 1 or 2", got=magic)
         if magic < 0 or not _is_whole(batch):
             if magic >= 0:
                 message = "the checksum is not that of the bytes"
-                self._error("batch-crc", message, position)
+                self._report_error("batch-crc", message, position)
             return False
         if self._options.deep:
             problem = record_problem(batch)
             if problem:
-                self._error("batch-records", problem, position)
+                self._report_error("batch-records", problem, position)
         self._offsets.see(position, batch)
         self._epochs.see(position, batch)
         self._transactions.see(position, batch, is_complete=self._offsets.is_complete)
@@ -414,7 +419,7 @@ class _PartitionScan:
         return True
 
     def _see_damage(self, start: int, end: int) -> None:
-        """Tell every check that the bytes [start, end) are damaged."""
+        """Make every check skip the damaged bytes [start, end)."""
         self._offsets.see_damage()
         self._transactions.see_damage()
         if self._index:
@@ -422,7 +427,7 @@ class _PartitionScan:
         if self._time_index:
             self._time_index.see_damage()
 
-    def _error(
+    def _report_error(
         self, code: str, message: str, position: int, *, expected: object = None, got: object = None
     ) -> None:
         """Report an error at a position in the segment."""
@@ -445,7 +450,7 @@ def _is_whole(batch: RecordBatch) -> bool:
         return False
 
 
-def _short_log(
+def _short_log_finding(
     partition: PartitionFolder, state: LogDirState, report: PartitionReport
 ) -> list[Finding]:
     """Return a finding if a log ends below an offset in a checkpoint."""

@@ -6,23 +6,23 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.planner.byte_balancing import ByteBalancing
-from engine.planner.byte_bound import moves_for_bytes, moves_for_bytes_alone
+from engine.planner.byte_bound import fewest_moves_for_bytes, fewest_moves_for_bytes_alone
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import LevelGoal, PlanConstraints
 from engine.planner.count_targets import moves_between
-from engine.planner.iterated_search import go_on
+from engine.planner.iterated_search import search_until_stable
 from engine.planner.level_targets import TargetRule, find_targets
 from engine.planner.move_saving import MoveSaving
 from engine.planner.placement_state import UNBOUNDED, PlacementState
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_building import PlanFindings, build_plan
-from engine.planner.rate_balancing import RateBalancing, RateState, moves_for_rates
+from engine.planner.rate_balancing import RateBalancing, RateState, fewest_moves_for_rates
 from engine.planner.rate_leaders import RateLeaders
 from engine.planner.search_steps import (
+    changed_partitions,
     level_all_leaders,
     level_counts,
     level_leaders,
-    touched,
 )
 
 
@@ -44,11 +44,13 @@ def balance_in_rounds(
     search(state, unused)
     last = state
     if constraints.is_unlimited:
-        last = go_on(state, model, unused, lambda at: PlacementState(at, constraints), search)
+        last = search_until_stable(
+            state, model, unused, lambda at: PlacementState(at, constraints), search
+        )
     notes = rounds[-1].notes
-    notes.bound_moves = _bound(rounds[0], rounds[-1], before, last)
+    notes.bound_moves = _moves_bound(rounds[0], rounds[-1], before, last)
     if LevelGoal.LEADERS in goals:
-        elect_preferred(state, notes)
+        add_preferred_elections(state, notes)
     return build_plan(state, notes)
 
 
@@ -69,7 +71,7 @@ class _Round(NamedTuple):
     is_level_in_rates: bool
 
 
-def _bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementState) -> int:
+def _moves_bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementState) -> int:
     """Return a lower bound of the number of moves for the balance that was reached.
 
     The bound of a goal that was not reached does not count. If a budget ended the search early, the
@@ -102,7 +104,7 @@ def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bo
     # The target counts, if counts are a goal.
     targets = find_targets(state, TargetRule.ALL_LEVEL) if LevelGoal.COUNTS in goals else None
     for_bytes = _moves_for_bytes(state, targets, tolerance) if has_bytes else 0
-    for_rates = 0 if rates is None else moves_for_rates(rates, targets)
+    for_rates = 0 if rates is None else fewest_moves_for_rates(rates, targets)
     is_level_in_counts = LevelGoal.COUNTS not in goals or level_counts(
         state, notes, TargetRule.ALL_LEVEL, small=small, path_cost=2
     )
@@ -115,14 +117,16 @@ def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bo
     is_level_in_rates = rates is not None and _level_rates(
         rates, notes, balancing, keeps_bytes=has_bytes
     )
-    is_level_in_bytes = has_bytes and _note_level(notes, "bytes", balancing.highest(), tolerance)
+    is_level_in_bytes = has_bytes and _warn_unless_level(
+        notes, "bytes", balancing.highest(), tolerance
+    )
     if LevelGoal.LEADERS in goals:
         level_all_leaders(state, notes)
     else:
-        level_leaders(state, touched(state))
+        level_leaders(state, changed_partitions(state))
     if LevelGoal.BYTES_OUT in goals:
         highest = RateLeaders(state, keeps_counts=LevelGoal.LEADERS in goals).level()
-        _note_level(notes, "bytes out", highest, constraints.rate_tolerance)
+        _warn_unless_level(notes, "bytes out", highest, constraints.rate_tolerance)
     return _Round(
         notes,
         notes.bound_moves,
@@ -147,10 +151,10 @@ def _level_rates(
     most_bytes = [expected * tolerance for expected in balancing.expected]
     highest = RateBalancing(rates, most_bytes).level()
     rates.hand_back()
-    return _note_level(notes, "bytes in", highest, constraints.rate_tolerance)
+    return _warn_unless_level(notes, "bytes in", highest, constraints.rate_tolerance)
 
 
-def _note_level(notes: PlanFindings, goal: str, highest: float, tolerance: float) -> bool:
+def _warn_unless_level(notes: PlanFindings, goal: str, highest: float, tolerance: float) -> bool:
     """Return True if bytes or rates are level; otherwise add a warning."""
     is_level = highest <= tolerance
     if not is_level:
@@ -178,12 +182,12 @@ def _moves_for_bytes(
 ) -> int:
     """Return the fewest moves that can level bytes; counts must end at `targets` unless None."""
     if targets is None:
-        return moves_for_bytes_alone(state, tolerance)
-    return moves_for_bytes(state, targets, tolerance)
+        return fewest_moves_for_bytes_alone(state, tolerance)
+    return fewest_moves_for_bytes(state, targets, tolerance)
 
 
-def elect_preferred(state: PlacementState, notes: PlanFindings) -> None:
-    """Note a preferred leader election for each partition that another replica leads.
+def add_preferred_elections(state: PlacementState, notes: PlanFindings) -> None:
+    """Add a preferred leader election to the plan for each partition that another replica leads.
 
     Partitions are left out if they have no leader, may not be changed, or if their first replica is
     lagging or its broker not alive.

@@ -79,7 +79,7 @@ class ChangeQueue:
             while queue and len(passed) < far and self._is_free(self._inwards, target):
                 position = queue.popleft()
                 if self._may_start(position):
-                    self._start(position)
+                    self._reserve(position)
                     started.append(position)
                 else:
                     passed.append(position)
@@ -92,13 +92,13 @@ class ChangeQueue:
         """Free the slots and disk space of completed changes."""
         for position in positions:
             change = self._changes[position]
-            self._free(change)
+            self._free_disk_space(change)
             if self._added[position]:
                 self._count(self._outwards, change.old_leader, -1)
             for target in self._added[position]:
                 self._count(self._inwards, target, -1)
 
-    def give_up(self) -> list[int]:
+    def remove_waiting(self) -> list[int]:
         """Remove the changes that still wait, and return their positions."""
         left = [*self._light, *(p for queue in self._by_target.values() for p in queue)]
         self._light.clear()
@@ -126,7 +126,7 @@ class ChangeQueue:
         capacity = self._capacity.get(broker)
         return capacity is None or self._held.get(broker, 0) + size <= capacity
 
-    def _start(self, position: int) -> None:
+    def _reserve(self, position: int) -> None:
         """Reserve a change's slots on its brokers, and disk space on its targets."""
         change = self._changes[position]
         self._count(self._outwards, change.old_leader, 1)
@@ -134,7 +134,7 @@ class ChangeQueue:
             self._count(self._inwards, target, 1)
             self._held[target] = self._held.get(target, 0) + change.size_bytes
 
-    def _free(self, change: PartitionChange) -> None:
+    def _free_disk_space(self, change: PartitionChange) -> None:
         """Free the disk space of the replicas that a completed change removed."""
         sizes = change.old_sizes
         for broker in change.removed:
@@ -161,7 +161,7 @@ def batch_changes(
     while not queue.is_empty():
         batch = queue.start() or queue.start(is_unlimited=True)
         if not batch:
-            return batches, queue.give_up()
+            return batches, queue.remove_waiting()
         batches.append(batch)
         queue.finish(batch)
     return batches, []

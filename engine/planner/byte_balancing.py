@@ -146,7 +146,9 @@ class ByteBalancing:
     def _level(self, tolerance: float, max_cost: int) -> None:
         """Relieve overloaded brokers in passes, until a pass brings little.
 
-        A broker without an exchange in one pass may have one in the next.
+        A broker without an exchange in one pass may have one in the next. `tolerance` is the
+        highest permitted ratio to the target bytes, `max_cost` the most additional moves of an
+        exchange.
         """
         highest = self.highest()
         for _ in range(_PASSES_MAX):
@@ -221,8 +223,8 @@ class ByteBalancing:
         best: ReplicaExchange | None = None
         wanted = max(wanted, 1)
         excess = self._excess(heavy)
-        for there, back in self._pairs(heavy, light, wanted, max_cost):
-            exchange = self._exchange(heavy, light, there, back, wanted, room)
+        for there, back in self._candidate_pairs(heavy, light, wanted, max_cost):
+            exchange = self._checked_exchange(heavy, light, there, back, wanted, room)
             if exchange is None or exchange.cost > max_cost or not self._affords(exchange):
                 continue
             if exchange.cost > 0 and (wanted - exchange.miss) * _EXCHANGES_MAX < excess:
@@ -233,25 +235,29 @@ class ByteBalancing:
                     break
         return best
 
-    def _pairs(
+    def _candidate_pairs(
         self, heavy: int, light: int, wanted: int, max_cost: int
     ) -> Iterator[tuple[int, int | None]]:
         """Yield replicas to exchange between two brokers, first those that move anyway."""
         state = self._state
         moved_there, moved_here = state.arrived[heavy], state.arrived[light]
-        for there in _anchors(moved_there):
-            for back in self._of_size(moved_here, state.sizes[there] - wanted):
+        for there in _spread_over_sizes(moved_there):
+            for back in self._replicas_near_size(moved_here, state.sizes[there] - wanted):
                 yield there, back
-        for back in _anchors(self._went_between(heavy, light)):
-            for there in self._of_size(state.on_broker[heavy], state.sizes[back] + wanted):
+        for back in _spread_over_sizes(self._moved_between(heavy, light)):
+            for there in self._replicas_near_size(
+                state.on_broker[heavy], state.sizes[back] + wanted
+            ):
                 yield there, back
-        for there in _anchors(self._went_between(light, heavy)):
-            for back in self._of_size(state.on_broker[light], state.sizes[there] - wanted):
+        for there in _spread_over_sizes(self._moved_between(light, heavy)):
+            for back in self._replicas_near_size(
+                state.on_broker[light], state.sizes[there] - wanted
+            ):
                 yield there, back
         if max_cost > 0:
             yield from self._paid_pairs(heavy, light, wanted)
 
-    def _went_between(self, source: int, target: int) -> list[int]:
+    def _moved_between(self, source: int, target: int) -> list[int]:
         """Return the partitions whose replica moves from `source` to `target` in this plan.
 
         Of very many only a sample is returned, to keep the search short.
@@ -272,13 +278,15 @@ class ByteBalancing:
         # level.
         same_rack = state.group_of[heavy] == state.group_of[light]
         if same_rack and state.counts[heavy] > state.counts[light]:
-            for there in self._of_size(state.on_broker[heavy], wanted):
+            for there in self._replicas_near_size(state.on_broker[heavy], wanted):
                 yield there, None
-        for there in _anchors(state.on_broker[heavy]):
-            for back in self._of_size(state.on_broker[light], state.sizes[there] - wanted):
+        for there in _spread_over_sizes(state.on_broker[heavy]):
+            for back in self._replicas_near_size(
+                state.on_broker[light], state.sizes[there] - wanted
+            ):
                 yield there, back
 
-    def _of_size(self, held: Sequence[int], size: int) -> Iterator[int]:
+    def _replicas_near_size(self, held: Sequence[int], size: int) -> Iterator[int]:
         """Yield replicas of `held` with about this size, the nearest first."""
         at = bisect_left(held, bisect_left(self._state.sizes, size))
         low, high = at - 1, at
@@ -290,10 +298,14 @@ class ByteBalancing:
                 yield held[low]
                 low -= 1
 
-    def _exchange(
+    def _checked_exchange(
         self, heavy: int, light: int, there: int, back: int | None, wanted: int, room: int
     ) -> ReplicaExchange | None:
-        """Return the exchange of these replicas, None if it does not help or is not permitted."""
+        """Return the exchange of these replicas, None if it does not help or is not permitted.
+
+        `there` is the partition that moves to `light`, `back` the one that moves to `heavy`, None
+        for none.
+        """
         state = self._state
         relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, heavy))
         burden = state.size_at(there, light) - (0 if back is None else state.size_at(back, light))
@@ -344,8 +356,11 @@ class ByteBalancing:
             state.move(exchange.back, exchange.light, exchange.heavy)
 
 
-def _anchors(held: Sequence[int]) -> Iterator[int]:
-    """Yield replicas spread evenly over the sizes, from the largest to the smallest."""
+def _spread_over_sizes(held: Sequence[int]) -> Iterator[int]:
+    """Yield replicas spread evenly over the sizes, from the largest to the smallest.
+
+    `held` is sorted by size.
+    """
     count = len(held)
     if count <= _ANCHORS:
         yield from reversed(held)

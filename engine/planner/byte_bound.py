@@ -24,8 +24,14 @@ from engine.planner.byte_balancing import expected_bytes
 from engine.planner.placement_state import PlacementState
 
 
-def moves_for_bytes(state: PlacementState, targets: Mapping[int, int], tolerance: float) -> int:
-    """Return the bound, for target counts and the tolerance of bytes."""
+def fewest_moves_for_bytes(
+    state: PlacementState, targets: Mapping[int, int], tolerance: float
+) -> int:
+    """Return a lower bound of the moves that level bytes if brokers end with the target counts.
+
+    The module derives it. `tolerance` is the highest permitted ratio of a broker's bytes to its
+    target bytes.
+    """
     least: dict[int, int] = {}
     for broker, target in targets.items():
         group = state.group_of[broker]
@@ -33,17 +39,18 @@ def moves_for_bytes(state: PlacementState, targets: Mapping[int, int], tolerance
     lacking = {b: least[state.group_of[b]] - state.counts[b] for b in targets}
     allowed = _most_bytes(state, tolerance)
     return sum(
-        _moves_among(state, brokers, lacking, allowed) for brokers in _pools(state, list(targets))
+        _fewest_moves_among(state, brokers, lacking, allowed)
+        for brokers in _movable_groups(state, list(targets))
     )
 
 
-def moves_for_bytes_alone(state: PlacementState, tolerance: float) -> int:
-    """Return the fewest moves that level bytes if counts may become uneven.
+def fewest_moves_for_bytes_alone(state: PlacementState, tolerance: float) -> int:
+    """Return a lower bound of the moves that level bytes if counts may become uneven.
 
-    Each broker above its bytes gives away its largest replicas until it is not.
+    Each broker above its bytes gives away its largest replicas until it is not above them.
     """
     return sum(
-        _given_away(state, broker, state.held_bytes[broker] - most)
+        _fewest_given_away(state, broker, state.held_bytes[broker] - most)
         for broker, most in enumerate(_most_bytes(state, tolerance))
         if state.in_play[broker]
     )
@@ -59,10 +66,11 @@ def _most_bytes(state: PlacementState, tolerance: float) -> list[float]:
     return [(expected + growth) * tolerance for expected in expected_bytes(state)]
 
 
-def _pools(state: PlacementState, playing: Sequence[int]) -> list[list[int]]:
+def _movable_groups(state: PlacementState, playing: Sequence[int]) -> list[list[int]]:
     """Return groups of brokers among which replicas can move.
 
-    Racks if they are closed, else all.
+    These are the racks if every rack must keep its number of replicas, else one group of all.
+    `playing` are the brokers that take part in balancing.
     """
     if not state.has_racks or not _are_racks_closed(state):
         return [list(playing)]
@@ -79,13 +87,17 @@ def _are_racks_closed(state: PlacementState) -> bool:
     return is_fixed and not any(map(state.fault_count, range(len(state.replicas))))
 
 
-def _moves_among(
+def _fewest_moves_among(
     state: PlacementState,
     brokers: Sequence[int],
     lacking: Mapping[int, int],
     allowed: Sequence[float],
 ) -> int:
-    """Return the fewest moves among brokers, by replicas they lack and bytes they may have."""
+    """Return the fewest moves among brokers of one group; the module describes the count.
+
+    `lacking` has the replicas that each broker lacks (negative: surplus), `allowed` the most bytes
+    that each may have.
+    """
     to_heavy, to_others, excess_sum, absorbed = 0, 0, 0.0, 0.0
     heavy = [b for b in brokers if state.held_bytes[b] > allowed[b]]
     largest = max((_largest(state, b) for b in heavy), default=1)
@@ -93,7 +105,7 @@ def _moves_among(
         room = allowed[broker] - state.held_bytes[broker]
         if room < 0:
             excess_sum -= room
-            to_heavy += max(0, _given_away(state, broker, -room) + lacking[broker])
+            to_heavy += max(0, _fewest_given_away(state, broker, -room) + lacking[broker])
             continue
         lack = max(0, lacking[broker])
         to_others += lack
@@ -113,7 +125,7 @@ def _largest(state: PlacementState, broker: int) -> int:
     return max(1, state.size_at(held[-1], broker)) if held else 1
 
 
-def _given_away(state: PlacementState, broker: int, excess: float) -> int:
+def _fewest_given_away(state: PlacementState, broker: int, excess: float) -> int:
     """Return the least number of replicas that a broker must give away to lose `excess` bytes."""
     given = 0
     for partition in reversed(state.on_broker[broker]):

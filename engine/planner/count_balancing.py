@@ -33,22 +33,29 @@ class _Step(NamedTuple):
 def level_by_moves(
     state: PlacementState, targets: Mapping[int, int], *, smallest_first: bool = False
 ) -> None:
-    """Move replicas directly until each broker has its target count, or no move is possible."""
+    """Move replicas directly until each broker has its target count, or no move is possible.
+
+    Moves within racks come first. `smallest_first` moves the smallest replicas, for plans with a
+    budget of bytes.
+    """
     for members in state.members:
-        _between(state, targets, members, members, smallest_first)
+        _move_between(state, targets, members, members, smallest_first)
     everyone = [broker for members in state.members for broker in members]
     if state.has_racks:
-        _between(state, targets, everyone, everyone, smallest_first)
+        _move_between(state, targets, everyone, everyone, smallest_first)
 
 
-def _between(
+def _move_between(
     state: PlacementState,
     targets: Mapping[int, int],
     givers: list[int],
     takers: list[int],
     smallest_first: bool,
 ) -> None:
-    """Move replicas from brokers above their target count to those below it."""
+    """Move replicas from brokers above their target count (givers) to those below it (takers).
+
+    A broker may be in both lists: its count decides.
+    """
     lacking = {b: targets[b] - state.counts[b] for b in takers if b in targets}
     lacking = {b: lack for b, lack in lacking.items() if lack > 0 and state.receives[b]}
     came: dict[int, list[int]] = {b: [] for b in lacking}
@@ -70,10 +77,14 @@ def _move_surplus(
     came: dict[int, list[int]],
     smallest_first: bool,
 ) -> set[int]:
-    """Move `surplus` replicas off a broker; return their partitions."""
+    """Move `surplus` replicas off a broker; return their partitions.
+
+    `lacking` has how many replicas each target lacks, and is reduced; `came` collects the
+    partitions that come to each target.
+    """
     queue = deque(sorted(lacking, key=lambda b: (-lacking[b], b)))
     went: set[int] = set()
-    for partition in _picks(state.on_broker[giver], surplus, smallest_first):
+    for partition in _replicas_to_give(state.on_broker[giver], surplus, smallest_first):
         if len(went) == surplus or not queue:
             break
         if partition in went:
@@ -93,8 +104,11 @@ def _move_surplus(
     return went
 
 
-def _picks(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
-    """Yield the replicas to give away: first spread over the sizes, then all."""
+def _replicas_to_give(held: list[int], wanted: int, smallest_first: bool) -> Iterator[int]:
+    """Yield the replicas to give away: first `wanted` spread over the sizes, then all others.
+
+    So the kept replicas have the same mix of sizes.
+    """
     if not smallest_first:
         stride = len(held) / max(wanted, 1)
         for number in range(wanted):

@@ -35,7 +35,11 @@ class CountBounds(NamedTuple):
 def level_counts(
     bounds: Sequence[CountBounds], group_bounds: Sequence[tuple[int, int]], total: int
 ) -> dict[int, int]:
-    """Return the target count of replicas of each broker, `total` in sum if bounds permit it."""
+    """Return the target count of replicas of each broker, as level as the bounds permit.
+
+    `bounds` are those of brokers, `group_bounds` those of racks; the sum is `total` if they permit
+    it. Of equal brokers, those that have more now get one more.
+    """
     groups: dict[int, list[CountBounds]] = {}
     for bound in bounds:
         groups.setdefault(bound.group, []).append(bound)
@@ -81,7 +85,7 @@ def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
 
 
 def _highest_level(held: Callable[[int], int], total: int) -> int:
-    """Return the highest level at which `held` is at most `total`.
+    """Return the highest common count of brokers at which `held` is at most `total`.
 
     `held` returns the sum of the brokers' counts at a level, and does not fall as the level rises.
     """
@@ -101,7 +105,10 @@ def moves_between(counts: Sequence[int], targets: dict[int, int]) -> int:
 
 
 def clamp_to_moves(counts: Sequence[int], targets: dict[int, int], moves: int) -> dict[int, int]:
-    """Return targets that `moves` moves reach; the fullest and emptiest brokers change first."""
+    """Return targets that `moves` moves reach; the fullest and emptiest brokers change first.
+
+    With a budget of moves the full targets may be out of reach; a later plan continues from these.
+    """
     if moves_between(counts, targets) <= moves:
         return targets
     highest = _lowest_level(
@@ -116,7 +123,7 @@ def clamp_to_moves(counts: Sequence[int], targets: dict[int, int], moves: int) -
         b: max(t, min(highest, counts[b])) if t < counts[b] else max(min(t, lowest), counts[b])
         for b, t in targets.items()
     }
-    return _spend(counts, targets, clamped, moves)
+    return _use_remaining_moves(counts, targets, clamped, moves)
 
 
 def _lowest_level(given: Callable[[int], int], moves: int, high: int) -> int:
@@ -131,7 +138,7 @@ def _lowest_level(given: Callable[[int], int], moves: int, high: int) -> int:
     return low
 
 
-def _spend(
+def _use_remaining_moves(
     counts: Sequence[int], targets: dict[int, int], clamped: dict[int, int], moves: int
 ) -> dict[int, int]:
     """Use up the remaining moves, one for each broker in order, for givers and takers alike."""

@@ -17,7 +17,7 @@ from engine.planner.plan_building import PlanFindings
 _ROUNDS_MAX: Final = 6
 
 
-def go_on(
+def search_until_stable(
     state: PlacementState,
     model: ClusterModel,
     notes: PlanFindings,
@@ -26,13 +26,14 @@ def go_on(
 ) -> PlacementState:
     """Repeat the search from its own result until nothing changes; return the last search.
 
-    The results are merged into `state`. `notes` collects the findings: their bounds add up.
+    The results are merged into `state`. `notes` collects the findings: their bounds add up. `begin`
+    creates a search for a model, `search` performs it.
     """
     at = state
     for _ in range(_ROUNDS_MAX - 1):
         if not _has_changed(at):
             return at
-        at = begin(_after(at, model))
+        at = begin(_model_after(at, model))
         # Partition numbers are the same in each search, and a replica that left before is still on
         # its broker.
         at.barred |= state.barred
@@ -47,7 +48,7 @@ def _has_changed(state: PlacementState) -> bool:
     return any(tuple(r) != o for r, o in zip(state.replicas, state.original, strict=True))
 
 
-def _after(state: PlacementState, model: ClusterModel) -> ClusterModel:
+def _model_after(state: PlacementState, model: ClusterModel) -> ClusterModel:
     """Return the model of the cluster after the search's changes and elections."""
     ids = [b.broker_id for b in state.brokers]
     partitions: list[PartitionModel] = []

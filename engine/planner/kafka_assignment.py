@@ -69,14 +69,16 @@ def place_round_robin(
     """
     if racks and len(racks) < len(broker_ids):
         raise MixedRacks([broker_id for broker_id in broker_ids if broker_id not in racks])
-    order = rack_alternated(racks) if racks else list(broker_ids)
+    order = alternate_racks(racks) if racks else list(broker_ids)
     assignment = {}
     for partition in partitions:
         if partition > 0 and partition % len(order) == 0:
             shift += 1
         first = (partition + start_index) % len(order)
         if racks:
-            assignment[partition] = _across_racks(order, racks, first, shift, replication_factor)
+            assignment[partition] = _replicas_across_racks(
+                order, racks, first, shift, replication_factor
+            )
         else:
             followers = (
                 order[_follower(first, shift, step, len(order))]
@@ -86,7 +88,7 @@ def place_round_robin(
     return assignment
 
 
-def rack_alternated(racks: Mapping[int, str]) -> list[int]:
+def alternate_racks(racks: Mapping[int, str]) -> list[int]:
     """Return the brokers in an order in which racks alternate, as far as possible."""
     by_rack: dict[str, list[int]] = {}
     for broker_id in sorted(racks):
@@ -100,7 +102,7 @@ def rack_alternated(racks: Mapping[int, str]) -> list[int]:
     ]
 
 
-def _across_racks(
+def _replicas_across_racks(
     order: Sequence[int], racks: Mapping[int, str], first: int, shift: int, count: int
 ) -> tuple[int, ...]:
     """Return one partition's replicas, each in a new rack until all racks have one.
@@ -127,7 +129,7 @@ def _follower(first: int, shift: int, step: int, broker_count: int) -> int:
     return (first + 1 + (shift + step) % (broker_count - 1)) % broker_count
 
 
-def generate_kafka_way(
+def generate_assignment(
     model: ClusterModel,
     broker_ids: Sequence[int],
     topics: Sequence[str],

@@ -39,7 +39,7 @@ class LeaderBalancing:
         #: Number of partitions that each broker leads.
         self.leads = [0] * count
         #: For each leader and follower the partitions whose leadership may move between them.
-        #: Entries may be stale: `_next` removes those.
+        #: Entries may be stale: `_find_transferable` removes those.
         self._edges: list[dict[int, list[int]]] = [{} for _ in range(count)]
         for replicas in state.replicas:
             self.leads[replicas[0]] += 1
@@ -52,7 +52,7 @@ class LeaderBalancing:
 
     def level(self) -> None:
         """Choose leaders for the free partitions, as level as their replicas permit."""
-        self._hand_out()
+        self._choose_first_leaders()
         for partition in self._free:
             self._add_edges(partition)
         stuck: set[int] = set()
@@ -65,14 +65,14 @@ class LeaderBalancing:
             if not givers:
                 return
             giver = max(givers, key=lambda b: (self._height(b), -b))
-            path = self._path(giver)
+            path = self._shortest_path(giver)
             if path is None:
                 stuck.add(giver)
             else:
-                self._push(path)
+                self._transfer_along(path)
 
     def _may_lose_leaders(self, broker: int) -> bool:
-        """Return whether a broker may give leaderships away: demoted, or in play."""
+        """Return True if a broker may lose leaders: it is demoted, or takes part in balancing."""
         return broker in self._demoted or self._state.in_play[broker]
 
     def _height(self, broker: int) -> int:
@@ -80,7 +80,7 @@ class LeaderBalancing:
         above_all = len(self._state.partitions) + 2 if broker in self._demoted else 0
         return self.leads[broker] + above_all
 
-    def _hand_out(self) -> None:
+    def _choose_first_leaders(self) -> None:
         """Choose leaders for partitions whose first replica has changed, among the old replicas.
 
         The candidate that leads fewest partitions is chosen, or the old leader if it is a
@@ -100,9 +100,9 @@ class LeaderBalancing:
             if original[0] in candidates:
                 candidates = [original[0]]
             if candidates:
-                self._lead(partition, min(candidates, key=lambda b: (self.leads[b], b)))
+                self._set_leader(partition, min(candidates, key=lambda b: (self.leads[b], b)))
 
-    def _lead(self, partition: int, broker: int) -> None:
+    def _set_leader(self, partition: int, broker: int) -> None:
         """Make a broker the preferred leader of a partition of which it has a replica."""
         replicas = self._state.replicas[partition]
         if replicas[0] == broker:
@@ -120,10 +120,10 @@ class LeaderBalancing:
             if self.may_lead(follower) and (partition, follower) not in self._state.lagging:
                 edges.setdefault(follower, []).append(partition)
 
-    def _next(self, leader: int, follower: int) -> int | None:
-        """Return a partition whose leadership may move between two brokers.
+    def _find_transferable(self, leader: int, follower: int) -> int | None:
+        """Return a partition that `leader` leads and `follower` may lead; None without one.
 
-        Remove stale entries.
+        Entries that no longer hold are removed.
         """
         waiting = self._edges[leader].get(follower)
         while waiting:
@@ -135,7 +135,7 @@ class LeaderBalancing:
         self._edges[leader].pop(follower, None)
         return None
 
-    def _path(self, giver: int) -> list[int] | None:
+    def _shortest_path(self, giver: int) -> list[int] | None:
         """Return the shortest path of brokers from `giver` to one that leads at least two fewer."""
         height = self._height(giver)
         came_from = {giver: giver}
@@ -143,30 +143,33 @@ class LeaderBalancing:
         while waiting:
             broker = waiting.popleft()
             for follower in sorted(self._edges[broker], key=lambda b: (self.leads[b], b)):
-                if follower in came_from or self._next(broker, follower) is None:
+                if follower in came_from or self._find_transferable(broker, follower) is None:
                     continue
                 came_from[follower] = broker
                 if self.leads[follower] <= height - 2:
-                    return _walk(came_from, follower)
+                    return _path_to(came_from, follower)
                 waiting.append(follower)
         return None
 
-    def _push(self, path: list[int]) -> None:
-        """Hand on partitions along a path until its ends are level or a step has none left."""
+    def _transfer_along(self, path: list[int]) -> None:
+        """Transfer one leadership at each step of a path, until its ends are level.
+
+        It ends, too, if a step has no partition left whose leader may change.
+        """
         first, last = path[0], path[-1]
         while True:
-            steps = [self._next(a, b) for a, b in pairwise(path)]
+            steps = [self._find_transferable(a, b) for a, b in pairwise(path)]
             if self.leads[last] > self._height(first) - 2 or not self.leads[first]:
                 return
             if None in steps:
                 return
             for partition, target in zip(steps, path[1:], strict=True):
                 assert partition is not None
-                self._lead(partition, target)
+                self._set_leader(partition, target)
                 self._add_edges(partition)
 
 
-def _walk(came_from: dict[int, int], last: int) -> list[int]:
+def _path_to(came_from: dict[int, int], last: int) -> list[int]:
     """Return the path from its first broker, whose predecessor is itself, to `last`."""
     path = [last]
     while came_from[path[-1]] != path[-1]:

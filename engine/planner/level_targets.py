@@ -78,7 +78,7 @@ def _immovable_counts(state: PlacementState) -> list[int]:
 
 
 def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
-    """Return the fewest and most replicas that the brokers in play of each rack may have."""
+    """Return for each rack the fewest and most replicas of its brokers that take part."""
     if not state.has_racks:
         return [(0, UNBOUNDED)]
     groups = range(len(state.members))

@@ -66,7 +66,7 @@ class _Directories:
             full = max((p for p in self.held if p not in helpless), key=self._order, default=None)
             if full is None or self.held[full] <= mean * tolerance:
                 return
-            if self._relieve(full, mean):
+            if self._move_one_off(full, mean):
                 helpless.clear()
             else:
                 helpless.add(full)
@@ -78,7 +78,7 @@ class _Directories:
         """
         return self.held[path], path
 
-    def _relieve(self, full: str, mean: float) -> bool:
+    def _move_one_off(self, full: str, mean: float) -> bool:
         """Move one replica from directory `full` to the emptiest one possible.
 
         Return False if none helps.
@@ -90,7 +90,7 @@ class _Directories:
             wanted = min(self.held[full] - mean, mean - self.held[target])
             if gap <= 0 or wanted <= 0:
                 return False
-            replica = self._near(full, target, int(wanted), gap)
+            replica = self._replica_near_size(full, target, int(wanted), gap)
             if replica is not None:
                 self._movable[full].remove(replica)
                 insort(self._movable[target], replica)
@@ -101,7 +101,7 @@ class _Directories:
                 return True
         return False
 
-    def _near(self, full: str, target: str, wanted: int, gap: int) -> _Replica | None:
+    def _replica_near_size(self, full: str, target: str, wanted: int, gap: int) -> _Replica | None:
         """Return a replica of `full` whose size is nearest to `wanted` bytes and that fits into
         `target`.
 
@@ -143,7 +143,7 @@ def plan_log_dirs(
     changes = [
         change
         for partition in sorted(model.partitions, key=lambda p: (p.topic, p.partition))
-        if (change := _change(partition, chosen)) is not None
+        if (change := _directory_change(partition, chosen)) is not None
     ]
     held = {broker_id: directories.held for broker_id, directories in chosen.items()}
     return changes, held
@@ -173,7 +173,7 @@ def batch_log_dir_moves(
     return batches
 
 
-def _change(
+def _directory_change(
     partition: PartitionModel, chosen: Mapping[int, _Directories]
 ) -> PartitionChange | None:
     """Return a partition's change of directories on the chosen brokers; None if nothing moves."""

@@ -46,14 +46,15 @@ class MoveSaving:
             for home, is_playing in enumerate(state.in_play):
                 if is_playing:
                     departed = reversed(tuple(state.departed[home]))
-                    saved += sum(self._bring_back(partition, home) for partition in departed)
+                    saved += sum(self._return_replica(partition, home) for partition in departed)
             if saved == before:
                 return saved
 
-    def _bring_back(self, partition: int, home: int) -> bool:
-        """Move a replica back to `home` if counts stay level or another replica can take its place.
+    def _return_replica(self, partition: int, home: int) -> bool:
+        """Move a replica back to `home`, its old broker, if the result stays level.
 
-        Return False if that is not possible.
+        Counts stay level if the broker needs it anyway, or if another replica can take its place.
+        Returns False if that is not possible.
         """
         state = self._state
         if home in state.replicas[partition]:
@@ -64,7 +65,7 @@ class MoveSaving:
             if self._needs_no_other(partition, home, away):
                 state.move(partition, away, home)
                 return True
-            other = self._other(partition, home, away)
+            other = self._replacement(partition, home, away)
             if other is not None:
                 state.move(other, home, away)
                 state.move(partition, away, home)
@@ -80,7 +81,7 @@ class MoveSaving:
             and state.held_bytes[home] + state.size_at(partition, home) <= self._most[home]
         )
 
-    def _other(self, partition: int, home: int, away: int) -> int | None:
+    def _replacement(self, partition: int, home: int, away: int) -> int | None:
         """Return a partition with a replica that came to `home` and may move on to `away`.
 
         None if none fits.

@@ -46,7 +46,7 @@ def build_plan(state: PlacementState, notes: PlanFindings) -> ReassignmentPlan:
 
     Changes that fit into no batch for lack of room become unmet goals.
     """
-    changes = _changes(state, notes)
+    changes = _changes_of_search(state, notes)
     held = {b.broker_id: 0 for b in state.brokers}
     for partition in state.partitions:
         for broker_id in partition.replicas:
@@ -66,10 +66,10 @@ def build_plan(state: PlacementState, notes: PlanFindings) -> ReassignmentPlan:
             )
         changes = without(changes, set(given_up))
         batches, given_up = batch_changes(changes, held, capacity, in_flight)
-    return assemble(state, notes, changes, batches)
+    return assemble_plan(state, notes, changes, batches)
 
 
-def _changes(state: PlacementState, notes: PlanFindings) -> list[PartitionChange]:
+def _changes_of_search(state: PlacementState, notes: PlanFindings) -> list[PartitionChange]:
     """Return the changes of the search by partition, including elections of leaders."""
     ids = [b.broker_id for b in state.brokers]
     found = []
@@ -95,13 +95,16 @@ def _changes(state: PlacementState, notes: PlanFindings) -> list[PartitionChange
     return found
 
 
-def assemble(
+def assemble_plan(
     state: PlacementState,
     notes: PlanFindings,
     changes: Sequence[PartitionChange],
     batches: Sequence[Sequence[int]],
 ) -> ReassignmentPlan:
-    """Return a plan of the given changes and batches, with figures before and after."""
+    """Return a plan of the given changes and batches, with each broker's figures before and after.
+
+    `batches` are positions in `changes`.
+    """
     changed = {change.name: change for change in changes}
     after = [
         (p, changed[p.name].new_replicas if p.name in changed else p.replicas)
@@ -162,7 +165,7 @@ class _Loads:
             if partition.offline:
                 self.offline += len(set(partition.offline) & set(replicas))
             if state.has_racks:
-                self.faults += _faults(state, replicas)
+                self.faults += _rack_fault_count(state, replicas)
         for broker, model in enumerate(state.brokers):
             if not model.is_alive:
                 self.offline += self.counts[broker]
@@ -219,7 +222,7 @@ def _max_over_mean(values: Sequence[int]) -> float:
     return max(values) * len(values) / total if total else 1.0
 
 
-def _faults(state: PlacementState, replicas: Sequence[int]) -> int:
+def _rack_fault_count(state: PlacementState, replicas: Sequence[int]) -> int:
     """Return how many replicas of a partition exceed the limit of their rack."""
     groups = [state.group_of[state.index_of[broker_id]] for broker_id in replicas]
     if len(set(groups)) == len(groups):

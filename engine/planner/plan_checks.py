@@ -31,7 +31,7 @@ class BrokenRule(NamedTuple):
     detail: str
 
 
-def broken_rules(
+def find_broken_rules(
     model: ClusterModel,
     plan: ReassignmentPlan,
     constraints: PlanConstraints,
@@ -48,15 +48,15 @@ def broken_rules(
         else:
             known.append((partition, change))
     for partition, change in known:
-        broken += _of_change(model, partition, change)
-        broken += _of_constraints(partition, change, constraints)
-    broken += _of_racks(model, known, constraints, leaving)
-    broken += _of_order(plan)
-    broken += _of_capacity(model, plan)
+        broken += _rules_broken_by_change(model, partition, change)
+        broken += _constraints_broken_by_change(partition, change, constraints)
+    broken += _broken_rack_limits(model, known, constraints, leaving)
+    broken += _broken_batch_order(plan)
+    broken += _broken_capacity(model, plan)
     return broken
 
 
-def _of_change(
+def _rules_broken_by_change(
     model: ClusterModel, partition: PartitionModel, change: PartitionChange
 ) -> Iterator[BrokenRule]:
     """Yield the rules that one change breaks by itself: duplicate, stale, unknown, dead."""
@@ -74,7 +74,7 @@ def _of_change(
             yield BrokenRule("dead", subject, f"broker {broker_id} is not alive")
 
 
-def _of_constraints(
+def _constraints_broken_by_change(
     partition: PartitionModel, change: PartitionChange, constraints: PlanConstraints
 ) -> Iterator[BrokenRule]:
     """Yield a broken rule if a change affects an excluded topic, a pinned partition or excluded
@@ -88,7 +88,7 @@ def _of_constraints(
             yield BrokenRule("excluded", subject, f"broker {broker_id} is excluded")
 
 
-def _of_racks(
+def _broken_rack_limits(
     model: ClusterModel,
     changes: Sequence[tuple[PartitionModel, PartitionChange]],
     constraints: PlanConstraints,
@@ -120,7 +120,7 @@ def _of_racks(
             yield BrokenRule("rack", str(change.name), f"{after} replicas beyond its racks' limit")
 
 
-def _of_order(plan: ReassignmentPlan) -> Iterator[BrokenRule]:
+def _broken_batch_order(plan: ReassignmentPlan) -> Iterator[BrokenRule]:
     """Yield broken rules of batches.
 
     Each change must be in exactly one batch, and no batch be empty.
@@ -132,7 +132,7 @@ def _of_order(plan: ReassignmentPlan) -> Iterator[BrokenRule]:
         yield BrokenRule("order", "batches", "one is empty")
 
 
-def _of_capacity(model: ClusterModel, plan: ReassignmentPlan) -> Iterator[BrokenRule]:
+def _broken_capacity(model: ClusterModel, plan: ReassignmentPlan) -> Iterator[BrokenRule]:
     """Yield brokers that a batch would overfill while all its copies exist and no old replica is
     deleted.
     """

@@ -28,7 +28,9 @@ class BadPlanFile(EngineError):
 def parse_plan_json(text: str) -> PlanFields:
     """Parse a plan file's text; raises BadPlanFile unless it is one JSON object."""
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        value = json.loads(
+            text, object_pairs_hook=_object_without_duplicates, parse_constant=_refuse_constant
+        )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise BadPlanFile(place, "is not JSON from here on") from error
@@ -40,7 +42,7 @@ def parse_plan_json(text: str) -> PlanFields:
     return PlanFields("", value)
 
 
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object of name-value pairs; raises BadPlanFile if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -136,7 +136,7 @@ def plan_from_json(text: str) -> PlanFile:
         return PlanFile(rows, None)
     ours = document.fields("kctl")
     rates = rates_from_fields(ours.fields("rates")) if ours.has("rates") else None
-    return PlanFile(rows, _plan(rows, ours), _cluster_id(ours), rates)
+    return PlanFile(rows, _parse_plan(rows, ours), _cluster_id(ours), rates)
 
 
 def _cluster_id(ours: PlanFields) -> str | None:
@@ -232,7 +232,7 @@ def _target_row(row: PlanFields) -> TargetRow:
     return TargetRow(topic, partition, replicas, dirs)
 
 
-def _plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
+def _parse_plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
     """Read the plan in a file that kctl wrote; raises BadPlanFile."""
     if ours.whole("format") != _FORMAT:
         raise BadPlanFile("kctl.format", "is not known here; a newer kctl may read it")
@@ -240,14 +240,14 @@ def _plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
     if len(own_rows) != len(rows):
         reason = f"has {len(own_rows)} rows, and partitions has {len(rows)}"
         raise BadPlanFile("kctl.partitions", reason)
-    changes = [_change(row, own) for row, own in zip(rows, own_rows, strict=True)]
+    changes = [_parse_change(row, own) for row, own in zip(rows, own_rows, strict=True)]
     plan = ReassignmentPlan(
         verb=ours.text("verb"),
         changes=changes,
         batches=[list(batch) for batch in ours.lists("batches")],
-        brokers=[_broker(row) for row in ours.rows("brokers")],
-        before=_level(ours.fields("before")),
-        after=_level(ours.fields("after")),
+        brokers=[_parse_broker(row) for row in ours.rows("brokers")],
+        before=_parse_level(ours.fields("before")),
+        after=_parse_level(ours.fields("after")),
         moves=ours.whole("moves"),
         bytes_moved=ours.whole("bytes_moved"),
         log_dir_moves=ours.whole("log_dir_moves"),
@@ -266,7 +266,7 @@ def _plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
     return plan
 
 
-def _change(row: TargetRow, own: PlanFields) -> PartitionChange:
+def _parse_change(row: TargetRow, own: PlanFields) -> PartitionChange:
     """Read one change from Kafka's row and our row.
 
     Raises BadPlanFile if the new leader is no replica, or if lists differ in length.
@@ -295,13 +295,13 @@ def _change(row: TargetRow, own: PlanFields) -> PartitionChange:
     return change
 
 
-def _broker(row: PlanFields) -> BrokerFigures:
+def _parse_broker(row: PlanFields) -> BrokerFigures:
     """Read the figures of one broker; the capacity may be missing."""
     return BrokerFigures(
         broker_id=row.broker_id("broker_id"),
         rack=row.text("rack") if row.has("rack") else None,
-        before=_load(row.fields("before")),
-        after=_load(row.fields("after")),
+        before=_parse_load(row.fields("before")),
+        after=_parse_load(row.fields("after")),
         capacity_bytes=row.whole("capacity_bytes") if row.has("capacity_bytes") else None,
         bytes_in=row.whole("bytes_in"),
         bytes_out=row.whole("bytes_out"),
@@ -310,7 +310,7 @@ def _broker(row: PlanFields) -> BrokerFigures:
     )
 
 
-def _load(row: PlanFields) -> LoadFigures:
+def _parse_load(row: PlanFields) -> LoadFigures:
     """Read the load of a broker; rates are 0 in plans of earlier versions."""
     return LoadFigures(
         row.whole("replica_count"),
@@ -322,7 +322,7 @@ def _load(row: PlanFields) -> LoadFigures:
     )
 
 
-def _level(row: PlanFields) -> LevelFigures:
+def _parse_level(row: PlanFields) -> LevelFigures:
     """Read the evenness figures; those of rates are 1.0 in plans of earlier versions."""
     return LevelFigures(
         count_spread_in_rack=row.whole("count_spread_in_rack"),

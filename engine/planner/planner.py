@@ -24,23 +24,28 @@ from engine.planner.balancing import balance_in_rounds
 from engine.planner.byte_balancing import ByteBalancing
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import ALL_GOALS, LevelGoal, PlanConstraints
-from engine.planner.iterated_search import go_on
+from engine.planner.iterated_search import search_until_stable
 from engine.planner.leader_balancing import LeaderBalancing
 from engine.planner.level_targets import TargetRule
 from engine.planner.log_dir_balancing import batch_log_dir_moves, plan_log_dirs
 from engine.planner.placement_state import PlacementState
 from engine.planner.plan import ReassignmentPlan, UnmetGoal
-from engine.planner.plan_building import PlanFindings, assemble, build_plan
-from engine.planner.repairs import note_rack_faults, offline_replicas, rack_faults, resize
+from engine.planner.plan_building import PlanFindings, assemble_plan, build_plan
+from engine.planner.repairs import (
+    change_replication_factors,
+    find_offline_replicas,
+    find_rack_faults,
+    note_rack_faults,
+)
 from engine.planner.replica_placement import ReplicaToPlace
 from engine.planner.search_steps import (
+    changed_partitions,
     has_budget,
-    in_budget,
     level_all_leaders,
     level_counts,
     note_excluded,
+    plan_in_budget,
     rehouse,
-    touched,
 )
 
 
@@ -63,11 +68,11 @@ def spread(
 
     None between old brokers.
     """
-    _check(model, added)
-    return in_budget(constraints, lambda c, small: _spread(model, added, c, small))
+    _check_request(model, added)
+    return plan_in_budget(constraints, lambda c, small: _plan_spread(model, added, c, small))
 
 
-def _spread(
+def _plan_spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints, small: bool
 ) -> ReassignmentPlan:
     """Plan moves from old brokers to added ones, then balance bytes and leaders without copies.
@@ -92,7 +97,7 @@ def _spread(
     if has_faults and constraints.is_unlimited:
         # Repairing rack faults changes the limits of the racks.
         later = PlanFindings("spread")
-        go_on(state, model, later, begin, search)
+        search_until_stable(state, model, later, begin, search)
         notes.bound_moves += later.bound_moves
     return build_plan(state, notes)
 
@@ -100,8 +105,11 @@ def _spread(
 def drain(
     model: ClusterModel, drained: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan to move all replicas off the drained brokers."""
-    _check(model, drained)
+    """Plan to move all replicas off the drained brokers.
+
+    Errors: PlanRefused for a broker that is not in the cluster, BadClusterModel.
+    """
+    _check_request(model, drained)
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
         """Return a plan that moves every replica of the drained brokers to other brokers."""
@@ -112,7 +120,7 @@ def drain(
         rehouse(state, notes, homeless, "drain")
         return build_plan(state, notes)
 
-    return in_budget(constraints, plan)
+    return plan_in_budget(constraints, plan)
 
 
 def replace(
@@ -120,10 +128,10 @@ def replace(
 ) -> ReassignmentPlan:
     """Plan to move one broker's replicas to another, at the same positions in the replica lists.
 
-    A replica that the new broker may not hold, because of racks or because it has one of the
-    partition already, goes to a third broker.
+    A replica that the new broker may not have, because of racks or because it has one of the
+    partition already, goes to a third broker. Errors: PlanRefused.
     """
-    _check(model, (old, new))
+    _check_request(model, (old, new))
     if old == new:
         raise PlanRefused(f"broker {old}", "cannot be replaced by itself")
 
@@ -157,7 +165,7 @@ def replace(
             )
         return build_plan(state, notes)
 
-    return in_budget(constraints, plan)
+    return plan_in_budget(constraints, plan)
 
 
 def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> ReassignmentPlan:
@@ -169,12 +177,12 @@ def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> Reas
         """Return a plan that moves offline replicas and those that break rack limits."""
         state = PlacementState(model, c, leaving=dead)
         notes = PlanFindings("repair")
-        offline = offline_replicas(state, notes)
-        rehouse(state, notes, [*offline, *rack_faults(state, offline)], "repair")
+        offline = find_offline_replicas(state, notes)
+        rehouse(state, notes, [*offline, *find_rack_faults(state, offline)], "repair")
         note_rack_faults(state, notes)
         return build_plan(state, notes)
 
-    return in_budget(constraints, plan)
+    return plan_in_budget(constraints, plan)
 
 
 def set_replication_factor(
@@ -205,16 +213,16 @@ def set_replication_factor(
                     f"topic {topic}", f"{factor} replicas do not fit on {brokers} brokers"
                 )
         notes = PlanFindings("set-replication-factor")
-        homeless = resize(state, factors)
+        homeless = change_replication_factors(state, factors)
         rehouse(state, notes, homeless, "replication factor", keep_leaders=True)
-        shared = sum(state.fault_count(p) > 0 for p in touched(state))
+        shared = sum(state.fault_count(p) > 0 for p in changed_partitions(state))
         if shared:
             notes.warnings.append(
                 f"{shared} partitions have replicas that share racks needlessly: repair moves them"
             )
         return build_plan(state, notes)
 
-    return in_budget(constraints, plan)
+    return plan_in_budget(constraints, plan)
 
 
 def balance(
@@ -224,7 +232,7 @@ def balance(
 ) -> ReassignmentPlan:
     """Plan moves until counts, bytes and leaders are level, as far as they are in `goals`."""
     model.check()
-    return in_budget(constraints, lambda c, small: balance_in_rounds(model, goals, c, small))
+    return plan_in_budget(constraints, lambda c, small: balance_in_rounds(model, goals, c, small))
 
 
 def demote(
@@ -234,7 +242,7 @@ def demote(
 
     The demoted brokers become the last replicas.
     """
-    _check(model, demoted)
+    _check_request(model, demoted)
     state = PlacementState(model, constraints)
     notes = PlanFindings("demote")
     leaving = {state.index_of[broker_id] for broker_id in demoted}
@@ -272,7 +280,7 @@ def balance_log_dirs(
 
     `broker_ids` None means all brokers.
     """
-    _check(model, broker_ids or ())
+    _check_request(model, broker_ids or ())
     chosen = [b.broker_id for b in model.brokers] if broker_ids is None else broker_ids
     changes, held = plan_log_dirs(model, chosen, constraints)
     notes = PlanFindings("balance-log-dirs")
@@ -284,10 +292,10 @@ def balance_log_dirs(
                 f"broker {broker_id}: a directory keeps {max(sizes) / mean:.2f} times the mean"
             )
     state = PlacementState(model, constraints)
-    return assemble(state, notes, changes, batch_log_dir_moves(changes, constraints))
+    return assemble_plan(state, notes, changes, batch_log_dir_moves(changes, constraints))
 
 
-def _check(model: ClusterModel, requested: Iterable[int]) -> None:
+def _check_request(model: ClusterModel, requested: Iterable[int]) -> None:
     """Check the model; raises PlanRefused for a requested broker that is not in the cluster."""
     model.check()
     known = {broker.broker_id for broker in model.brokers}

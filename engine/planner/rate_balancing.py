@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from engine.planner.byte_balancing import ByteBalancing
-from engine.planner.byte_bound import moves_for_bytes, moves_for_bytes_alone
+from engine.planner.byte_bound import fewest_moves_for_bytes, fewest_moves_for_bytes_alone
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.placement_state import PlacementState
 
@@ -40,7 +40,7 @@ class RateState(PlacementState):
     def follow(self) -> None:
         """Copy the placement of the original search."""
         for number, of_search in enumerate(self._numbers):
-            put(self, number, self._state.replicas[of_search])
+            place_replicas(self, number, self._state.replicas[of_search])
         self.stored_bytes = list(self._state.held_bytes)
 
     def bytes_at(self, partition: int, broker: int) -> int:
@@ -59,7 +59,7 @@ class RateState(PlacementState):
     def hand_back(self) -> None:
         """Copy this placement to the original search."""
         for number, of_search in enumerate(self._numbers):
-            put(self._state, of_search, self.replicas[number])
+            place_replicas(self._state, of_search, self.replicas[number])
 
     def _entered(self, partition: int, broker: int) -> None:
         """Update a broker's rate and bytes for a new replica."""
@@ -72,7 +72,7 @@ class RateState(PlacementState):
         self.stored_bytes[broker] -= self.bytes_at(partition, broker)
 
 
-def put(state: PlacementState, partition: int, replicas: Sequence[int]) -> None:
+def place_replicas(state: PlacementState, partition: int, replicas: Sequence[int]) -> None:
     """Place a partition's replicas on exactly these brokers, in this order."""
     held = state.replicas[partition]
     if held == replicas:
@@ -124,7 +124,7 @@ class RateBalancing(ByteBalancing):
         return more <= less or stored + more - less <= self._most_bytes[broker]
 
 
-def moves_for_rates(rates: RateState, targets: Mapping[int, int] | None) -> int:
+def fewest_moves_for_rates(rates: RateState, targets: Mapping[int, int] | None) -> int:
     """Return a lower bound of the replica moves by which the brokers' write rates become level.
 
     `targets` are the replica counts that brokers should have at the end; None: counts may be
@@ -133,5 +133,5 @@ def moves_for_rates(rates: RateState, targets: Mapping[int, int] | None) -> int:
     if not sum(rates.held_bytes):
         return 0
     if targets is None:
-        return moves_for_bytes_alone(rates, rates.constraints.rate_tolerance)
-    return moves_for_bytes(rates, targets, rates.constraints.rate_tolerance)
+        return fewest_moves_for_bytes_alone(rates, rates.constraints.rate_tolerance)
+    return fewest_moves_for_bytes(rates, targets, rates.constraints.rate_tolerance)

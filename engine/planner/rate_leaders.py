@@ -74,7 +74,7 @@ class RateLeaders:
             )
             if heavy is None or self.out[heavy] <= most:
                 break
-            exchange = self._best(heavy)
+            exchange = self._best_exchange(heavy)
             if exchange is None:
                 done.add(heavy)
             else:
@@ -82,7 +82,10 @@ class RateLeaders:
         return max((self.out[b] for b in self._playing), default=0) / (self.mean or 1)
 
     def _may_lead(self, partition: int, broker: int) -> bool:
-        """Return True if a broker in play has an in-sync replica of a changeable partition."""
+        """Return True if a broker that takes part has an in-sync replica of the partition.
+
+        The partition must be changeable.
+        """
         state = self._state
         return (
             state.movable[partition]
@@ -90,10 +93,10 @@ class RateLeaders:
             and (partition, broker) not in state.lagging
         )
 
-    def _best(self, heavy: int) -> LeaderExchange | None:
+    def _best_exchange(self, heavy: int) -> LeaderExchange | None:
         """Return the exchange that brings both brokers nearest to the mean; None if none helps."""
         above = self.out[heavy] - self.mean
-        offers = self._offers(heavy)
+        offers = self._partitions_to_take(heavy)
         best: LeaderExchange | None = None
         for partition in self._state.on_broker[heavy]:
             replicas = self._state.replicas[partition]
@@ -102,7 +105,9 @@ class RateLeaders:
             for light in replicas[1:]:
                 if self.out[light] >= self.out[heavy] or not self._may_lead(partition, light):
                     continue
-                for back in self._backs(partition, heavy, light, offers.get(light, [])):
+                for back in self._partitions_to_return(
+                    partition, heavy, light, offers.get(light, [])
+                ):
                     relief = self.rates[partition] - (0 if back is None else self.rates[back])
                     below = self.out[light] - self.mean
                     distance = (above - relief) ** 2 + (below + relief) ** 2
@@ -113,8 +118,11 @@ class RateLeaders:
                         best = LeaderExchange(partition, heavy, light, back, distance)
         return best
 
-    def _offers(self, heavy: int) -> dict[int, list[tuple[int, int]]]:
-        """Return sorted (rate, partition) of the partitions that `heavy` could lead, by leader."""
+    def _partitions_to_take(self, heavy: int) -> dict[int, list[tuple[int, int]]]:
+        """Return the partitions that `heavy` could lead, by their present leader, sorted by rate.
+
+        Each is (rate, partition).
+        """
         offers: dict[int, list[tuple[int, int]]] = {}
         for partition in self._state.on_broker[heavy]:
             replicas = self._state.replicas[partition]
@@ -124,12 +132,12 @@ class RateLeaders:
             offered.sort()
         return offers
 
-    def _backs(
+    def _partitions_to_return(
         self, partition: int, heavy: int, light: int, offered: list[tuple[int, int]]
     ) -> Iterator[int | None]:
-        """Yield partitions whose leadership could move back to `heavy`, nearest by rate.
+        """Yield partitions whose leadership could move back to `heavy`, the nearest rate first.
 
-        None for no return.
+        None stands for no return.
         """
         if not self._keeps_counts or self.leads[heavy] > self.leads[light]:
             yield None
@@ -142,11 +150,11 @@ class RateLeaders:
         """Make the light broker leader of one partition, and the heavy one of the exchanged one, if
         any.
         """
-        self._lead(exchange.there, exchange.light)
+        self._set_leader(exchange.there, exchange.light)
         if exchange.back is not None:
-            self._lead(exchange.back, exchange.heavy)
+            self._set_leader(exchange.back, exchange.heavy)
 
-    def _lead(self, partition: int, broker: int) -> None:
+    def _set_leader(self, partition: int, broker: int) -> None:
         """Make a broker the leader of a partition, and update bytes out and counts."""
         replicas = self._state.replicas[partition]
         leader = replicas[0]

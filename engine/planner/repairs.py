@@ -10,7 +10,7 @@ from engine.planner.plan_building import PlanFindings
 from engine.planner.replica_placement import ReplicaToPlace
 
 
-def offline_replicas(state: PlacementState, notes: PlanFindings) -> list[ReplicaToPlace]:
+def find_offline_replicas(state: PlacementState, notes: PlanFindings) -> list[ReplicaToPlace]:
     """Return the offline replicas of partitions that have a live replica to copy from.
 
     A partition without a live replica becomes an unmet goal. If the plan may not change that
@@ -34,7 +34,7 @@ def offline_replicas(state: PlacementState, notes: PlanFindings) -> list[Replica
     return found
 
 
-def rack_faults(state: PlacementState, offline: list[ReplicaToPlace]) -> list[ReplicaToPlace]:
+def find_rack_faults(state: PlacementState, offline: list[ReplicaToPlace]) -> list[ReplicaToPlace]:
     """Return the replicas that should move to another rack; the leader is chosen last.
 
     `offline` replicas are not counted: they are moved anyway.
@@ -72,7 +72,9 @@ def note_rack_faults(state: PlacementState, notes: PlanFindings) -> None:
             notes.unmet.append(UnmetGoal("repair", str(partition.name), reason))
 
 
-def resize(state: PlacementState, factors: Mapping[str, int]) -> list[ReplicaToPlace]:
+def change_replication_factors(
+    state: PlacementState, factors: Mapping[str, int]
+) -> list[ReplicaToPlace]:
     """Remove surplus replicas for the new replication factors; return the replicas to add."""
     added = []
     for number in range(len(state.partitions) - 1, -1, -1):
@@ -82,11 +84,11 @@ def resize(state: PlacementState, factors: Mapping[str, int]) -> list[ReplicaToP
         replicas = state.replicas[number]
         added += [ReplicaToPlace(number, None)] * max(0, factor - len(replicas))
         while state.movable[number] and len(replicas) > factor:
-            state.remove(number, _least_missed(state, number))
+            state.remove(number, _replica_to_remove(state, number))
     return added
 
 
-def _least_missed(state: PlacementState, number: int) -> int:
+def _replica_to_remove(state: PlacementState, number: int) -> int:
     """Return the replica to remove.
 
     An offline one or one in a crowded rack first, the leader last.

@@ -95,14 +95,15 @@ class _Order:
         )
 
 
-def place_all(
+def place_replicas(
     state: PlacementState,
     homeless: Iterable[ReplicaToPlace],
     has_budget: Callable[[PlacementState, int], bool],
 ) -> Placed:
-    """Place replicas on brokers, the largest first; return those that could not be placed.
+    """Place replicas on the emptiest permitted brokers, the largest replica first.
 
-    `has_budget` returns False if the partition may not be copied once more.
+    `homeless` are the replicas to place. `has_budget` returns False if the partition may not be
+    copied once more. The result has those that were not placed, and those that share a rack.
     """
     order = _Order(state)
     result = Placed([], [])
@@ -121,7 +122,7 @@ def place_all(
             result.left.append(item)
             continue
         order.take_out(target)
-        _settle_one(state, order, item, target)
+        _place_one(state, order, item, target)
         order.put_back(target)
         state.forced.add(item.partition)
     return result
@@ -135,7 +136,7 @@ def _largest_first(item: ReplicaToPlace) -> tuple[int, int]:
     return -item.partition, -1 if item.source is None else item.source
 
 
-def _settle_one(state: PlacementState, order: _Order, item: ReplicaToPlace, target: int) -> None:
+def _place_one(state: PlacementState, order: _Order, item: ReplicaToPlace, target: int) -> None:
     """Place or move a replica to its target, and update the order of brokers."""
     if item.source is None:
         state.place(item.partition, target)

@@ -16,10 +16,10 @@ from engine.planner.level_targets import TargetRule, find_targets, targets_withi
 from engine.planner.placement_state import PlacementState
 from engine.planner.plan import ReassignmentPlan, UnmetGoal
 from engine.planner.plan_building import PlanFindings
-from engine.planner.replica_placement import ReplicaToPlace, place_all
+from engine.planner.replica_placement import ReplicaToPlace, place_replicas
 
 
-def in_budget(
+def plan_in_budget(
     constraints: PlanConstraints, plan: Callable[[PlanConstraints, bool], ReassignmentPlan]
 ) -> ReassignmentPlan:
     """Return a plan that moves no more bytes than allowed.
@@ -47,7 +47,7 @@ def has_budget(state: PlacementState, partition: int) -> bool:
     return budget is None or state.bytes_moved + state.sizes[partition] <= budget
 
 
-def touched(state: PlacementState) -> list[int]:
+def changed_partitions(state: PlacementState) -> list[int]:
     """Return the numbers of the partitions whose replicas changed."""
     return [
         number
@@ -58,8 +58,11 @@ def touched(state: PlacementState) -> list[int]:
     ]
 
 
-def leaderless(state: PlacementState) -> list[int]:
-    """Return the numbers of the partitions whose original first replica was removed."""
+def partitions_without_first(state: PlacementState) -> list[int]:
+    """Return the numbers of the partitions whose original first replica was removed.
+
+    They need another preferred leader.
+    """
     return [
         number
         for number, (original, replicas) in enumerate(
@@ -120,18 +123,22 @@ def rehouse(
     *,
     keep_leaders: bool = False,
 ) -> None:
-    """Place replicas on other brokers, then improve the balance by moving only those once more."""
+    """Place replicas on other brokers, then improve the balance by moving only those once more.
+
+    `homeless` are the replicas to place, `goal` is the name of the goal in messages about those
+    that cannot be placed.
+    """
     before = list(state.counts)
     wanted = [item for item in homeless if state.movable[item.partition]]
     notes.bound_moves += len(wanted)
-    placed = place_all(state, wanted, has_budget)
+    placed = place_replicas(state, wanted, has_budget)
     if placed.against_racks:
         notes.warnings.append(
             f"{len(placed.against_racks)} replicas share a rack for want of another"
         )
     for item in placed.left:
         notes.unmet.append(
-            UnmetGoal(goal, str(state.partitions[item.partition].name), _why(state, item))
+            UnmetGoal(goal, str(state.partitions[item.partition].name), _reason_text(state, item))
         )
     note_excluded(state, notes, homeless)
     targets = find_targets(state, TargetRule.NONE_SINKS, before)
@@ -139,7 +146,9 @@ def rehouse(
     ByteBalancing(
         state, max_moves=state.constraints.max_moves, max_bytes=state.constraints.max_bytes_moved
     ).level_free()
-    level_leaders(state, leaderless(state) if keep_leaders else touched(state))
+    level_leaders(
+        state, partitions_without_first(state) if keep_leaders else changed_partitions(state)
+    )
 
 
 def note_excluded(
@@ -172,7 +181,7 @@ def _id(state: PlacementState, broker: int) -> int:
     return state.brokers[broker].broker_id
 
 
-def _why(state: PlacementState, item: ReplicaToPlace) -> str:
+def _reason_text(state: PlacementState, item: ReplicaToPlace) -> str:
     """Return the reason why no broker was found for a replica."""
     if not has_budget(state, item.partition):
         return "is beyond the moves or bytes that are allowed"

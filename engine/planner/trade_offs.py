@@ -42,16 +42,15 @@ class TradeOff(NamedTuple):
         )
 
 
-def trade_offs(
+def find_trade_offs(
     make_plan: Callable[[PlanConstraints], ReassignmentPlan],
     constraints: PlanConstraints,
     whole: ReassignmentPlan,
 ) -> list[TradeOff]:
-    """Return the best plans between none and the whole plan, cheapest first.
+    """Return the best plans between none and the whole plan, the cheapest first.
 
-    Makes a plan for each budget.
-
-    `make_plan` is the planning command that made `whole` under the same constraints.
+    Makes a plan for each of several budgets. `make_plan` is the planning function that made `whole`
+    under the same constraints.
     """
     budgets = [(int(whole.moves * share), None) for share in (0.0, *_SHARES)]
     by_bytes = [(None, int(whole.bytes_moved * share)) for share in _SHARES]
@@ -59,11 +58,11 @@ def trade_offs(
     for max_moves, max_bytes in (*budgets, *by_bytes):
         bounded = constraints._replace(max_moves=max_moves, max_bytes_moved=max_bytes)
         found.append(_trade_off(make_plan(bounded), max_moves, max_bytes))
-    return front_of(found)
+    return pareto_front(found)
 
 
-def front_of(found: Sequence[TradeOff]) -> list[TradeOff]:
-    """Return the trade-offs that no other beats; of equal ones only the first."""
+def pareto_front(found: Sequence[TradeOff]) -> list[TradeOff]:
+    """Return the trade-offs that no other one beats in each figure; of equal ones the first."""
     front: list[TradeOff] = []
     seen = set()
     for item in sorted(found, key=lambda t: (t.bytes_moved, t.moves)):

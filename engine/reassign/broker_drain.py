@@ -11,7 +11,7 @@ from engine.errors import EngineError
 _POLL_MS = 200
 
 
-def replicas_left(client: KafkaClient, broker_id: int) -> int:
+def await_replicas_left(client: KafkaClient, broker_id: int) -> int:
     """Return how many replicas a broker still has; for a dead broker, how many are assigned to it.
 
     The controller completes a reassignment once it has requested the deletion, which the broker may

@@ -56,20 +56,20 @@ def read_cluster(client: KafkaClient) -> ReadCluster:
         if isinstance(answer, EngineError)
     ]
     log_dirs = {id_: found for id_, found in dirs.items() if not isinstance(found, EngineError)}
-    copies = _copies(log_dirs)
+    copies = _replica_copies(log_dirs)
     partitions = [
-        _partition(TopicPartition(topic.name, partition.partition), partition, copies)
+        _partition_model(TopicPartition(topic.name, partition.partition), partition, copies)
         for topic in view.topics.values()
         for partition in topic.partitions
     ]
-    brokers = _brokers(view, log_dirs, {id_ for p in partitions for id_ in p.replicas})
+    brokers = _broker_models(view, log_dirs, {id_ for p in partitions for id_ in p.replicas})
     return ReadCluster(view.cluster_id, ClusterModel(brokers, partitions), warnings)
 
 
-def _copies(
+def _replica_copies(
     log_dirs: dict[int, list[LogDirView]],
 ) -> dict[tuple[TopicPartition, int], _Copy]:
-    """Return size and directory of each replica, by partition and broker, without future ones."""
+    """Return size and directory of each replica by partition and broker, without future ones."""
     return {
         (replica.partition, broker_id): _Copy(replica.size_bytes, log_dir.path)
         for broker_id, dirs in log_dirs.items()
@@ -79,7 +79,7 @@ def _copies(
     }
 
 
-def _partition(
+def _partition_model(
     key: TopicPartition,
     partition: PartitionView,
     copies: dict[tuple[TopicPartition, int], _Copy],
@@ -105,7 +105,7 @@ def _partition(
     )
 
 
-def _brokers(
+def _broker_models(
     view: ClusterView, log_dirs: dict[int, list[LogDirView]], holding: set[int]
 ) -> list[BrokerModel]:
     """Return the planner's model of each broker that is alive or has replicas.
@@ -117,7 +117,9 @@ def _brokers(
     for broker_id in sorted({*view.brokers, *holding}):
         known = view.brokers.get(broker_id)
         dirs = tuple(
-            _log_dir(log_dir) for log_dir in log_dirs.get(broker_id, ()) if log_dir.error is None
+            _log_dir_model(log_dir)
+            for log_dir in log_dirs.get(broker_id, ())
+            if log_dir.error is None
         )
         capacities = [d.capacity_bytes - d.foreign_bytes for d in dirs if d.capacity_bytes]
         is_bounded = bool(dirs) and len(capacities) == len(dirs)
@@ -133,7 +135,7 @@ def _brokers(
     return brokers
 
 
-def _log_dir(log_dir: LogDirView) -> LogDirModel:
+def _log_dir_model(log_dir: LogDirView) -> LogDirModel:
     """Return a directory's capacity and the bytes of other files; without them if unknown."""
     if log_dir.total_bytes is None or log_dir.usable_bytes is None:
         return LogDirModel(log_dir.path)

@@ -52,7 +52,7 @@ from engine.reassign.phases import (
     phase_of,
     unseen_brokers,
 )
-from engine.reassign.scheduling import next_to_begin
+from engine.reassign.scheduling import startable_changes
 from engine.reassign.throttles import ThrottleSetting
 from engine.reassign.throttling import ThrottleNotSet, Throttling
 
@@ -186,28 +186,28 @@ class Execution:
 
     def run(self, on_poll: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
         """Execute the plan to its end; `on_poll` is called with each observed status."""
-        now = self._read()
+        now = self._observe()
         self._require_cluster(now)
         if not self._submitted and not self._throttling.has_begun:
-            self._require_targets(now)
+            self._check_targets(now)
         if self._settings.rates.is_unbounded:
             # A former process with throttles may have died; throttles that cannot be restored now
             # are retried at the end.
-            self._throttling.bring_back()
+            self._throttling.restore()
         else:
             self._set_first_throttles(now)
-        while not self._round(on_poll):
+        while not self._poll_once(on_poll):
             self._cluster.pause(self._poll_ms)
-            requests = self._journal.requests()
+            requests = self._journal.read_requests()
             if requests.cancelled_by is not None:
                 self._cancelled_by = requests.cancelled_by
                 return self.cancel(on_poll)
             for request in requests.changes:
-                self._follow(request)
+                self._apply_request(request)
         if self._taken_back:
             return self._stop()
         if self._settings.elects_leaders:
-            self._elect(on_poll)
+            self._elect_preferred(on_poll)
         return self._finish("executed")
 
     def _set_first_throttles(self, now: ObservedCluster) -> None:
@@ -216,12 +216,15 @@ class Execution:
             self._throttling.set(now, self._settings.rates, self._left())
         except ThrottleNotSet:
             if not self._submitted:
-                self._throttling.bring_back()
+                self._throttling.restore()
             raise
 
-    def _follow(self, request: ChangeRequest) -> None:
-        """Apply the settings that another process requests; record the result in the journal."""
-        settings = request.change.applied_to(self._settings)
+    def _apply_request(self, request: ChangeRequest) -> None:
+        """Apply the settings that another process requests; record the result in the journal.
+
+        A refused request is recorded with the reason, which that process prints.
+        """
+        settings = request.change.apply_to(self._settings)
         error: EngineError | None = None
         try:
             self._set_rates(settings)
@@ -251,7 +254,7 @@ class Execution:
     def _apply_rates(self, settings: ExecutionSettings) -> None:
         """Set the throttles, or remove them if rates are unbounded; raises the first error."""
         if settings.rates.is_unbounded:
-            for error in self._throttling.bring_back().values():
+            for error in self._throttling.restore().values():
                 raise error
         else:
             self._throttling.set(self._cluster.read(), settings.rates, self._left())
@@ -262,13 +265,13 @@ class Execution:
         If the controller refuses a cancellation, the journal stays open, and the throttles of the
         changes that continue remain.
         """
-        now = self._read()
+        now = self._observe()
         self._require_cluster(now)
         self._journal.cancelling()
         still_moving = self._cancel_moves(now)
         while True:
-            now = self._read()
-            seen = self._now(now)
+            now = self._observe()
+            seen = self._status_of(now)
             on_poll(seen)
             waits = self._in_progress(now) | {
                 c.change.name for c in seen.changes if c.phase in AT_WORK
@@ -283,7 +286,9 @@ class Execution:
                 how = CANCELLED if change_now.phase not in ENDED else change_now.phase.value
                 self._ended[key] = how
                 self._journal.ended(key, how)
-        return self._finish(CANCELLED) if not still_moving else self._end({}, sorted(still_moving))
+        return (
+            self._finish(CANCELLED) if not still_moving else self._result({}, sorted(still_moving))
+        )
 
     def _in_progress(self, now: ObservedCluster) -> set[TopicPartition]:
         """Return the partitions whose running reassignment has the plan's target.
@@ -333,7 +338,7 @@ class Execution:
         A cancelled reassignment leaves the order of its target: the controller does not keep the
         original one.
         """
-        partitions = self._read().partitions
+        partitions = self._observe().partitions
         orders: dict[TopicPartition, tuple[int, ...] | None] = {
             change.name: change.old_replicas
             for change in self._changes
@@ -349,12 +354,12 @@ class Execution:
         """Raise WrongCluster if the plan was made for another cluster."""
         require_cluster(self._cluster_id, now.cluster_id)
 
-    def _require_targets(self, now: ObservedCluster) -> None:
+    def _check_targets(self, now: ObservedCluster) -> None:
         """Raise TargetsMissing or StalePlan if the plan does not fit the cluster."""
-        missed = self._missed(now, self._now(now).changes)
+        missed = self._missed(now, self._status_of(now).changes)
         if missed:
             raise TargetsMissing(missed)
-        stale = [c.change for c in self._now(now).changes if c.phase in _STALE]
+        stale = [c.change for c in self._status_of(now).changes if c.phase in _STALE]
         if stale:
             raise StalePlan([change.name for change in stale])
 
@@ -364,7 +369,7 @@ class Execution:
 
     # 2. Rounds
 
-    def _read(self) -> ObservedCluster:
+    def _observe(self) -> ObservedCluster:
         """Observe the cluster; retry for up to PATIENCE_MS, then raise the last error."""
         began_ms = self._clock.monotonic_ms()
         while True:
@@ -375,7 +380,7 @@ class Execution:
                     raise
             self._cluster.pause(self._poll_ms)
 
-    def _now(self, now: ObservedCluster) -> ExecutionStatus:
+    def _status_of(self, now: ObservedCluster) -> ExecutionStatus:
         """Return the status of each change from one observation of the cluster."""
         changes = []
         for change in self._changes:
@@ -392,12 +397,12 @@ class Execution:
         return ExecutionStatus(
             changes,
             now.brokers,
-            self._why_paused(now),
+            self._pause_reason(now),
             sorted({*self._missed(now, changes), *self._unseen(now, changes)}),
             self._clock.monotonic_ms(),
         )
 
-    def _why_paused(self, now: ObservedCluster) -> str | None:
+    def _pause_reason(self, now: ObservedCluster) -> str | None:
         """Return the reason why no change may start, None if changes may start."""
         if self._paused_by is not None:
             return f"{self._paused_by} asked for a pause"
@@ -421,17 +426,17 @@ class Execution:
         waiting = [c.change for c in changes if c.phase is MovePhase.WAITING]
         return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
 
-    def _round(self, on_poll: Callable[[ExecutionStatus], None]) -> bool:
+    def _poll_once(self, on_poll: Callable[[ExecutionStatus], None]) -> bool:
         """Poll the cluster, record ended changes, and start changes.
 
         Return True if all are over.
         """
-        seen = self._now(self._read())
+        seen = self._status_of(self._observe())
         on_poll(seen)
         waiting, able, in_progress = [], [], []
         is_in_doubt = False
         for position, now in enumerate(seen.changes):
-            if self._is_noted(now):
+            if self._record_progress(now):
                 continue
             if now.phase is not MovePhase.WAITING:
                 in_progress.append(position)
@@ -445,19 +450,19 @@ class Execution:
         if not in_progress and (self._taken_back or not waiting):
             return True
         if self._settings.is_adaptive:
-            rates = self._throttling.adapt(seen, self._settings.rates)
+            rates = self._throttling.adapt_rate(seen, self._settings.rates)
             self._settings = self._settings._replace(rates=rates)
         if seen.pause is None and able and not self._taken_back and not is_in_doubt:
             bound = self._settings.moves_per_broker
             unable = set(waiting) - set(able)
-            begin = next_to_begin(self._changes, self._order, able, in_progress, bound, unable)
-            self._begin_retrying([self._changes[position] for position in begin])
+            begin = startable_changes(self._changes, self._order, able, in_progress, bound, unable)
+            self._submit_with_retries([self._changes[position] for position in begin])
         return False
 
-    def _is_noted(self, now: ChangeStatus) -> bool:
-        """Return True if a change has ended or is given up; otherwise update its recorded phase.
+    def _record_progress(self, now: ChangeStatus) -> bool:
+        """Update a change's recorded phase; return True if it is over, done or abandoned.
 
-        An ended change is recorded in the journal.
+        A change that is over is recorded in the journal.
         """
         key, phase = now.change.name, now.phase
         if key in self._ended or key in self._refused or key in self._taken_back:
@@ -480,18 +485,18 @@ class Execution:
     def _is_lasting(self, key: TopicPartition) -> bool:
         """Count a poll with the partition in an unexpected state; return True after _ASTRAY_POLLS.
 
-        Brokers may learn of a change late.
+        Brokers receive a change with a delay, so that a single poll proves nothing.
         """
         self._astray[key] += 1
         return self._astray[key] >= _ASTRAY_POLLS
 
-    def _begin_retrying(self, changes: Sequence[PartitionChange]) -> None:
+    def _submit_with_retries(self, changes: Sequence[PartitionChange]) -> None:
         """Submit changes; after a retriable error they are submitted again at the next poll.
 
         Raises the error if it is not retriable, or if all attempts fail for `PATIENCE_MS`.
         """
         try:
-            self._begin(changes)
+            self._submit_changes(changes)
         except EngineError as error:
             now_ms = self._clock.monotonic_ms()
             if self._unanswered_since_ms is None:
@@ -501,7 +506,7 @@ class Execution:
         else:
             self._unanswered_since_ms = None
 
-    def _begin(self, changes: Sequence[PartitionChange]) -> None:
+    def _submit_changes(self, changes: Sequence[PartitionChange]) -> None:
         """Record changes in the journal, then submit them to the controller; keep its refusals.
 
         Log directories are requested first: a change whose directory was refused is not submitted.
@@ -511,7 +516,7 @@ class Execution:
         keys = [change.name for change in changes]
         self._journal.submit(keys)
         self._submitted.update(keys)
-        unplaced = self._choose_directories(changes)
+        unplaced = self._request_directories(changes)
         targets: dict[TopicPartition, tuple[int, ...] | None] = {
             change.name: change.new_replicas
             for change in changes
@@ -530,7 +535,7 @@ class Execution:
         since_ms = self._refused_since_ms.setdefault(key, now_ms)
         return error.code in _PASSING and now_ms - since_ms < _REFUSED_MS
 
-    def _choose_directories(self, changes: Iterable[PartitionChange]) -> set[TopicPartition]:
+    def _request_directories(self, changes: Iterable[PartitionChange]) -> set[TopicPartition]:
         """Request log directories for replicas, before these exist, as Kafka's tool does.
 
         Returns the partitions that must not be submitted: a change whose directory is refused is
@@ -554,12 +559,12 @@ class Execution:
 
     # 3. to 5. The end
 
-    def _elect(self, on_poll: Callable[[ExecutionStatus], None]) -> None:
+    def _elect_preferred(self, on_poll: Callable[[ExecutionStatus], None]) -> None:
         """Elect the preferred leaders of finished changes whose leader is not the planned one.
 
         An error is kept for the result, since the moves are done.
         """
-        seen = self._now(self._read())
+        seen = self._status_of(self._observe())
         keys = [
             status.change.name
             for status in seen.changes
@@ -574,23 +579,23 @@ class Execution:
                 # The moves are done, and their throttles must be removed even without an election.
                 self._election_error = error
                 return
-            on_poll(self._now(self._read()))
+            on_poll(self._status_of(self._observe()))
 
     def _finish(self, how: str) -> ExecutionEnd:
         """Restore the throttles; record the end in the journal if all of them were restored."""
-        left = self._throttling.bring_back()
+        left = self._throttling.restore()
         if not left:
             self._journal.over(how)
-        return self._end(left)
+        return self._result(left)
 
     def _stop(self) -> ExecutionEnd:
         """Restore the throttles and end this process's part.
 
         The journal stays open for a resume.
         """
-        return self._end(self._throttling.bring_back())
+        return self._result(self._throttling.restore())
 
-    def _end(
+    def _result(
         self,
         left: Mapping[ThrottleSetting, EngineError],
         still_moving: Sequence[TopicPartition] = (),

@@ -27,17 +27,17 @@ class MoveStep(NamedTuple):
     failure: str
 
 
-def steps_of(change: PartitionChange) -> list[MoveStep]:
+def explain_steps(change: PartitionChange) -> list[MoveStep]:
     """Return the controller's steps of a change, assuming that all its replicas are in sync."""
     if change.new_replicas == change.old_replicas:
-        elections = [_election(change)] if change.old_leader != change.new_leader else []
+        elections = [_election_step(change)] if change.old_leader != change.new_leader else []
         return [*_log_dir_steps(change), *elections]
     old, new, leader = change.old_replicas, change.new_replicas, change.old_leader
     both = (*new, *(id_ for id_ in old if id_ not in new))
     steps = [
         MoveStep(
             "U1",
-            f"the topic's assignment becomes {_set(both)}: {_what(change)}",
+            f"the topic's assignment becomes {_set(both)}: {_change_text(change)}",
             both,
             old,
             leader,
@@ -46,7 +46,7 @@ def steps_of(change: PartitionChange) -> list[MoveStep]:
         )
     ]
     if change.added:
-        steps += _copying(change, both)
+        steps += _copy_steps(change, both)
     isr = both
     if leader not in new:
         leader = new[0]
@@ -62,20 +62,20 @@ def steps_of(change: PartitionChange) -> list[MoveStep]:
             )
         )
     if change.removed:
-        steps += _shrinking(change, both, leader)
+        steps += _shrink_steps(change, both, leader)
     else:
         steps.append(
             MoveStep("B6", f"the assignment is {_set(new)}", new, new, leader, "nothing", _AGAIN)
         )
     if leader != change.new_leader:
-        steps.append(_election(change))
+        steps.append(_election_step(change))
     return steps
 
 
 _AGAIN = "the controller dies: the next one does this step again"
 
 
-def _what(change: PartitionChange) -> str:
+def _change_text(change: PartitionChange) -> str:
     """Return a text with the replicas that a change adds and removes."""
     parts = []
     if change.added:
@@ -85,7 +85,7 @@ def _what(change: PartitionChange) -> str:
     return " and ".join(parts) or "another order"
 
 
-def _copying(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep]:
+def _copy_steps(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep]:
     """Return steps A1 to A3: the new replicas are added, copy the log and join the ISR."""
     old, leader, added = change.old_replicas, change.old_leader, change.added
     size = f"{change.size_bytes} bytes each" if change.size_bytes else "all there is"
@@ -120,7 +120,7 @@ def _copying(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep]:
     ]
 
 
-def _shrinking(
+def _shrink_steps(
     change: PartitionChange, both: tuple[int, ...], leader: int | None
 ) -> list[MoveStep]:
     """Return steps B4 to B6: the old replicas leave the ISR and are deleted."""
@@ -148,7 +148,7 @@ def _shrinking(
     ]
 
 
-def _election(change: PartitionChange) -> MoveStep:
+def _election_step(change: PartitionChange) -> MoveStep:
     """Return the step in which the preferred leader is elected."""
     return MoveStep(
         "elect",

@@ -103,11 +103,11 @@ class MoveJournal:
         Raises JournalHeld if another process has it locked, JournalExists for an unfinished
         execution, UnreadableJournal for another kind of file.
         """
-        held = _hold(files, path, create=True)
+        held = _lock_journal(files, path, create=True)
         try:
-            _require_over(files, path)
+            _check_over(files, path)
             journal = cls(files, held)
-            journal._begin(begun)
+            journal._write_begin(begun)
             journal._write("writer", **writer._asdict())
         except BaseException:
             held.close()
@@ -122,7 +122,7 @@ class MoveJournal:
 
         Raises JournalHeld if another process has it locked, UnreadableJournal, FileMissing.
         """
-        held = _hold(files, path)
+        held = _lock_journal(files, path)
         try:
             state = read_journal(files, path)
             journal = cls(files, held)
@@ -136,7 +136,7 @@ class MoveJournal:
         """Unlock and close the file."""
         self._held.close()
 
-    def requests(self) -> JournalRequests:
+    def read_requests(self) -> JournalRequests:
         """Return the unanswered requests of other processes; none if the file has not grown."""
         size_bytes = self._files.size_bytes(self.path)
         if size_bytes == self._read_bytes:
@@ -158,11 +158,11 @@ class MoveJournal:
 
     def before(self, values: Mapping[ThrottleSetting, str | None]) -> None:
         """Record the former values of throttles."""
-        self._write("before", throttles=_rows(values))
+        self._write("before", throttles=_throttle_rows(values))
 
     def throttle(self, values: Mapping[ThrottleSetting, str]) -> None:
         """Record the values of throttles that are about to be set."""
-        self._write("throttle", throttles=_rows(values))
+        self._write("throttle", throttles=_throttle_rows(values))
 
     def submit(self, keys: Iterable[TopicPartition]) -> None:
         """Record the partitions whose reassignment is about to be requested."""
@@ -184,7 +184,7 @@ class MoveJournal:
         """Record the end of the execution."""
         self._write("over", how=how)
 
-    def _begin(self, begun: Begun) -> None:
+    def _write_begin(self, begun: Begun) -> None:
         """Write the first line: cluster id, changes and settings of the execution."""
         self._write(
             "begin",
@@ -229,7 +229,7 @@ def _line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:
     return start + json.dumps({"step": step, **fields}, separators=(",", ":")).encode() + b"\n"
 
 
-def _hold(files: HeldFiles, path: str, *, create: bool = False) -> HeldFile:
+def _lock_journal(files: HeldFiles, path: str, *, create: bool = False) -> HeldFile:
     """Lock a journal; raises JournalHeld, with the writer, if another process has it locked."""
     try:
         return files.hold(path, create=create)
@@ -251,11 +251,11 @@ def require_free(files: HeldFiles, path: str) -> None:
     These are JournalHeld, JournalExists and UnreadableJournal.
     """
     if files.exists(path):
-        _hold(files, path).close()
-        _require_over(files, path)
+        _lock_journal(files, path).close()
+        _check_over(files, path)
 
 
-def _require_over(files: HeldFiles, path: str) -> None:
+def _check_over(files: HeldFiles, path: str) -> None:
     """Raise JournalExists for an unfinished execution that has changed something."""
     if _has_begun(files.read_bytes(path)):
         earlier = read_journal(files, path)
@@ -289,7 +289,7 @@ def is_held(files: HeldFiles, path: str) -> bool:
     return False
 
 
-def _rows(values: Mapping[ThrottleSetting, str | None]) -> list[list[object]]:
+def _throttle_rows(values: Mapping[ThrottleSetting, str | None]) -> list[list[object]]:
     """Return throttle settings as rows for JSON; the value None means that one was not set."""
     return [
         [int(setting.resource.kind), setting.resource.name, setting.name, value]

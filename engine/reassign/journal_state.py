@@ -86,7 +86,7 @@ class SettingsChange(NamedTuple):
     moves_per_broker: int | None = None
     is_paused: bool | None = None
 
-    def applied_to(self, settings: ExecutionSettings) -> ExecutionSettings:
+    def apply_to(self, settings: ExecutionSettings) -> ExecutionSettings:
         """Return the settings after the change; `is_paused` is not among them."""
         rates = settings.rates
         if self.replication_rate is not None:
@@ -157,7 +157,7 @@ class JournalState(NamedTuple):
         """Return the present settings: the first ones with all changes that were not refused."""
         settings = self.begun.settings
         for request in self._heeded():
-            settings = request.change.applied_to(settings)
+            settings = request.change.apply_to(settings)
         return settings
 
     @property
@@ -170,7 +170,7 @@ class JournalState(NamedTuple):
         return paused_by
 
     def _heeded(self) -> list[ChangeRequest]:
-        """Return the requested changes that were not refused: applied, or without an answer."""
+        """Return the requested changes that were not refused: applied, or not processed yet."""
         return [request for request in self.changes if self.answers.get(request.number) is None]
 
     @property
@@ -190,7 +190,7 @@ def read_journal(files: ReadFiles, path: str) -> JournalState:
     for line_number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        row, is_whole = _row(line)
+        row, is_whole = _parse_line(line)
         if row is not None and row["step"] == "begin":
             rows, damage = [], []
         if row is not None:
@@ -198,11 +198,11 @@ def read_journal(files: ReadFiles, path: str) -> JournalState:
         # The last line of a writer that died may be truncated: its step was not done.
         if not is_whole and line_number < len(lines):
             damage.append(JournalDamage(line_number, "it is no step of an execution"))
-    return _state(path, rows, damage)
+    return _apply_steps(path, rows, damage)
 
 
-def _row(line: bytes) -> tuple[JsonObject | None, bool]:
-    """Return the step in a line, None without one, and whether the line has nothing else.
+def _parse_line(line: bytes) -> tuple[JsonObject | None, bool]:
+    """Return the step in a line, None without one, and whether the line has no other bytes.
 
     If another step begins inside the line, as after two concurrent writers, the last one is
     returned.
@@ -211,12 +211,12 @@ def _row(line: bytes) -> tuple[JsonObject | None, bool]:
         row = json.loads(line)
     except (ValueError, RecursionError):
         start = line.rfind(STEP_START)
-        return (_row(line[start:])[0] if start > 0 else None), False
+        return (_parse_line(line[start:])[0] if start > 0 else None), False
     is_step = isinstance(row, dict) and isinstance(row.get("step"), str)
     return (row if is_step else None), is_step
 
 
-def _state(
+def _apply_steps(
     path: str, rows: list[tuple[int, JsonObject]], damage: list[JournalDamage]
 ) -> JournalState:
     """Apply the steps in order; an invalid step after the first counts as damage.
@@ -229,7 +229,7 @@ def _state(
     if begin.get("version") not in VERSIONS:
         raise UnreadableJournal(path, f"its version {begin.get('version')} is not known")
     try:
-        state = JournalState(_begun(begin), {}, {}, set(), {})
+        state = JournalState(_parse_begun(begin), {}, {}, set(), {})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UnreadableJournal(path, f"its begin holds something else ({error})") from error
     for line_number, row in rows[1:]:
@@ -252,7 +252,7 @@ def _after(state: JournalState, row: JsonObject) -> JournalState:
 
 def _after_throttle(state: JournalState, row: JsonObject) -> JsonObject:
     """Add the throttle values of a step to those that brokers may have."""
-    for setting, value in _throttles(row).items():
+    for setting, value in _parse_throttles(row).items():
         state.ours.setdefault(setting, []).append(value or "")
     return {"is_returned": False}
 
@@ -279,7 +279,7 @@ def _after_change(state: JournalState, row: JsonObject) -> JsonObject:
 #: For each step the function that returns the changed fields of the state.
 _STEPS: dict[str, Callable[[JournalState, JsonObject], JsonObject]] = {
     "writer": lambda _, row: {"writer": _process(row)},
-    "before": lambda state, row: {"before": {**state.before, **_throttles(row)}},
+    "before": lambda state, row: {"before": {**state.before, **_parse_throttles(row)}},
     "throttle": _after_throttle,
     "submit": _after_submit,
     "ended": _after_ended,
@@ -302,7 +302,7 @@ def _process(row: JsonObject) -> ProcessIdentity:
     return ProcessIdentity(int(row["pid"]), str(row["host"]), str(row["user"]))
 
 
-def _begun(row: JsonObject) -> Begun:
+def _parse_begun(row: JsonObject) -> Begun:
     """Return the content of the first step: cluster id, changes and settings."""
     settings = _tuples(row["settings"])
     rates = ThrottleRates(**settings.pop("rates"))
@@ -315,7 +315,7 @@ def _tuples(fields: JsonObject) -> JsonObject:
     return {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
 
 
-def _throttles(row: JsonObject) -> dict[ThrottleSetting, str | None]:
+def _parse_throttles(row: JsonObject) -> dict[ThrottleSetting, str | None]:
     """Return the throttle settings in a step, None for one that was not set."""
     return {
         ThrottleSetting(Resource(ConfigResourceType(kind), name), setting): value

@@ -38,22 +38,25 @@ class KnownJournals:
         self._held_files = held_files
         self._folder = folder
 
-    def note(self, path: str) -> None:
-        """Register a journal; unregister those that are deleted or finished."""
+    def register(self, path: str) -> None:
+        """Register a journal in the folder, and unregister those that are deleted or finished.
+
+        So `kctl check` can name the journal of a move.
+        """
         absolute = self._files.absolute_path(path)
         for name, journal in list(self._paths()):
-            state = self._state(journal)
+            state = self._read_state(journal)
             if journal != absolute and (state is None or state.is_over):
                 self._files.remove(f"{self._folder}/{name}")
         self._files.make_dir(self._folder)
         name = sha256(absolute.encode("utf-8", "surrogateescape")).hexdigest()[:16] + _SUFFIX
         self._files.replace_file(f"{self._folder}/{name}", json.dumps(absolute).encode())
 
-    def moves(self, cluster_id: str | None) -> dict[TopicPartition, KnownMove]:
+    def read_moves(self, cluster_id: str | None) -> dict[TopicPartition, KnownMove]:
         """Return the moves of a cluster that journals have submitted and that have not ended."""
         found: dict[TopicPartition, KnownMove] = {}
         for _, journal in self._paths():
-            state = self._state(journal)
+            state = self._read_state(journal)
             if state is None or state.is_over or state.begun.cluster_id not in (None, cluster_id):
                 continue
             in_progress = state.submitted - state.ended.keys()
@@ -75,7 +78,7 @@ class KnownJournals:
             if isinstance(path, str):
                 yield name, path
 
-    def _state(self, journal: str) -> JournalState | None:
+    def _read_state(self, journal: str) -> JournalState | None:
         """Return the state of a journal, None if it cannot be read."""
         try:
             return read_journal(self._held_files, journal)

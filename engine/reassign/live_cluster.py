@@ -92,7 +92,7 @@ class MovedCluster(Protocol):
         """Set values, or delete them for None; return the errors."""
         ...
 
-    def answer_ms(self) -> int:
+    def measure_response_ms(self) -> int:
         """Return the produce latency, or the slowest broker's response time, in ms."""
         ...
 
@@ -141,18 +141,18 @@ class LiveCluster:
         view = client.view(None)
         found = ((key, view.partition(key)) for key in self._keys)
         partitions = {key: partition for key, partition in found if partition is not None}
-        replicas, silent = self._described_replicas(view)
+        replicas, silent = self._request_replicas(view)
         return ObservedCluster(
             view.cluster_id,
             frozenset(view.brokers),
             partitions,
             ongoing,
             replicas,
-            self._under_min_isr(view),
+            self._find_under_min_isr(view),
             silent,
         )
 
-    def _described_replicas(
+    def _request_replicas(
         self, view: ClusterView
     ) -> tuple[dict[TopicPartition, dict[int, ObservedReplica]], frozenset[int]]:
         """Return the replicas by broker (DescribeLogDirs), and live brokers whose request failed.
@@ -185,7 +185,7 @@ class LiveCluster:
                 replicas[key][broker_id] = known._replace(future_bytes=size_bytes, future_path=path)
         return replicas, frozenset(silent)
 
-    def _under_min_isr(self, view: ClusterView) -> frozenset[TopicPartition]:
+    def _find_under_min_isr(self, view: ClusterView) -> frozenset[TopicPartition]:
         """Return the partitions whose ISR is smaller than `min.insync.replicas`.
 
         A partition with fewer replicas than that needs all of them. The setting is read once.
@@ -272,8 +272,11 @@ class LiveCluster:
                 failures |= dict.fromkeys(settings, failure)
         return failures
 
-    def answer_ms(self) -> int:
-        """Return the produce latency, or the slowest broker's response time, in ms."""
+    def measure_response_ms(self) -> int:
+        """Return the time of a produced record, or else of the slowest broker's response, in ms.
+
+        The adaptive throttle lowers its rate when this time rises.
+        """
         if self._latency is not None:
             return self._latency.measure_ms()
         client = self._client

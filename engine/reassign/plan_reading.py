@@ -28,7 +28,7 @@ def ongoing_changes(
     return changes
 
 
-def back_again(
+def reverse_changes(
     changes: Iterable[PartitionChange], now: dict[TopicPartition, PartitionView]
 ) -> list[PartitionChange]:
     """Return the changes that undo the given ones, for partitions with the target's replicas.
@@ -64,7 +64,7 @@ def in_order(plan: ReassignmentPlan) -> list[PartitionChange]:
     return [plan.changes[position] for batch in plan.batches for position in batch]
 
 
-def require_current(
+def check_plan_is_current(
     changes: Iterable[PartitionChange], replicas_now: Mapping[TopicPartition, tuple[int, ...]]
 ) -> None:
     """Raise StalePlan unless each partition has its replicas from before or after its change.

@@ -63,7 +63,7 @@ class PlanTarget(NamedTuple):
 
     def size_bytes(self, change: PartitionChange, broker_id: int) -> int:
         """Return the size of a replica on its broker; if it is unknown, the size in the plan."""
-        found = _size_on(change.name, self.log_dirs.get(broker_id))
+        found = _size_in(change.name, self.log_dirs.get(broker_id))
         if found is not None:
             return found
         if change.old_sizes and broker_id in change.old_replicas:
@@ -77,7 +77,7 @@ class PlanTarget(NamedTuple):
         """
         partition = self.view.partition(change.name)
         leader = None if partition is None else self.log_dirs.get(partition.leader)
-        found = _size_on(change.name, leader)
+        found = _size_in(change.name, leader)
         return change.size_bytes if found is None else found
 
 
@@ -111,7 +111,7 @@ class _Copy(NamedTuple):
     size_bytes: int
 
 
-def preflight(
+def check_changes(
     changes: Sequence[PartitionChange],
     batches: Sequence[Sequence[int]],
     ground: PlanTarget,
@@ -125,9 +125,9 @@ def preflight(
     retention may free bytes that the estimate does not count.
     """
     faults = [fault for change in changes for fault in _target_faults(change, ground)]
-    rooms = list(_rooms(changes, batches, ground))
+    rooms = list(_disk_rooms(changes, batches, ground))
     lacks = [
-        PlanFault(f"broker {room.broker_id}", _lack(room, room.lasting_short_bytes))
+        PlanFault(f"broker {room.broker_id}", _lack_text(room, room.lasting_short_bytes))
         for room in rooms
         if room.lasting_short_bytes
     ]
@@ -139,7 +139,7 @@ def preflight(
     warnings += [
         PlanFault(
             f"broker {room.broker_id}",
-            f"{_lack(room, room.short_bytes)}, until what leaves is deleted",
+            f"{_lack_text(room, room.short_bytes)}, until what leaves is deleted",
         )
         for room in rooms
         if room.short_bytes and not room.lasting_short_bytes
@@ -161,7 +161,7 @@ def waiting_changes(
 def _target_faults(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault]:
     """Yield faults of the brokers and directories that receive replicas of a change."""
     alive = ground.view.brokers
-    for copy in _coming(change, ground):
+    for copy in _copies_to_make(change, ground):
         subject, broker_id = str(change.name), copy.broker_id
         if broker_id not in alive:
             names = ", ".join(map(str, sorted(alive))) or "none"
@@ -209,7 +209,7 @@ def _warnings(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault
 # Disk space
 
 
-def _coming(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
+def _copies_to_make(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
     """Return the replicas that a change copies to brokers, also between their directories."""
     named = dict(zip(change.new_replicas, change.new_log_dirs, strict=False))
     size_bytes = ground.copied_bytes(change)
@@ -219,7 +219,7 @@ def _coming(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
     ]
 
 
-def _leaving(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
+def _copies_to_delete(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
     """Return the copies that a change deletes: removed replicas, and moved directories."""
     lying = dict(zip(change.old_replicas, change.old_log_dirs, strict=False))
     leaving = [
@@ -236,15 +236,17 @@ def _path(name: str | None) -> str | None:
     return None if name == _ANY else name
 
 
-def _rooms(
+def _disk_rooms(
     changes: Sequence[PartitionChange], batches: Sequence[Sequence[int]], ground: PlanTarget
 ) -> Iterator[DiskRoom]:
     """Yield the space that each disk needs while the batches are executed.
 
     For replicas without a named directory the broker's disks count together.
     """
-    coming = [[c for n in batch for c in _coming(changes[n], ground)] for batch in batches]
-    leaving = [[c for n in batch for c in _leaving(changes[n], ground)] for batch in batches]
+    coming = [[c for n in batch for c in _copies_to_make(changes[n], ground)] for batch in batches]
+    leaving = [
+        [c for n in batch for c in _copies_to_delete(changes[n], ground)] for batch in batches
+    ]
     for broker_id in sorted({copy.broker_id for batch in coming for copy in batch}):
         dirs = ground.log_dirs.get(broker_id, [])
         if isinstance(dirs, EngineError):
@@ -253,25 +255,34 @@ def _rooms(
         if not disks:
             continue
         for paths, free_bytes in disks:
-            here = _only(coming, broker_id, paths), _only(leaving, broker_id, paths)
+            here = (
+                _copies_of_broker(coming, broker_id, paths),
+                _copies_of_broker(leaving, broker_id, paths),
+            )
             if any(here[0]):
-                yield _room(broker_id, paths, free_bytes, *here)
-        of_broker = _only(coming, broker_id, None), _only(leaving, broker_id, None)
+                yield _disk_room(broker_id, paths, free_bytes, *here)
+        of_broker = (
+            _copies_of_broker(coming, broker_id, None),
+            _copies_of_broker(leaving, broker_id, None),
+        )
         unnamed = [c for batch in of_broker[0] for c in batch if c.path is None]
         if unnamed:
-            yield _room_of_all(broker_id, disks, unnamed, *of_broker)
+            yield _broker_room(broker_id, disks, unnamed, *of_broker)
 
 
-def _room_of_all(
+def _broker_room(
     broker_id: int,
     disks: Sequence[tuple[tuple[str, ...], int]],
     unnamed: Sequence[_Copy],
     coming: Sequence[Sequence[_Copy]],
     leaving: Sequence[Sequence[_Copy]],
 ) -> DiskRoom:
-    """Return the space of a broker that chooses the directories of some replicas."""
+    """Return the disk space of a broker that chooses the directories of some replicas itself.
+
+    Its disks count together. `unnamed` are the replicas without a named directory.
+    """
     paths = tuple(path for of_disk, _ in disks for path in of_disk)
-    room = _room(broker_id, paths, sum(free for _, free in disks), coming, leaving)
+    room = _disk_room(broker_id, paths, sum(free for _, free in disks), coming, leaving)
     if len(disks) == 1:
         return room
     largest = max(copy.size_bytes for copy in unnamed)
@@ -284,17 +295,17 @@ def _room_of_all(
     )
 
 
-def _only(
+def _copies_of_broker(
     batches: Sequence[Sequence[_Copy]], broker_id: int, paths: Sequence[str] | None
 ) -> list[list[_Copy]]:
-    """Return the copies of one broker, or of some of its directories, for each batch."""
+    """Return for each batch the copies of one broker, or of some of its log directories."""
     return [
         [c for c in batch if c.broker_id == broker_id and (paths is None or c.path in paths)]
         for batch in batches
     ]
 
 
-def _room(
+def _disk_room(
     broker_id: int,
     paths: tuple[str, ...],
     free_bytes: int,
@@ -341,7 +352,7 @@ def _disks(dirs: Sequence[LogDirView]) -> list[tuple[tuple[str, ...], int]] | No
     return [(paths, free) for paths, _, free in disks]
 
 
-def _lack(room: DiskRoom, short_bytes: int) -> str:
+def _lack_text(room: DiskRoom, short_bytes: int) -> str:
     """Return a text with the bytes to come, the free bytes, and the missing bytes."""
     where = ", ".join(room.paths) or "no directory"
     return (
@@ -350,7 +361,7 @@ def _lack(room: DiskRoom, short_bytes: int) -> str:
     )
 
 
-def _size_on(key: TopicPartition, dirs: Sequence[LogDirView] | EngineError | None) -> int | None:
+def _size_in(key: TopicPartition, dirs: Sequence[LogDirView] | EngineError | None) -> int | None:
     """Return the size of a partition's replica in directories, None if unknown."""
     if dirs is None or isinstance(dirs, EngineError):
         return None

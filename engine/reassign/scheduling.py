@@ -24,7 +24,7 @@ class PlanOrder(NamedTuple):
     has_barriers: bool
 
 
-def next_to_begin(
+def startable_changes(
     changes: Sequence[PartitionChange],
     order: PlanOrder,
     waiting: Iterable[int],

@@ -63,9 +63,11 @@ class ThrottleReturn(NamedTuple):
     foreign: list[ThrottleSetting]
 
 
-def settings_for(changes: Iterable[PartitionChange], rates: ThrottleRates) -> list[ThrottleSetting]:
+def settings_to_read(
+    changes: Iterable[PartitionChange], rates: ThrottleRates
+) -> list[ThrottleSetting]:
     """Return the settings that a plan may change, whose values have to be read first."""
-    topics, brokers, dir_brokers = _taking_part(changes)
+    topics, brokers, dir_brokers = _participants(changes)
     found = []
     if rates.replication is not None:
         found += [ThrottleSetting(_topic(name), list_) for name in topics for list_ in LISTS]
@@ -79,7 +81,7 @@ def settings_for(changes: Iterable[PartitionChange], rates: ThrottleRates) -> li
     return found
 
 
-def wanted(
+def throttles_to_set(
     changes: Iterable[PartitionChange],
     rates: ThrottleRates,
     before: Mapping[ThrottleSetting, str | None],
@@ -87,25 +89,25 @@ def wanted(
 ) -> dict[ThrottleSetting, str]:
     """Return the throttle values during a plan, without those that are unchanged.
 
-    `ours` are settings that this execution has changed already: they are included even if they
-    equal the former value.
+    `before` are the values in the cluster. `ours` are settings that this execution has changed
+    already: they are included even if they equal the former value.
     """
     changes = list(changes)
     values: dict[ThrottleSetting, str] = {}
-    for setting in settings_for(changes, rates):
+    for setting in settings_to_read(changes, rates):
         if setting.name == LOG_DIRS_RATE:
             value: str | None = str(rates.log_dirs)
         elif setting.name in RATES:
             value = str(rates.replication)
         else:
-            replicas = _replicas(changes, setting)
-            value = _joined(before.get(setting), replicas) if replicas else None
+            replicas = _throttled_entries(changes, setting)
+            value = _merge_lists(before.get(setting), replicas) if replicas else None
         if value is not None and (value != before.get(setting) or setting in ours):
             values[setting] = value
     return values
 
 
-def returning(
+def throttles_to_restore(
     before: Mapping[ThrottleSetting, str | None],
     ours: Mapping[ThrottleSetting, Collection[str]],
     now: Mapping[ThrottleSetting, str | None],
@@ -148,7 +150,7 @@ def least_useful_rate(
     return max(by_broker.values(), default=0.0)
 
 
-def _taking_part(
+def _participants(
     changes: Iterable[PartitionChange],
 ) -> tuple[list[str], list[int], list[int]]:
     """Return topics and brokers between which replicas move, and brokers that move directories."""
@@ -163,7 +165,7 @@ def _taking_part(
     return list(topics), sorted(brokers), sorted(dir_brokers)
 
 
-def _replicas(changes: Iterable[PartitionChange], setting: ThrottleSetting) -> list[str]:
+def _throttled_entries(changes: Iterable[PartitionChange], setting: ThrottleSetting) -> list[str]:
     """Return the entries `partition:broker` of a topic's list of throttled replicas."""
     of_topic = [change for change in changes if change.topic == setting.resource.name]
     return [
@@ -174,7 +176,7 @@ def _replicas(changes: Iterable[PartitionChange], setting: ThrottleSetting) -> l
     ]
 
 
-def _joined(before: str | None, ours: Iterable[str]) -> str:
+def _merge_lists(before: str | None, ours: Iterable[str]) -> str:
     """Return a list of throttled replicas with ours added; `*` includes them already."""
     if before == _ALL:
         return before

@@ -28,9 +28,9 @@ from engine.reassign.throttles import (
     RATES,
     ThrottleRates,
     ThrottleSetting,
-    returning,
-    settings_for,
-    wanted,
+    settings_to_read,
+    throttles_to_restore,
+    throttles_to_set,
 )
 
 
@@ -82,7 +82,7 @@ class Throttling:
         #: Former values, which are restored at the end.
         self._before = dict(state.before)
         #: All values that this execution may have set: any other value is another client's.
-        self._ours = _set_by(state)
+        self._ours = _values_set_by(state)
         #: Whether the throttles have been restored; a later change sets them again.
         self._is_returned = state.is_returned
         #: The adaptive rate. None without one, and before the first observation.
@@ -107,10 +107,10 @@ class Throttling:
 
         Raises ThrottleOfAnotherMove, with nothing set, and ThrottleNotSet.
         """
-        settings = dict.fromkeys(settings_for(self._changes, rates))
+        settings = dict.fromkeys(settings_to_read(self._changes, rates))
         if not self._is_returned:
             unwanted = [setting for setting in self._ours if setting not in settings]
-            for setting, error in self._return(unwanted).items():
+            for setting, error in self._restore_settings(unwanted).items():
                 raise ThrottleNotSet(setting, error)
         if not settings:
             return
@@ -118,7 +118,7 @@ class Throttling:
         ours = () if self._is_returned else self._ours
         values = {
             setting: value
-            for setting, value in wanted(moving, rates, self._before, ours).items()
+            for setting, value in throttles_to_set(moving, rates, self._before, ours).items()
             if setting in self._before
         }
         if not values:
@@ -139,7 +139,7 @@ class Throttling:
         if not self._is_returned:
             # One of our values, whose journal line is damaged, is not a former value.
             known = {s: None if v in self._ours.get(s, ()) else v for s, v in known.items()}
-        self._require_own(known, now)
+        self._check_own(known, now)
         if known:
             self._journal.before(known)
             self._before |= known
@@ -150,9 +150,7 @@ class Throttling:
         for setting, value in values.items():
             self._ours.setdefault(setting, []).append(value)
 
-    def _require_own(
-        self, there: Mapping[ThrottleSetting, str | None], now: ObservedCluster
-    ) -> None:
+    def _check_own(self, there: Mapping[ThrottleSetting, str | None], now: ObservedCluster) -> None:
         """Raise ThrottleOfAnotherMove if rates are set for the reassignments of another plan."""
         plan = {change.name for change in self._changes}
         rates = [s for s, value in there.items() if s.name in RATES and value is not None]
@@ -165,8 +163,12 @@ class Throttling:
         if others:
             raise ThrottleOfAnotherMove(rates, sorted(others))
 
-    def adapt(self, now: ExecutionStatus, rates: ThrottleRates) -> ThrottleRates:
-        """Adjust the rate if an adjustment is due, after recording it; return the present rates."""
+    def adapt_rate(self, now: ExecutionStatus, rates: ThrottleRates) -> ThrottleRates:
+        """Adjust the rate if an adjustment is due, after recording it in the journal.
+
+        Used with --throttle auto. Returns the present rates. Errors: ThrottleNotSet, those of
+        requests.
+        """
         assert rates.replication is not None
         out = {
             (c.change.name, id_)
@@ -181,7 +183,7 @@ class Throttling:
             return rates
         copied = sum(change.copied_bytes for change in now.changes)
         try:
-            answer_ms = self._cluster.answer_ms()
+            answer_ms = self._cluster.measure_response_ms()
         except EngineError:
             # A broker died, or the topic used for measuring is deleted: keep the rate until that is
             # known.
@@ -197,7 +199,7 @@ class Throttling:
         return rates._replace(replication=self._adaptive.rate)
 
     def stop_adapting(self) -> None:
-        """Forget the adaptive rate: a later `adapt` begins with the given rate."""
+        """Forget the adaptive rate: a later `adapt_rate` begins with the given rate."""
         self._adaptive = None
 
     def _set_rate(self, rate: int) -> None:
@@ -209,7 +211,7 @@ class Throttling:
         # An unreachable broker keeps its present rate, and gets the next one.
         self._cluster.set_throttles(values)
 
-    def bring_back(self) -> dict[ThrottleSetting, EngineError]:
+    def restore(self) -> dict[ThrottleSetting, EngineError]:
         """Restore the former throttles (step 3).
 
         Returns the settings that could not be restored, with their errors; the journal then does
@@ -217,13 +219,15 @@ class Throttling:
         """
         if self._is_returned or not self._ours:
             return {}
-        left = self._return(self._ours)
+        left = self._restore_settings(self._ours)
         if not left:
             self._journal.returned()
             self._is_returned = True
         return left
 
-    def _return(self, settings: Iterable[ThrottleSetting]) -> dict[ThrottleSetting, EngineError]:
+    def _restore_settings(
+        self, settings: Iterable[ThrottleSetting]
+    ) -> dict[ThrottleSetting, EngineError]:
         """Restore some of our throttles; return those that could not be restored, with errors."""
         ours = {setting: self._ours[setting] for setting in settings}
         if not ours:
@@ -236,14 +240,14 @@ class Throttling:
                 now[setting] = value
             else:
                 left[setting] = value
-        back = returning(self._before, ours, now)
+        back = throttles_to_restore(self._before, ours, now)
         self.foreign = back.foreign
         left |= self._cluster.set_throttles(back.values)
         return {s: error for s, error in left.items() if not _is_deleted(s, error)}
 
 
-def _set_by(state: JournalState) -> dict[ThrottleSetting, list[str]]:
-    """Return all values that an execution may have set.
+def _values_set_by(state: JournalState) -> dict[ThrottleSetting, list[str]]:
+    """Return all values that an execution may have set, by setting.
 
     A damaged journal may lack some of them: values that follow from its settings count too.
     """
@@ -252,9 +256,11 @@ def _set_by(state: JournalState) -> dict[ThrottleSetting, list[str]]:
         return ours
     settings = [state.begun.settings]
     for request in state.changes:
-        settings.append(request.change.applied_to(settings[-1]))
+        settings.append(request.change.apply_to(settings[-1]))
     for one in settings:
-        for setting, value in wanted(state.begun.changes, one.rates, state.before).items():
+        for setting, value in throttles_to_set(
+            state.begun.changes, one.rates, state.before
+        ).items():
             ours.setdefault(setting, []).append(value)
     return ours
 

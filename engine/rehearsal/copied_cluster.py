@@ -53,7 +53,7 @@ class CopiedCluster(NamedTuple):
         """Return the id in the cluster of a broker of the copy."""
         return next(id_ for id_, copy in self.ids.items() if copy == broker_id)
 
-    def change(self, change: PartitionChange) -> PartitionChange:
+    def convert_change(self, change: PartitionChange) -> PartitionChange:
         """Return a change of the cluster as a change of the copy, without log directories."""
         ids = self.ids
         leader = change.old_leader
@@ -69,15 +69,16 @@ class CopiedCluster(NamedTuple):
         )
 
 
-def copy_of(
+def plan_copy(
     model: ClusterModel,
     configs: Mapping[str, Mapping[str, str]],
     more_brokers: Collection[int],
     total_bytes: int,
 ) -> CopiedCluster:
-    """Return the copy of a cluster whose replicas have about `total_bytes` together.
+    """Return the plan of a cluster's copy, whose replicas have about `total_bytes` together.
 
-    `configs` are the settings by topic; `more_brokers` are brokers that only the plan names.
+    `configs` are the settings by topic; `more_brokers` are brokers that only the plan of moves
+    names.
     """
     known = {broker.broker_id: broker for broker in model.brokers}
     brokers = sorted({*known, *more_brokers})
@@ -88,13 +89,13 @@ def copy_of(
     return CopiedCluster(
         ids,
         tuple(rack or "none" for rack in racks) if has_racks else (),
-        list(_topics(model, configs, ids)),
-        _sizes(model, total_bytes),
+        list(_topics_to_create(model, configs, ids)),
+        _replica_sizes(model, total_bytes),
         dead,
     )
 
 
-def _topics(
+def _topics_to_create(
     model: ClusterModel, configs: Mapping[str, Mapping[str, str]], ids: Mapping[int, int]
 ) -> Iterable[NewTopic]:
     """Yield the topics to create, with the original replicas and without `_LEFT_OUT` settings."""
@@ -121,7 +122,7 @@ def _large_enough(key: str, text: str) -> str:
     return text if least is None or int(text) >= least else str(least)
 
 
-def _sizes(model: ClusterModel, total_bytes: int) -> dict[TopicPartition, int]:
+def _replica_sizes(model: ClusterModel, total_bytes: int) -> dict[TopicPartition, int]:
     """Return the size of a replica of each partition; all replicas have about `total_bytes`."""
     whole = sum(partition.size_bytes * len(partition.replicas) for partition in model.partitions)
     share = min(1.0, total_bytes / whole) if whole else 0.0

@@ -29,7 +29,7 @@ class LostRecords(NamedTuple):
     end_offset: int
 
 
-def lost_records(
+def find_lost_records(
     acknowledged: Mapping[TopicPartition, OffsetRange], found: Mapping[TopicPartition, OffsetRange]
 ) -> list[LostRecords]:
     """Return the acknowledged offsets that are missing in `found`, by readable partition."""

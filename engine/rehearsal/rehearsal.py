@@ -46,7 +46,7 @@ from engine.reassign.live_cluster import LiveCluster
 from engine.reassign.phases import AT_WORK
 from engine.reassign.throttles import ThrottleRates
 from engine.rehearsal.copied_cluster import CopiedCluster
-from engine.rehearsal.record_loss import LostRecords, OffsetRange, is_whole, lost_records
+from engine.rehearsal.record_loss import LostRecords, OffsetRange, find_lost_records, is_whole
 
 _TOPICS_AT_ONCE = 50
 _VALUE_BYTES = 1000
@@ -102,7 +102,7 @@ class RehearsalPorts(NamedTuple):
     pause: Callable[[int], None]
 
 
-def topic_settings(client: KafkaClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+def request_topic_settings(client: KafkaClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the settings that each topic overrides; topics that cannot be read are left out."""
     resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(topics)]
     described = describe_configs(client, resources) if resources else {}
@@ -188,17 +188,17 @@ class Rehearsal:
 
         A broker may be killed meanwhile.
         """
-        copied = tuple(self._copy.change(change) for change in changes)
+        copied = tuple(self._copy.convert_change(change) for change in changes)
         notify(f"making {len(self._copy.topics)} topics as they are")
-        self._make_topics(client)
+        self._create_topics(client)
         notify("filling them")
-        acknowledged = self._fill(client)
-        self._await_whole(client, acknowledged)
+        acknowledged = self._produce_records(client)
+        self._await_records(client, acknowledged)
         for broker_id in self._copy.dead:
             self._request(Action.STOP, broker_id)
         notify("executing the plan")
         originals = dict(zip((c.name for c in copied), changes, strict=True))
-        settings = settings._replace(rates=self._rates(copied))
+        settings = settings._replace(rates=self._throttle_rates(copied))
         path = f"{self._data.path}/rehearsal.journal"
         files = self._ports.files
         begun = Begun(None, copied, settings)
@@ -208,7 +208,7 @@ class Rehearsal:
 
         def observe(now: ExecutionStatus) -> None:
             self._observe(now, originals, on_step)
-            self._strike(now)
+            self._kill_or_restart(now)
 
         try:
             execution = Execution(
@@ -223,12 +223,12 @@ class Rehearsal:
         elif self._killed is not None and not self._is_back:
             self._request(Action.RESTART, self._killed)
         took_ms = self._ports.clock.monotonic_ms() - self._began_ms
-        lost = self._lost(client, acknowledged)
+        lost = self._find_lost(client, acknowledged)
         return RehearsalEnd(end, took_ms, self._leader_changes, lost, self._warnings)
 
     # 3. Topics and records
 
-    def _make_topics(self, client: KafkaClient) -> None:
+    def _create_topics(self, client: KafkaClient) -> None:
         """Create the topics; those whose settings the copy refuses are created without them."""
         topics = self._copy.topics
         for start in range(0, len(topics), _TOPICS_AT_ONCE):
@@ -238,10 +238,10 @@ class Rehearsal:
             for topic in refused:
                 self._warnings.append(f"{topic.name} is without its settings: {made[topic.name]}")
             plain = [topic._replace(configs={}) for topic in refused]
-            self._require_made(client, plain)
+            self._create_or_raise(client, plain)
 
     @staticmethod
-    def _require_made(client: KafkaClient, topics: Sequence[NewTopic]) -> None:
+    def _create_or_raise(client: KafkaClient, topics: Sequence[NewTopic]) -> None:
         """Create topics; raises the first error."""
         if not topics:
             return
@@ -249,7 +249,7 @@ class Rehearsal:
             if isinstance(result, ApiError):
                 raise result
 
-    def _fill(self, client: KafkaClient) -> dict[TopicPartition, OffsetRange]:
+    def _produce_records(self, client: KafkaClient) -> dict[TopicPartition, OffsetRange]:
         """Write records with acks=1; return the acknowledged offsets.
 
         Each has a distinct key: compacted topics require keys, and the cleaner then removes no
@@ -269,17 +269,17 @@ class Rehearsal:
                 raise RecordsNotWritten(result.batch.partition, result.error)
         return acknowledged
 
-    def _lost(
+    def _find_lost(
         self, client: KafkaClient, acknowledged: Mapping[TopicPartition, OffsetRange]
     ) -> list[LostRecords]:
         """Return the lost records; a partition that cannot be read becomes a warning."""
-        found, unread = self._await_whole(client, acknowledged)
+        found, unread = self._await_records(client, acknowledged)
         self._warnings += [
             f"{key} cannot be read in the end: {error}" for key, error in unread.items()
         ]
-        return lost_records(acknowledged, found)
+        return find_lost_records(acknowledged, found)
 
-    def _await_whole(
+    def _await_records(
         self, client: KafkaClient, acknowledged: Mapping[TopicPartition, OffsetRange]
     ) -> tuple[dict[TopicPartition, OffsetRange], dict[TopicPartition, EngineError]]:
         """Wait up to `_WHOLE_MS` until logs have all acknowledged records; return their offsets.
@@ -291,7 +291,7 @@ class Rehearsal:
         clock = self._ports.clock
         deadline_ms = clock.monotonic_ms() + _WHOLE_MS
         while True:
-            found, unread = _logs(client, acknowledged)
+            found, unread = _request_logs(client, acknowledged)
             are_whole = all(
                 is_whole(range_, found.get(key)) for key, range_ in acknowledged.items()
             )
@@ -299,7 +299,7 @@ class Rehearsal:
                 return found, unread
             self._ports.pause(_POLL_MS)
 
-    def _rates(self, changes: Iterable[PartitionChange]) -> ThrottleRates:
+    def _throttle_rates(self, changes: Iterable[PartitionChange]) -> ThrottleRates:
         """Return a throttle at which the busiest receiver needs about `_COPY_S` seconds."""
         taking: dict[int, int] = {}
         for change in changes:
@@ -333,8 +333,11 @@ class Rehearsal:
             at_ms = now.now_ms - self._began_ms
             on_step(SeenStep(at_ms, originals[key], change_now.phase.value, isr, leader))
 
-    def _strike(self, now: ExecutionStatus) -> None:
-        """Kill the chosen broker once a change is at work; restart it after `_DEAD_MS`."""
+    def _kill_or_restart(self, now: ExecutionStatus) -> None:
+        """Kill the chosen broker once a change is in progress; restart it after `_DEAD_MS`.
+
+        Does nothing without --kill. Called at each poll of the execution.
+        """
         if self._killed is None or self._is_back:
             return
         if self._died_ms is None:
@@ -352,7 +355,7 @@ class Rehearsal:
             request_action(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)
 
 
-def _logs(
+def _request_logs(
     client: KafkaClient, partitions: Iterable[TopicPartition]
 ) -> tuple[dict[TopicPartition, OffsetRange], dict[TopicPartition, EngineError]]:
     """Return the offsets that consumers can read, and the errors of unreadable partitions."""

@@ -99,7 +99,7 @@ ADVICE: Final[Mapping[str, Advice]] = {
 }
 
 
-def with_advice(finding: HealthFinding, argument: str | None = None) -> ReportFinding:
+def add_advice(finding: HealthFinding, argument: str | None = None) -> ReportFinding:
     """Return a finding with its advice; the command gets `argument`, by default its subject."""
     advice = ADVICE[finding.kind]
     argument = _argument(finding.subject, advice.command) if argument is None else argument
@@ -120,28 +120,28 @@ def _argument(subject: str, command: str) -> str:
     return f"{topic}:{partition}" if is_partition else shlex.quote(subject)
 
 
-def _of_groups(groups: Sequence[GroupLag]) -> Iterator[ReportFinding]:
+def _group_findings(groups: Sequence[GroupLag]) -> Iterator[ReportFinding]:
     """Yield a warning for each group with members whose verdict is not OK."""
     for group in groups:
         # Groups without members (STOP) are among the findings of `kctl check`.
         if group.verdict not in (LagVerdict.OK.value, LagVerdict.STOP.value):
             cause = f"{group.verdict}: {group.reason}"
-            yield with_advice(HealthFinding(WARNING, "group", f"group {group.group}", cause))
+            yield add_advice(HealthFinding(WARNING, "group", f"group {group.group}", cause))
 
 
 _GOALS: Final = {"leaders": "leaders", "bytes": "bytes", "rate": "bytes-in"}
 
 
-def _of_imbalances(imbalances: Iterable[Imbalance]) -> Iterator[ReportFinding]:
+def _imbalance_findings(imbalances: Iterable[Imbalance]) -> Iterator[ReportFinding]:
     """Yield a notice for each measure that is unevenly distributed over brokers."""
     for one in imbalances:
         if is_uneven(one):
             cause = f"broker {one.most_broker} has {one.skew:.2f} times the mean of {one.measure}"
             finding = HealthFinding(NOTICE, "uneven", one.measure, cause)
-            yield with_advice(finding, _GOALS[one.measure])
+            yield add_advice(finding, _GOALS[one.measure])
 
 
-def _of_settings(differences: Iterable[SettingDifference]) -> Iterator[ReportFinding]:
+def _setting_findings(differences: Iterable[SettingDifference]) -> Iterator[ReportFinding]:
     """Yield a notice for each setting whose values differ between brokers."""
     for one in differences:
         by_value: dict[str | None, list[int]] = {}
@@ -151,21 +151,21 @@ def _of_settings(differences: Iterable[SettingDifference]) -> Iterator[ReportFin
             f"{'none' if value is None else repr(value)} on {','.join(map(str, ids))}"
             for value, ids in by_value.items()
         )
-        found = with_advice(HealthFinding(NOTICE, "setting-differs", one.setting, cause))
+        found = add_advice(HealthFinding(NOTICE, "setting-differs", one.setting, cause))
         brokers = " --broker ".join(str(value.broker_id) for value in one.values)
         yield found._replace(command=found.command.replace("{brokers}", brokers))
 
 
-def _of_risks(risks: Iterable[TopicRisk], broker_count: int) -> Iterator[ReportFinding]:
+def _risk_findings(risks: Iterable[TopicRisk], broker_count: int) -> Iterator[ReportFinding]:
     """Yield findings for topics with one replica, or with replicas that share a rack."""
     for one in risks:
         share = f"{one.partition_count} of {one.of_partitions} partitions"
         if one.risk == "one-replica" and broker_count > 1:
             finding = HealthFinding(NOTICE, "one-replica", one.topic, f"{share} have one replica")
-            yield with_advice(finding)
+            yield add_advice(finding)
         elif one.risk == "racks":
             cause = f"replicas of {share} share a rack, and another has none"
-            yield with_advice(HealthFinding(WARNING, "racks", one.topic, cause))
+            yield add_advice(HealthFinding(WARNING, "racks", one.topic, cause))
 
 
 def certificate_finding(
@@ -175,20 +175,20 @@ def certificate_finding(
     subject = f"broker {broker_id}"
     if expires_at_ms is None:
         cause = f"it is not trusted, or has expired: {reason}"
-        return with_advice(HealthFinding(CRITICAL, "certificate", subject, cause))
+        return add_advice(HealthFinding(CRITICAL, "certificate", subject, cause))
     days = (expires_at_ms - now_ms) / _DAY_MS
     if days > _LATER_DAYS:
         return None
     if days < 0:
         cause = f"expired {int(-days)} days ago"
-        return with_advice(HealthFinding(CRITICAL, "certificate", subject, cause))
+        return add_advice(HealthFinding(CRITICAL, "certificate", subject, cause))
     severity = WARNING if days <= _SOON_DAYS else NOTICE
-    return with_advice(
+    return add_advice(
         HealthFinding(severity, "certificate", subject, f"expires in {int(days)} days")
     )
 
 
-def findings_in_report(
+def collect_findings(
     health: Iterable[HealthFinding],
     groups: Sequence[GroupLag],
     imbalances: Iterable[Imbalance],
@@ -199,11 +199,11 @@ def findings_in_report(
 ) -> list[ReportFinding]:
     """Return all findings, the most severe first."""
     found = [
-        *(with_advice(finding) for finding in health),
-        *_of_groups(groups),
+        *(add_advice(finding) for finding in health),
+        *_group_findings(groups),
         *certificates,
-        *_of_risks(risks, broker_count),
-        *_of_imbalances(imbalances),
-        *_of_settings(differences),
+        *_risk_findings(risks, broker_count),
+        *_imbalance_findings(imbalances),
+        *_setting_findings(differences),
     ]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))

@@ -27,8 +27,8 @@ from engine.client.metadata import ClusterView
 from engine.client.reader_findings import ReaderThresholds, reader_findings
 from engine.client.reader_gathering import gather_reader_facts
 from engine.errors import EngineError
-from engine.forecast.cluster_history import cluster_histories
-from engine.forecast.local_history import local_histories
+from engine.forecast.cluster_history import request_histories
+from engine.forecast.local_history import read_local_histories
 from engine.forecast.retention_forecast import RetentionForecast, forecast_retention
 from engine.forecast.topic_settings import log_config
 from engine.host.ports import Files
@@ -109,7 +109,7 @@ class _Gathering:
         self._options = options
         self.not_known: list[Unknown] = []
 
-    def _miss(self, subject: str, part: str, error: EngineError) -> None:
+    def _record_unknown(self, subject: str, part: str, error: EngineError) -> None:
         """Note that a part of the report is unknown, with the error."""
         self.not_known.append(Unknown(subject, part, str(error)))
 
@@ -132,7 +132,7 @@ class _Gathering:
             self._client.connections.pause(max(due_ms - clock.monotonic_ms(), 0))
             samples.append(take_sample(self._client, options.timeout_ms))
         for failure in samples[-1].sample.failures:
-            self._miss(f"broker {failure.broker_id}", failure.api_name, failure.error)
+            self._record_unknown(f"broker {failure.broker_id}", failure.api_name, failure.error)
         return samples
 
     def broker_configs(self, view: ClusterView) -> dict[int, Sequence[ConfigEntry] | EngineError]:
@@ -141,7 +141,7 @@ class _Gathering:
         described = describe_configs(self._client, resources)
         for resource, entries in described.items():
             if isinstance(entries, EngineError):
-                self._miss(f"broker {resource.name}", "settings", entries)
+                self._record_unknown(f"broker {resource.name}", "settings", entries)
         return {int(resource.name): entries for resource, entries in described.items()}
 
     def topic_configs(self, view: ClusterView) -> dict[str, Sequence[ConfigEntry] | EngineError]:
@@ -150,11 +150,11 @@ class _Gathering:
         try:
             described = describe_configs(self._client, resources) if resources else {}
         except EngineError as error:
-            self._miss("cluster", "settings of topics", error)
+            self._record_unknown("cluster", "settings of topics", error)
             return {}
         for resource, entries in described.items():
             if isinstance(entries, EngineError):
-                self._miss(f"topic {resource.name}", "settings", entries)
+                self._record_unknown(f"topic {resource.name}", "settings", entries)
         return {resource.name: entries for resource, entries in described.items()}
 
     def forecasts(
@@ -166,15 +166,15 @@ class _Gathering:
         cuts_ms = {now_ms - configs[name].retention_ms for name in names}
         forecasts = {}
         try:
-            histories = cluster_histories(self._client, names, cuts_ms) if names else {}
+            histories = request_histories(self._client, names, cuts_ms) if names else {}
             if names and local_files is not None:
-                histories |= local_histories(self._client, local_files, names)
+                histories |= read_local_histories(self._client, local_files, names)
         except EngineError as error:
-            self._miss("cluster", "retention", error)
+            self._record_unknown("cluster", "retention", error)
             return {}
         for key, log in histories.items():
             if isinstance(log, EngineError):
-                self._miss(str(key), "retention", log)
+                self._record_unknown(str(key), "retention", log)
             else:
                 forecasts[key] = forecast_retention(log, configs[key.topic], now_ms)
         return forecasts

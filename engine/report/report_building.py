@@ -10,10 +10,10 @@ from engine.errors import EngineError
 from engine.ids import uuid_text
 from engine.model import TopicPartition
 from engine.report.cluster_report import REPORT_FORMAT, BrokerOverrides, ClusterReport
-from engine.report.findings_in_report import certificate_finding, findings_in_report
+from engine.report.findings_in_report import certificate_finding, collect_findings
 from engine.report.gathering import Gathered, ReportOptions
 from engine.report.imbalance import imbalances
-from engine.report.report_changes import report_changes
+from engine.report.report_changes import compare_reports
 from engine.report.retention_outlook import RetentionBounds, deletions, topic_retentions
 from engine.report.saved_report import (
     ReportedGroup,
@@ -41,7 +41,7 @@ def build_report(
     differences = setting_differences(gathered.broker_configs)
     groups = group_lags(gathered.samples)
     expiries = [certificate_finding(*row, last.wall_ms) for row in gathered.certificates]
-    findings = findings_in_report(
+    findings = collect_findings(
         gathered.health,
         groups,
         uneven,
@@ -50,7 +50,7 @@ def build_report(
         [finding for finding in expiries if finding is not None],
         len(view.brokers),
     )
-    topics = _topics(last, rates, gathered.topic_configs)
+    topics = _reported_topics(last, rates, gathered.topic_configs)
     total = rate_sum(rates, rates)
     bounds = {
         name: RetentionBounds(config.retention_ms, config.retention_bytes)
@@ -75,7 +75,7 @@ def build_report(
         tuple(uneven),
         tuple(differences),
         tuple(risks),
-        tuple(map(_group, groups)),
+        tuple(map(_reported_group, groups)),
         tuple(topic_retentions(gathered.forecasts, bounds)),
         tuple(deletions(gathered.forecasts.values(), last.wall_ms)),
         tuple(gathered.certificates),
@@ -85,10 +85,10 @@ def build_report(
     )
     if since is None:
         return report
-    return report._replace(changes=tuple(report_changes(since, as_saved(report))))
+    return report._replace(changes=tuple(compare_reports(since, saved_form(report))))
 
 
-def as_saved(report: ClusterReport) -> SavedReport:
+def saved_form(report: ClusterReport) -> SavedReport:
     """Return a report in the form in which reports are compared."""
     broker_ids = [share.broker_id for share in report.brokers]
     settings = {f"broker {row.broker_id}": row.settings for row in report.broker_settings}
@@ -105,7 +105,7 @@ def as_saved(report: ClusterReport) -> SavedReport:
     )
 
 
-def _group(group: GroupLag) -> ReportedGroup:
+def _reported_group(group: GroupLag) -> ReportedGroup:
     """Return a group for the report, without its partitions."""
     lag = group.lag, group.lag_per_s
     return ReportedGroup(
@@ -113,7 +113,7 @@ def _group(group: GroupLag) -> ReportedGroup:
     )
 
 
-def _topics(
+def _reported_topics(
     last: TimedSample,
     rates: Mapping[TopicPartition, PartitionRate],
     configs: Mapping[str, Sequence[ConfigEntry] | EngineError],

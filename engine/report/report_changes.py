@@ -35,19 +35,19 @@ class ReportChange(NamedTuple):
     after: str | None = None
 
 
-def report_changes(before: SavedReport, after: SavedReport) -> list[ReportChange]:
+def compare_reports(before: SavedReport, after: SavedReport) -> list[ReportChange]:
     """Return the changes from one report to a newer one, findings first."""
     return [
-        *_of_findings(before, after),
-        *_of_cluster(before, after),
-        *_of_partitions(before, after),
-        *_of_settings(before, after),
-        *_of_groups(before, after),
-        *_of_sizes(before, after),
+        *_finding_changes(before, after),
+        *_cluster_changes(before, after),
+        *_partition_changes(before, after),
+        *_setting_changes(before, after),
+        *_group_changes(before, after),
+        *_size_changes(before, after),
     ]
 
 
-def _of_findings(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+def _finding_changes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
     """Yield new findings, then those that are gone."""
     for kind, subject in sorted(after.findings - before.findings):
         yield ReportChange("finding-new", f"{kind}: {subject}")
@@ -55,7 +55,7 @@ def _of_findings(before: SavedReport, after: SavedReport) -> Iterator[ReportChan
         yield ReportChange("finding-gone", f"{kind}: {subject}")
 
 
-def _of_cluster(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+def _cluster_changes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
     """Yield the changes of brokers, topics, leaders and the controller."""
     for change in changes_between(before.snapshot, after.snapshot):
         subject = "cluster"
@@ -67,7 +67,7 @@ def _of_cluster(before: SavedReport, after: SavedReport) -> Iterator[ReportChang
         yield ReportChange(change.kind.value, subject, _ids(change.before), _ids(change.after))
 
 
-def _of_partitions(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+def _partition_changes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
     """Yield topics with more partitions, and partitions with other replicas.
 
     A topic that was deleted and created again, which has another id, is skipped.
@@ -86,7 +86,7 @@ def _of_partitions(before: SavedReport, after: SavedReport) -> Iterator[ReportCh
                 yield ReportChange("replicas-changed", f"{name}-{row.partition}", *places)
 
 
-def _of_settings(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+def _setting_changes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
     """Yield the settings that differ.
 
     Brokers and topics that are not in both reports are skipped.
@@ -98,15 +98,15 @@ def _of_settings(before: SavedReport, after: SavedReport) -> Iterator[ReportChan
                 yield ReportChange("setting-changed", f"{owner} {key}", old.get(key), new.get(key))
 
 
-def _of_groups(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
-    """Yield the groups whose verdict differs; None stands for a missing group."""
+def _group_changes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+    """Yield the groups whose verdict differs; a missing group has the verdict None."""
     for name in sorted(before.groups.keys() | after.groups.keys()):
         old, new = before.groups.get(name), after.groups.get(name)
         if old != new:
             yield ReportChange("group-verdict", name, old, new)
 
 
-def _of_sizes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
+def _size_changes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
     """Yield topics whose size changed by a tenth or more, and by at least 1 MiB."""
     for name in sorted(before.sizes.keys() & after.sizes.keys()):
         old, new = before.sizes[name], after.sizes[name]

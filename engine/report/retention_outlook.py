@@ -55,14 +55,17 @@ _HOUR_MS: Final = 3_600_000
 def topic_retentions(
     forecasts: Forecasts, bounds: Mapping[str, RetentionBounds]
 ) -> list[TopicRetention]:
-    """Return the retention of each topic that has forecasts, by name."""
+    """Return the retention of each topic that has forecasts, by name.
+
+    `bounds` are the settings retention.ms and retention.bytes by topic.
+    """
     by_topic: dict[str, list[RetentionForecast]] = {}
     for key in sorted(forecasts):
         by_topic.setdefault(key.topic, []).append(forecasts[key])
-    return [_of_topic(name, rows, bounds[name]) for name, rows in by_topic.items()]
+    return [_topic_retention(name, rows, bounds[name]) for name, rows in by_topic.items()]
 
 
-def _of_topic(
+def _topic_retention(
     name: str, forecasts: list[RetentionForecast], bounds: RetentionBounds
 ) -> TopicRetention:
     """Return a topic's retention; rate and final size are None unless all partitions have one."""

@@ -81,20 +81,20 @@ class SavedReport(NamedTuple):
     findings: frozenset[tuple[str, str]]
 
 
-def read_report(raw: bytes, path: str) -> SavedReport:
+def parse_report(raw: bytes, path: str) -> SavedReport:
     """Read a saved report; raises BadReport."""
     try:
         document = read_json(raw)
-        return _saved(_of_type(document, dict, "the document"))
+        return _parse_document(_of_type(document, dict, "the document"))
     except (ValueError, UnicodeDecodeError) as error:
         raise BadReport(path, str(error)) from error
 
 
-def _saved(document: dict[str, Any]) -> SavedReport:
+def _parse_document(document: dict[str, Any]) -> SavedReport:
     """Read a report from its JSON document; raises ValueError for any malformed part."""
     if document.get("format") != _FORMAT:
         raise ValueError(f"its format is {document.get('format')!r}, and {_FORMAT} is read")
-    topics = [_topic(row) for row in _rows(document, "topics")]
+    topics = [_parse_topic(row) for row in _rows(document, "topics")]
     brokers = [_field(row, "broker_id", int) for row in _rows(document, "brokers")]
     settings: dict[str, Mapping[str, str | None]] = {
         f"broker {_field(row, 'broker_id', int)}": _settings(row)
@@ -149,7 +149,7 @@ def _controller(document: dict[str, Any]) -> int | None:
     return _field(document, "controller_id", int)
 
 
-def _topic(row: dict[str, Any]) -> ReportedTopic:
+def _parse_topic(row: dict[str, Any]) -> ReportedTopic:
     """Read a topic of a saved report; rates are not compared and not read."""
     partitions = tuple(
         ReportedPartition(

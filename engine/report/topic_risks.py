@@ -40,7 +40,7 @@ def topic_risks(sample: ClusterSample) -> list[TopicRisk]:
     found: dict[tuple[int, str], list[int]] = {}
     for name, topic in sorted(sample.view.topics.items()):
         for row in topic.partitions:
-            for risk in _risks(name, row, sample):
+            for risk in _partition_risks(name, row, sample):
                 found.setdefault((RISKS.index(risk), name), []).append(row.partition)
     return [
         TopicRisk(
@@ -54,7 +54,7 @@ def topic_risks(sample: ClusterSample) -> list[TopicRisk]:
     ]
 
 
-def _risks(name: str, row: PartitionView, sample: ClusterSample) -> Iterator[str]:
+def _partition_risks(name: str, row: PartitionView, sample: ClusterSample) -> Iterator[str]:
     """Yield the risks of a partition."""
     move = (sample.moves or {}).get(TopicPartition(name, row.partition))
     adding = () if move is None else move.adding

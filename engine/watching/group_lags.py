@@ -145,9 +145,10 @@ def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
 
 
 def _lag_per_s(history: _History) -> float | None:
-    """Return the growth of the lag per second, over the partitions known in both samples.
+    """Return the growth of a group's lag in records per second; None without two samples.
 
-    These are the first sample with known partitions and the last one; None if there are no two.
+    It is between the first sample and the last one that have known partitions, over the partitions
+    known in both.
     """
     known = ((timed, group, _known(timed, group)) for timed, group in history)
     first, before, old = next((one for one in known if one[2]), (None, None, set()))

@@ -20,7 +20,7 @@ class NoSuchSort(EngineError):
         self.key = key
 
 
-def matching(
+def filter_rows(
     rows: Iterable[Mapping[str, Any]], text: str, keys: Iterable[str]
 ) -> list[Mapping[str, Any]]:
     """Return the rows in which each word of a text occurs in a field, ignoring case."""
@@ -32,7 +32,7 @@ def matching(
     ]
 
 
-def ordered(
+def sort_rows(
     rows: Iterable[Mapping[str, Any]], key: str, *, is_descending: bool, rank: Sequence[str] = ()
 ) -> list[Mapping[str, Any]]:
     """Return rows sorted by a field; rows with None are last, equal ones keep their order.

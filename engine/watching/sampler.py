@@ -57,7 +57,7 @@ class Sampler:
         #: Number of samples before topics' settings are read again.
         self._until_settings = 0
 
-    def next(self) -> TimedSample:
+    def take_next(self) -> TimedSample:
         """Wait until a sample is due, and request it.
 
         Raises the errors of metadata requests, and WatchStopped.

@@ -62,7 +62,7 @@ class Watch:
         self._lags: dict[str, GroupLag] = {}
         self._rates: Mapping[TopicPartition, PartitionRate] = {}
 
-    def take(self, timed: TimedSample) -> Frame:
+    def add_sample(self, timed: TimedSample) -> Frame:
         """Add a sample, and return the rows of all views, with rates since earlier samples."""
         sample = timed.sample
         self._samples.append(timed)
@@ -74,18 +74,18 @@ class Watch:
             for row in topic.partitions
         }
         self._history.add_ends(dict(sample.high_watermarks), timed.wall_ms, known)
-        self._rates = self._rates_now()
+        self._rates = self._current_rates()
         self._lags = {lag.group: lag for lag in group_lags(list(self._samples))}
-        partitions = tuple(self._partitions())
+        partitions = tuple(self._partition_rows())
         return Frame(
             timed.wall_ms,
             sample.view.cluster_id,
             sample.view.known_controller_id,
             tuple(self._broker_rows()),
             partitions,
-            tuple(self._topics(partitions)),
-            tuple(map(self._group, self._lags.values())),
-            tuple(self._moves()),
+            tuple(self._topic_rows(partitions)),
+            tuple(map(self._group_row, self._lags.values())),
+            tuple(self._move_rows()),
             tuple(f"broker {f.broker_id} {f.api_name}: {f.error}" for f in sample.failures),
         )
 
@@ -98,12 +98,12 @@ class Watch:
         if row is None:
             return []
         ids = sorted(row.replicas, key=lambda broker_id: broker_id != row.leader)
-        return [self._replica(key, row, broker_id) for broker_id in ids]
+        return [self._replica_row(key, row, broker_id) for broker_id in ids]
 
     def lags_of(self, group: str) -> list[WatchedLag]:
         """Return the partitions of a group with their lag; empty for a deleted group."""
         lag = self._lags.get(group)
-        return [] if lag is None else [self._lag(one) for one in lag.partitions]
+        return [] if lag is None else [self._lag_row(one) for one in lag.partitions]
 
     def readers_of(self, key: TopicPartition) -> list[tuple[str, int | None]]:
         """Return (group, lag) of each group that reads a partition."""
@@ -116,7 +116,7 @@ class Watch:
 
     # -- rows
 
-    def _rates_now(self) -> dict[TopicPartition, PartitionRate]:
+    def _current_rates(self) -> dict[TopicPartition, PartitionRate]:
         """Return rates between the last sample and the first one within the window."""
         last = self._samples[-1]
         earlier = [
@@ -129,8 +129,8 @@ class Watch:
             earlier = [self._samples[-2]]
         return sample_rates(earlier[0], last) if earlier else {}
 
-    def _state(self, broker_id: int) -> str:
-        """Return whether a broker is up, silent, or no longer in the metadata."""
+    def _broker_state(self, broker_id: int) -> str:
+        """Return a broker's state: UP, SILENT without a response, GONE if the metadata lacks it."""
         sample = self._samples[-1].sample
         if broker_id not in sample.view.brokers:
             return GONE
@@ -140,7 +140,7 @@ class Watch:
         """Yield a row for each broker in any sample, including removed ones."""
         shares = {s.broker_id: s for s in broker_shares(self._samples[-1].sample, self._rates)}
         for broker_id, broker in sorted(self._brokers.items()):
-            state, share = self._state(broker_id), shares.get(broker_id)
+            state, share = self._broker_state(broker_id), shares.get(broker_id)
             if share is None:
                 nothing = None, None, None, None
                 place = broker.address.host, broker.rack
@@ -149,7 +149,7 @@ class Watch:
             fields = share._asdict()
             yield WatchedBroker(state=state, **fields)
 
-    def _partitions(self) -> Iterator[WatchedPartition]:
+    def _partition_rows(self) -> Iterator[WatchedPartition]:
         """Yield a row for each partition of the last sample."""
         sample = self._samples[-1].sample
         sizes = leader_sizes(sample)
@@ -160,7 +160,7 @@ class Watch:
                 yield WatchedPartition(
                     name,
                     row.partition,
-                    self._trouble(key, row),
+                    self._partition_trouble(key, row),
                     row.leader,
                     row.replicas,
                     row.isr,
@@ -171,7 +171,7 @@ class Watch:
                     None if rate is None else round(rate.records_per_s, 1),
                 )
 
-    def _trouble(self, key: TopicPartition, row: PartitionView) -> str | None:
+    def _partition_trouble(self, key: TopicPartition, row: PartitionView) -> str | None:
         """Return the trouble of a partition's replicas or leader; None if there is none."""
         sample = self._samples[-1].sample
         move = (sample.moves or {}).get(key)
@@ -181,7 +181,7 @@ class Watch:
             return SILENT_LEADER
         return trouble
 
-    def _topics(self, partitions: tuple[WatchedPartition, ...]) -> Iterator[WatchedTopic]:
+    def _topic_rows(self, partitions: tuple[WatchedPartition, ...]) -> Iterator[WatchedTopic]:
         """Yield a row for each topic, summed over its partitions."""
         by_topic: dict[str, list[WatchedPartition]] = {}
         for row in partitions:
@@ -197,9 +197,9 @@ class Watch:
                 *rate_sum(self._rates, keys),
             )
 
-    def _group(self, lag: GroupLag) -> WatchedGroup:
+    def _group_row(self, lag: GroupLag) -> WatchedGroup:
         """Return the row of a group; its lag in seconds is that of the slowest partition."""
-        waits = [self._lag(one).lag_s for one in lag.partitions]
+        waits = [self._lag_row(one).lag_s for one in lag.partitions]
         return WatchedGroup(
             lag.group,
             lag.state,
@@ -211,7 +211,7 @@ class Watch:
             lag.reason,
         )
 
-    def _lag(self, one: PartitionLag) -> WatchedLag:
+    def _lag_row(self, one: PartitionLag) -> WatchedLag:
         """Return the row of one partition of a group."""
         key, now_ms = TopicPartition(one.topic, one.partition), self._samples[-1].wall_ms
         committed = one.committed_offset
@@ -228,7 +228,7 @@ class Watch:
             one.reason,
         )
 
-    def _moves(self) -> Iterator[WatchedMove]:
+    def _move_rows(self) -> Iterator[WatchedMove]:
         """Yield the reassignments, with rates if there are two samples."""
         last = self._samples[-1]
         rates = move_rates(self._samples[-2], last) if len(self._samples) > 1 else {}
@@ -240,7 +240,9 @@ class Watch:
                 amounts = figures.copied_bytes, figures.total_bytes
                 yield WatchedMove(*key, *ids, *amounts, figures.bytes_per_s, figures.left_s)
 
-    def _replica(self, key: TopicPartition, row: PartitionView, broker_id: int) -> WatchedReplica:
+    def _replica_row(
+        self, key: TopicPartition, row: PartitionView, broker_id: int
+    ) -> WatchedReplica:
         """Return the row of one replica.
 
         Size and lag are None if its broker did not return them.
@@ -255,7 +257,7 @@ class Watch:
             ),
             None,
         )
-        state, is_in_sync = self._state(broker_id), broker_id in row.isr
+        state, is_in_sync = self._broker_state(broker_id), broker_id in row.isr
         if found is None:
             return WatchedReplica(broker_id, state, role, is_in_sync, None, None, None)
         path, replica = found

@@ -48,7 +48,7 @@ _RESOURCES: Final = (
 
 
 def rules_to_add(given: GivenOptions, release: Release) -> Rules:
-    """Return the rules to add; raises OptionsRefused, ToolFailure."""
+    """Return the rules of --add by resource; raises OptionsRefused, ToolFailure."""
     chosen = _pattern_type(given)
     if chosen in (PatternType.ANY, PatternType.MATCH):
         raise refused(
@@ -63,10 +63,13 @@ def rules_to_add(given: GivenOptions, release: Release) -> Rules:
 
 
 def rules_of_resources(given: GivenOptions, release: Release) -> Rules:
-    """Return the rules that options define, by resource; raises OptionsRefused, ToolFailure."""
+    """Return the rules that options define, by resource; raises OptionsRefused, ToolFailure.
+
+    A resource has no entries if no principal is named; `--remove` then means all of its rules.
+    """
     rules: Rules = {}
     if not given.has("producer") and not given.has("consumer"):
-        entries = _entries(given, _operations(given))
+        entries = _access_entries(given, _operations(given))
         rules = {pattern: list(entries) for pattern in _needed_filters(given)}
     if given.has("producer"):
         _merge(rules, _producer_rules(given))
@@ -85,8 +88,8 @@ def _merge(rules: Rules, others: Rules) -> None:
 
 def _producer_rules(given: GivenOptions) -> Rules:
     """Return the rules of --producer, and of --idempotent on the cluster."""
-    on_topics = _entries(given, (_Op.WRITE, _Op.DESCRIBE, _Op.CREATE))
-    on_ids = _entries(given, (_Op.WRITE, _Op.DESCRIBE))
+    on_topics = _access_entries(given, (_Op.WRITE, _Op.DESCRIBE, _Op.CREATE))
+    on_ids = _access_entries(given, (_Op.WRITE, _Op.DESCRIBE))
     kinds = {AclResource.TOPIC: on_topics, AclResource.TRANSACTIONAL_ID: on_ids}
     rules = {
         pattern: list(kinds[pattern.kind])
@@ -94,15 +97,15 @@ def _producer_rules(given: GivenOptions) -> Rules:
         if pattern.kind in kinds
     }
     if given.has("idempotent"):
-        rules[_CLUSTER] = _entries(given, (_Op.IDEMPOTENT_WRITE,))
+        rules[_CLUSTER] = _access_entries(given, (_Op.IDEMPOTENT_WRITE,))
     return rules
 
 
 def _consumer_rules(given: GivenOptions) -> Rules:
-    """Return the rules of `--consumer`: Read and Describe of topics, Read of groups."""
+    """Return the rules of --consumer: Read and Describe of topics, Read of groups."""
     kinds = {
-        AclResource.TOPIC: _entries(given, (_Op.READ, _Op.DESCRIBE)),
-        AclResource.GROUP: _entries(given, (_Op.READ,)),
+        AclResource.TOPIC: _access_entries(given, (_Op.READ, _Op.DESCRIBE)),
+        AclResource.GROUP: _access_entries(given, (_Op.READ,)),
     }
     return {
         pattern: list(kinds[pattern.kind])
@@ -122,11 +125,11 @@ def _operation(name: str) -> AclOperation:
     return AclOperation.UNKNOWN if "_" in name else from_name(AclOperation, name)
 
 
-def _entries(given: GivenOptions, operations: Iterable[AclOperation]) -> list[AccessEntry]:
+def _access_entries(given: GivenOptions, operations: Iterable[AclOperation]) -> list[AccessEntry]:
     """Return an entry for each principal, host and operation of the options; raises ToolFailure."""
     entries = []
     for word, permission in (("allow", AclPermission.ALLOW), ("deny", AclPermission.DENY)):
-        principals = principals_of(given, f"{word}-principal")
+        principals = parse_principals(given, f"{word}-principal")
         hosts = [host.strip() for host in given.texts(f"{word}-host")] or [WILDCARD_HOST]
         entries += [
             AccessEntry(principal, host, operation, permission)
@@ -137,7 +140,7 @@ def _entries(given: GivenOptions, operations: Iterable[AclOperation]) -> list[Ac
     return list(dict.fromkeys(entries))
 
 
-def principals_of(given: GivenOptions, option: str) -> list[str]:
+def parse_principals(given: GivenOptions, option: str) -> list[str]:
     """Return the distinct principals of an option; raises ToolFailure for one without a type."""
     principals = [text.strip() for text in given.texts(option)]
     for principal in principals:

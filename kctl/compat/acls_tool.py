@@ -27,7 +27,7 @@ from engine.security.acls import (
 from kctl import exits
 from kctl.compat.acl_rules import (
     Rules,
-    principals_of,
+    parse_principals,
     resource_filters,
     rules_of_resources,
     rules_to_add,
@@ -94,8 +94,8 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Perform the request and print the results; returns the exit code."""
-    _check(given, call.release)
+    """Run kafka-acls: list, add or remove rules, and print the results; returns the exit code."""
+    _check_options(given, call.release)
     call.admit(given.names(), ",".join(given.texts("bootstrap-server")))
     try:
         is_add = given.has("add")
@@ -108,18 +108,18 @@ def run(call: ToolCall, given: GivenOptions) -> int:
         servers = given.needed("bootstrap-server")
         with call.client(servers, properties) as client:
             if is_add:
-                _add(call, rules or rules_to_add(given, call.release), client)
+                _add_rules(call, rules or rules_to_add(given, call.release), client)
             elif given.has("remove"):
-                _remove(call, given, client)
+                _remove_rules(call, given, client)
             else:
-                _list(call, given, client)
+                _list_rules(call, given, client)
     except ToolFailure as failure:
         call.out.write(f"Error while executing ACL command: {failure}\n{failure.trace()}\n")
         return exits.FAILED
     return exits.OK
 
 
-def _check(given: GivenOptions, release: Release) -> None:
+def _check_options(given: GivenOptions, release: Release) -> None:
     """Raise OptionsRefused for contradictory options. Source: AclCommandOptions.checkArgs."""
     for name in _NOT_SERVED:
         if given.has(name):
@@ -162,10 +162,10 @@ def _fits_a_consumer(given: GivenOptions) -> bool:
 # -- adding
 
 
-def _add(call: ToolCall, rules: Rules, client: KafkaClient) -> None:
+def _add_rules(call: ToolCall, rules: Rules, client: KafkaClient) -> None:
     """Print and create rules; 4.3.0 skips existing ones. Raises ToolFailure."""
     if call.is_four:
-        rules = _without_present(call, client, rules)
+        rules = _drop_present(call, client, rules)
     end = "\n" if call.is_four else " \n"
     for pattern, entries in rules.items():
         lines = "\n".join(f"\t{entry_text(entry)}" for entry in entries)
@@ -175,7 +175,7 @@ def _add(call: ToolCall, rules: Rules, client: KafkaClient) -> None:
             create_acls(client, bindings)
 
 
-def _without_present(call: ToolCall, client: KafkaClient, rules: Rules) -> Rules:
+def _drop_present(call: ToolCall, client: KafkaClient, rules: Rules) -> Rules:
     """Return the rules that do not exist yet, and print the existing ones. Source: 4.3.0."""
     left: Rules = {}
     for pattern, entries in rules.items():
@@ -201,7 +201,7 @@ def _pattern(wanted: PatternFilter) -> AclPattern:
 # -- removing
 
 
-def _remove(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
+def _remove_rules(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
     """Remove rules after confirmation; raises ToolFailure, OptionsRefused."""
     for pattern, entries in rules_of_resources(given, call.release).items():
         if not _is_confirmed(call, given, pattern, entries):
@@ -217,7 +217,10 @@ def _remove(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
 def _is_confirmed(
     call: ToolCall, given: GivenOptions, pattern: PatternFilter, entries: Sequence[AccessEntry]
 ) -> bool:
-    """Ask before rules are removed, unless --force; raises ToolFailure without a terminal."""
+    """Ask on stdin before rules are removed, unless --force; return True if the answer is yes.
+
+    Errors: ToolFailure without a terminal, with the messages of 4.3.0.
+    """
     if given.has("force"):
         return True
     named = f"resource filter `{pattern_text(pattern)}`? (y/n)"
@@ -237,7 +240,7 @@ def _is_confirmed(
 # -- listing
 
 
-def _list(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
+def _list_rules(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
     """Print rules by resource; raises ToolFailure."""
     filters = resource_filters(given) or [_EVERY_PATTERN]
     found: dict[AclPattern, list[AccessEntry]] = {}
@@ -245,7 +248,7 @@ def _list(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
         for pattern, entry in _described(client, wanted):
             if entry not in found.setdefault(pattern, []):
                 found[pattern].append(entry)
-    principals = principals_of(given, "principal")
+    principals = parse_principals(given, "principal")
     if not principals:
         _print_rules(call, found)
     for principal in principals:

@@ -70,11 +70,14 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Print the selected groups; returns the exit code."""
+    """Run kafka-groups: print the selected groups of all types; returns the exit code.
+
+    `wanted` and `files` are unused: the functions of all tools have these parameters.
+    """
     del wanted, files
     try:
         with connect() as client:
-            groups = [group for group in _all_groups(client) if _is_wanted(group, given)]
+            groups = [group for group in _list_all_groups(client) if _is_wanted(group, given)]
     except OptionsRefused:
         raise
     except ToolFailure as failure:
@@ -89,7 +92,7 @@ def perform(
     return exits.OK
 
 
-def _all_groups(client: KafkaClient) -> list[GroupListing]:
+def _list_all_groups(client: KafkaClient) -> list[GroupListing]:
     """Return the groups of all brokers in the order of Java's HashMap; raises the first error."""
     with admin_call("listGroups"):
         groups, failures = list_groups(client)

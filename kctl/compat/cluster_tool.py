@@ -42,7 +42,7 @@ _RACKLESS_WIDTH: Final = 10
 
 
 def commands(release: Release) -> tuple[Command, ...]:
-    """Return the commands of a release."""
+    """Return the commands of kafka-cluster in a release, with their options."""
     connection = _CONNECTION_4 if release.is_four else _CONNECTION
     both = (
         Command("cluster-id", "Show the id of the cluster.", connection, _SERVERS),
@@ -59,17 +59,17 @@ def commands(release: Release) -> tuple[Command, ...]:
 def perform_command(
     wanted: GivenCommand, connect: Callable[[], KafkaClient], out: TextIO, err: TextIO
 ) -> int:
-    """Perform the request and print the results; returns the exit code."""
+    """Run a command of kafka-cluster, and print the results; returns the exit code."""
     try:
         with connect() as client:
-            _act(client, wanted, out)
+            _run_command(client, wanted, out)
     except ToolFailure as failure:
         err.write(f"{failure}\n{failure.trace()}\n")
         return exits.FAILED
     return exits.OK
 
 
-def _act(client: KafkaClient, wanted: GivenCommand, out: TextIO) -> None:
+def _run_command(client: KafkaClient, wanted: GivenCommand, out: TextIO) -> None:
     """Print the cluster's id or endpoints, or unregister a broker."""
     if wanted.command.name == "unregister":
         _unregister(client, wanted.given.number("id", 0), out)

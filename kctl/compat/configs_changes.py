@@ -25,9 +25,9 @@ from engine.config.java_properties import parse_properties
 from engine.host.ports import FileMissing, FileRefused, Files
 from engine.security.scram import ScramMechanism
 from kctl.compat.configs_entities import ConfigsRefused, Entities
-from kctl.compat.configs_views import quota_entity, quotas_of, settings_of
+from kctl.compat.configs_views import quota_entity, request_quotas, request_settings
 from kctl.compat.java_admin import admin_call, raise_first
-from kctl.compat.java_client import unreadable_properties
+from kctl.compat.java_client import unreadable_properties_failure
 from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import names_in_java_order
@@ -58,12 +58,12 @@ _ITERATIONS_MIN: Final = 4096
 _FORMAT_VERSION: Final = "message.format.version"
 
 
-def alter_configs_of(
+def alter_entity_configs(
     client: KafkaClient, given: GivenOptions, entities: Entities, files: Files, out: TextIO
 ) -> None:
     """Change the settings of an entity and print the result; raises ToolFailure, ConfigsRefused."""
     kind, name = entities.types[0], entities.names[0]
-    added = _added(given, files, out)
+    added = _settings_to_add(given, files, out)
     deleted = [
         key.strip() for text in given.texts("delete-config") for key in java_split(text, ",")
     ]
@@ -85,7 +85,7 @@ def alter_configs_of(
         out.write(f"Completed updating default config for {kind} in the cluster.\n")
 
 
-def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
+def _settings_to_add(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
     """Return the settings of --add-config-file and --add-config.
 
     Errors: ConfigsRefused, ToolFailure.
@@ -96,9 +96,9 @@ def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
         try:
             added = parse_properties(files.read_bytes(path), path)
         except (FileMissing, FileRefused) as error:
-            raise unreadable_properties(path, error) from error
+            raise unreadable_properties_failure(path, error) from error
     if given.has("add-config"):
-        added |= added_configs(given.needed("add-config"), is_four=given.is_four)
+        added |= parse_added_configs(given.needed("add-config"), is_four=given.is_four)
     if _FORMAT_VERSION in added and not given.is_four:
         out.write(
             f"WARNING: The configuration {_FORMAT_VERSION}={added[_FORMAT_VERSION]} is specified. "
@@ -113,7 +113,7 @@ def _added(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
     return {key: added[key] for key in names_in_java_order(added)}
 
 
-def added_configs(text: str, *, is_four: bool) -> dict[str, str]:
+def parse_added_configs(text: str, *, is_four: bool) -> dict[str, str]:
     """Parse --add-config; commas in brackets belong to a value. Raises ConfigsRefused."""
     pairs = [
         re.split(rf"\s*=\s*{_NOT_IN_BRACKETS}", part)
@@ -136,9 +136,10 @@ def _alter_resource(
     *,
     is_strict: bool,
 ) -> None:
-    """Set and delete settings; with `is_strict`, refuse to delete a setting that is not set.
+    """Set and delete settings of a topic, broker or other resource that has DescribeConfigs.
 
-    Source: 3.9.1.
+    `entity` is (type, name). With `is_strict`, as in 3.9.1, the deletion of a setting that is not
+    set is refused. Errors: ConfigsRefused, ToolFailure.
     """
     kind, name = entity
     if is_strict or kind == "broker-loggers":
@@ -163,7 +164,7 @@ def _check_settings(
     whose values the call does not repeat.
     """
     kind, name = entity
-    settings = {entry.name: entry for entry in settings_of(client, kind, name)}
+    settings = {entry.name: entry for entry in request_settings(client, kind, name)}
     if kind == "broker-loggers":
         unknown = [key for key in (*deleted, *added) if key not in settings]
         if unknown:
@@ -199,11 +200,11 @@ def _alter_users(
     scram_deleted = [key for key in deleted if key in _MECHANISMS]
     is_quota = any(key in _QUOTAS for key in (*added, *deleted))
     if entities.types[0] == "clients" or len(entities.types) == 2:
-        _only("Only quota", "added", "clients", unknown_added + scram_added)
-        _only("Only quota", "deleted", "clients", unknown_deleted + scram_deleted)
+        _refuse_unexpected("Only quota", "added", "clients", unknown_added + scram_added)
+        _refuse_unexpected("Only quota", "deleted", "clients", unknown_deleted + scram_deleted)
     else:
-        _only("Only quota and SCRAM credential", "added", "users", unknown_added)
-        _only("Only quota and SCRAM credential", "deleted", "users", unknown_deleted)
+        _refuse_unexpected("Only quota and SCRAM credential", "added", "users", unknown_added)
+        _refuse_unexpected("Only quota and SCRAM credential", "deleted", "users", unknown_deleted)
         if scram_added or scram_deleted:
             if not all(entities.names):
                 raise ConfigsRefused(
@@ -218,13 +219,13 @@ def _alter_users(
     if is_quota:
         _alter_quotas(client, entities, added, deleted)
         return
-    credentials = [credential_of(key, added[key]) for key in scram_added]
+    credentials = [parse_credential(key, added[key]) for key in scram_added]
     with admin_call("alterUserScramCredentials"):
         mechanisms = [_MECHANISMS[key] for key in scram_deleted]
         alter_credentials(client, entities.names[0], mechanisms, credentials)
 
 
-def _only(what: str, how: str, kind: str, unexpected: Sequence[str]) -> None:
+def _refuse_unexpected(what: str, how: str, kind: str, unexpected: Sequence[str]) -> None:
     """Raise ConfigsRefused if `unexpected` names settings that this kind of entity cannot have."""
     if unexpected:
         collection = "Set" if how == "added" else "ArrayBuffer"
@@ -234,7 +235,7 @@ def _only(what: str, how: str, kind: str, unexpected: Sequence[str]) -> None:
         )
 
 
-def credential_of(mechanism_name: str, text: str) -> NewCredential:
+def parse_credential(mechanism_name: str, text: str) -> NewCredential:
     """Parse `iterations=N,password=TEXT` into a credential; raises ConfigsRefused."""
     mechanism = _MECHANISMS[mechanism_name]
     match = _CREDENTIAL.fullmatch(text)
@@ -255,7 +256,7 @@ def _alter_quotas(
     client: KafkaClient, entities: Entities, added: Mapping[str, str], deleted: Sequence[str]
 ) -> None:
     """Set and delete quotas of the entity; raises ConfigsRefused for malformed values."""
-    found = next(iter(quotas_of(client, entities).values()), {})
+    found = next(iter(request_quotas(client, entities).values()), {})
     _need_all(deleted, found)
     changes: dict[str, float | None] = {}
     for key, text in added.items():

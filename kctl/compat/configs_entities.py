@@ -46,7 +46,7 @@ class Entities(NamedTuple):
 
 
 def entity_types(given: GivenOptions) -> list[str]:
-    """Return the entity types of the options."""
+    """Return the entity types that --entity-type and flags such as --topic name, in that order."""
     flags = {**NAME_FLAGS, **DEFAULT_FLAGS}
     return [
         *given.texts("entity-type"),
@@ -54,8 +54,8 @@ def entity_types(given: GivenOptions) -> list[str]:
     ]
 
 
-def entities_of(given: GivenOptions) -> Entities:
-    """Return the entities of the options."""
+def parse_entities(given: GivenOptions) -> Entities:
+    """Return the types and names of the entities of the options; a default entity is named ""."""
     texts = iter(given.texts("entity-name"))
     names = []
     for option in given.occurrences:

@@ -19,16 +19,16 @@ from engine.errors import EngineError
 from engine.host.name_lookup import LookupFailed, look_up
 from engine.host.ports import Files
 from kctl import exits
-from kctl.compat.configs_changes import alter_configs_of
+from kctl.compat.configs_changes import alter_entity_configs
 from kctl.compat.configs_entities import (
     DEFAULT_FLAGS,
     NAME_FLAGS,
     ConfigsRefused,
     Entities,
-    entities_of,
     entity_types,
+    parse_entities,
 )
-from kctl.compat.configs_views import describe_configs_of
+from kctl.compat.configs_views import print_entity_configs
 from kctl.compat.java_admin import admin_failure
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_numbers import is_java_number
@@ -97,7 +97,7 @@ def check_options(given: GivenOptions) -> Entities:
         raise refused("Command must include exactly one action: --describe, --alter")
     exclude(given, "describe", ("add-config", "delete-config"))
     _check_types(given)
-    entities = entities_of(given)
+    entities = parse_entities(given)
     _check_servers(given)
     _check_names(given, entities)
     if given.has("alter"):
@@ -228,15 +228,15 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Perform the request and print the results; returns the exit code."""
+    """Run kafka-configs: change or print settings of entities; returns the exit code."""
     try:
         if given.has("alter") and len(entities.types) != len(entities.names):
             raise ConfigsRefused("An entity name must be specified for every entity type")
         with connect() as client:
             if given.has("alter"):
-                alter_configs_of(client, given, entities, files, out)
+                alter_entity_configs(client, given, entities, files, out)
             else:
-                describe_configs_of(client, given, entities, out)
+                print_entity_configs(client, given, entities, out)
     except ConfigsRefused as error:
         err.write(f"{error}\n")
         return exits.FAILED

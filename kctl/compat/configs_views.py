@@ -48,44 +48,44 @@ _SHOWN_TYPES: Final = {"user": "user-principal", "client-id": "client-id", "ip":
 _UNSUPPORTED: Final = "org.apache.kafka.common.errors.UnsupportedVersionException"
 
 
-def describe_configs_of(
+def print_entity_configs(
     client: KafkaClient, given: GivenOptions, entities: Entities, out: TextIO
 ) -> None:
     """Print the settings of the entities; raises ToolFailure, ConfigsRefused."""
     head = entities.types[0]
     if head in _RESOURCES:
-        names = entities.names[:1] or _all_names(client, head, is_four=given.is_four)
+        names = entities.names[:1] or _request_names(client, head, is_four=given.is_four)
         is_all = given.has("all")
         for name in names:
-            if given.is_four and name and not is_all and not _is_there(client, head, name):
+            if given.is_four and name and not is_all and not _exists(client, head, name):
                 shown = f"{head[:-1]} '{name}'"
                 out.write(f"The {shown} doesn't exist and doesn't have dynamic config.\n")
                 return
             _print_resource(client, head, name, is_all=is_all, out=out)
         return
-    for entity, quotas in quotas_of(client, entities).items():
+    for entity, quotas in request_quotas(client, entities).items():
         _print_quotas(entity, quotas, out)
     if head != "ips" and "clients" not in entities.types and "" not in entities.names:
         _print_credentials(client, entities, out)
 
 
-def _all_names(client: KafkaClient, kind: str, *, is_four: bool) -> list[str]:
+def _request_names(client: KafkaClient, kind: str, *, is_four: bool) -> list[str]:
     """Request the names of all entities of a kind; "" is the cluster-wide default of brokers."""
     if kind == "topics":
         with admin_call("listTopics"):
             return names_in_java_order(client.view(None).topics)
     if kind == "client-metrics":
-        return client_metrics_names(client, is_four=is_four)
+        return request_client_metrics_names(client, is_four=is_four)
     if kind == "groups":
-        return [*dict.fromkeys([*_group_ids(client), *_configured_groups(client)])]
+        return [*dict.fromkeys([*_request_group_ids(client), *_request_configured_groups(client)])]
     with admin_call("listNodes"):
         return [*map(str, client.view([]).brokers), ""]
 
 
-def client_metrics_names(client: KafkaClient, *, is_four: bool) -> list[str]:
+def request_client_metrics_names(client: KafkaClient, *, is_four: bool) -> list[str]:
     """Request the names of client metrics subscriptions; raises ToolFailure.
 
-    Its message differs by release: the request was renamed in 4.1.
+    The message of an unsupported request differs by release: the request was renamed in 4.1.
     """
     try:
         with admin_call("listClientMetricsResources"):
@@ -96,7 +96,7 @@ def client_metrics_names(client: KafkaClient, *, is_four: bool) -> list[str]:
     return [resource.name for resource in found]
 
 
-def _group_ids(client: KafkaClient) -> list[str]:
+def _request_group_ids(client: KafkaClient) -> list[str]:
     """Request the ids of the groups of all brokers; raises the first error."""
     with admin_call("listGroups"):
         groups, failures = list_groups(client)
@@ -105,7 +105,7 @@ def _group_ids(client: KafkaClient) -> list[str]:
     return [group.group_id for group in groups]
 
 
-def _configured_groups(client: KafkaClient) -> list[str]:
+def _request_configured_groups(client: KafkaClient) -> list[str]:
     """Request the groups that have settings; empty if brokers cannot list them."""
     try:
         with admin_call("listConfigResources"):
@@ -115,7 +115,7 @@ def _configured_groups(client: KafkaClient) -> list[str]:
     return [resource.name for resource in found]
 
 
-def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
+def _exists(client: KafkaClient, kind: str, name: str) -> bool:
     """Request whether the entity exists, or has settings. Source: 4.3.0."""
     if kind == "topics":
         try:
@@ -125,9 +125,9 @@ def _is_there(client: KafkaClient, kind: str, name: str) -> bool:
         with admin_call("listTopics"):
             return name in client.view(None).topics
     if kind == "client-metrics":
-        return name in client_metrics_names(client, is_four=True)
+        return name in request_client_metrics_names(client, is_four=True)
     if kind == "groups":
-        return name in _group_ids(client) or name in _configured_groups(client)
+        return name in _request_group_ids(client) or name in _request_configured_groups(client)
     with admin_call("describeCluster"):
         return name in map(str, client.view([]).brokers)
 
@@ -140,7 +140,7 @@ def _print_resource(
         out.write(f"{'All' if is_all else 'Dynamic'} configs for {kind[:-1]} {name} are:\n")
     else:
         out.write(f"Default configs for {kind} in the cluster are:\n")
-    for entry in settings_of(client, kind, name, is_all=is_all):
+    for entry in request_settings(client, kind, name, is_all=is_all):
         synonyms = ", ".join(f"{s.source.name}:{s.name}={_shown(s.value)}" for s in entry.synonyms)
         is_sensitive = str(entry.is_sensitive).lower()
         out.write(
@@ -154,7 +154,7 @@ def _shown(value: str | None) -> str:
     return "null" if value is None else value
 
 
-def settings_of(
+def request_settings(
     client: KafkaClient, kind: str, name: str, *, is_all: bool = False
 ) -> list[ConfigEntry]:
     """Request an entity's dynamic settings, or with `is_all` all effective ones, sorted by name.
@@ -178,7 +178,7 @@ def settings_of(
 # Quotas and credentials
 
 
-def quotas_of(client: KafkaClient, entities: Entities) -> dict[QuotaEntity, dict[str, float]]:
+def request_quotas(client: KafkaClient, entities: Entities) -> dict[QuotaEntity, dict[str, float]]:
     """Request the quotas of entities; raises ToolFailure, ConfigsRefused."""
     if len(entities.names) > len(entities.types):
         raise ConfigsRefused("More entity names specified than entity types")

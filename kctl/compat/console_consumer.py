@@ -25,10 +25,10 @@ from kctl.compat.console_consumer_options import (
     check_arguments,
     consumer_properties,
     formatter_properties,
-    start_offset,
+    parse_start_offset,
     warn_of_old_names,
 )
-from kctl.compat.formatter_classes import formatter_named
+from kctl.compat.formatter_classes import create_formatter
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT, TIMEOUT
 from kctl.compat.java_consumer import (
     ConsumerSettings,
@@ -40,7 +40,7 @@ from kctl.compat.java_consumer import (
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_log import log_line
 from kctl.compat.java_options import GivenOptions, ToolOption, refused
-from kctl.compat.java_patterns import java_pattern
+from kctl.compat.java_patterns import compile_java_pattern
 from kctl.compat.record_formatters import CutShort, Formatter, PrintedRecord
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
@@ -63,13 +63,13 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Print records; returns the exit code."""
+    """Run kafka-console-consumer: print records to the limit or Ctrl-C; returns the exit code."""
     check_arguments(call, given)
     properties = consumer_properties(call, given)
-    offset = start_offset(given)
+    offset = parse_start_offset(given)
     max_messages = given.number("max-messages", -1, 32)
     timeout_ms = given.number("timeout-ms", -1)
-    formatter = _formatter(call, given)
+    formatter = _create_formatter(call, given)
     if call.is_four:
         warn_of_old_names(call, given)
     servers = given.needed("bootstrap-server")
@@ -79,7 +79,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
         if pattern is None and not given.has("partition"):
             _check_topic(given.needed("topic"))
     except ToolFailure as failure:
-        return _unknown_error(call, failure)
+        return _log_unknown_error(call, failure)
     call.admit(given.names(), servers)
     limits = _Limits(max_messages, timeout_ms)
     with call.client(servers, properties) as client, deferred_interrupts() as interrupts:
@@ -116,7 +116,7 @@ def _group_source(
     return GroupSource(client, settings, topic=topic, pattern=pattern)
 
 
-def _formatter(call: ToolCall, given: GivenOptions) -> Formatter:
+def _create_formatter(call: ToolCall, given: GivenOptions) -> Formatter:
     """Return the named formatter; 3.9.1 prints a warning for an old class name."""
     name = given.text("formatter") or _FORMATTER
     bare = name.removeprefix(_OLD_PACKAGE)
@@ -128,7 +128,7 @@ def _formatter(call: ToolCall, given: GivenOptions) -> Formatter:
         )
         name = new
     try:
-        return formatter_named(name, formatter_properties(call, given), call.release)
+        return create_formatter(name, formatter_properties(call, given), call.release)
     except ToolFailure as failure:
         raise refused(str(failure)) from failure
 
@@ -136,10 +136,10 @@ def _formatter(call: ToolCall, given: GivenOptions) -> Formatter:
 def _pattern(given: GivenOptions) -> re.Pattern[str] | None:
     """Return the pattern of --include or --whitelist, None without one; raises ToolFailure."""
     text = given.text("include") or given.text("whitelist")
-    return None if text is None else java_pattern(text)
+    return None if text is None else compile_java_pattern(text)
 
 
-def _unknown_error(call: ToolCall, failure: ToolFailure) -> int:
+def _log_unknown_error(call: ToolCall, failure: ToolFailure) -> int:
     """Log a failure that occurred before consuming; returns the exit code FAILED."""
     log_line(call.err, "ERROR", "Unknown error when running consumer: ", _LOGGER)
     call.err.write(failure.trace())
@@ -188,19 +188,19 @@ class _Printing:
             return _WAIT_MS
         return max(self._last_ms + self._limits.timeout_ms - now_ms, 0)
 
-    def print_some(self, consumed: ConsumedRecords, source: Source, now_ms: int) -> None:
-        """Print records of a partition.
+    def print_records(self, consumed: ConsumedRecords, source: Source, now_ms: int) -> None:
+        """Print records of a partition; at the limit report the first unprinted offset to `source`.
 
-        At the limit report the first unprinted offset to `source`.
+        The source commits up to this offset. `now_ms` is of the monotonic clock.
         """
         texts: list[bytes] = []
         try:
-            self._format(consumed, source, now_ms, texts)
+            self._format_records(consumed, source, now_ms, texts)
         finally:
             # Also print the records before one that cannot be formatted.
             self.call.print_bytes(b"".join(texts))
 
-    def _format(
+    def _format_records(
         self, consumed: ConsumedRecords, source: Source, now_ms: int, texts: list[bytes]
     ) -> None:
         """Append the texts of records to `texts`, up to the limit.
@@ -212,7 +212,7 @@ class _Printing:
         for run in consumed.runs:
             for record in run.records():
                 if self.is_done:
-                    source.processed(consumed.partition, record.offset)
+                    source.set_processed(consumed.partition, record.offset)
                     return
                 self._count += 1
                 self._last_ms = now_ms
@@ -253,7 +253,7 @@ def _print_all(
         )
         call.err.write(stopped.failure.trace())
     except EngineError as error:
-        code = _unknown_error(call, as_java(error))
+        code = _log_unknown_error(call, as_java(error))
     except BrokenPipeError:
         call.drop_output()
         call.err.write("Unable to write to standard out, closing consumer.\n")
@@ -280,14 +280,14 @@ def _print_until_done(
         if left_ms == 0:
             raise _Stopped(ToolFailure(TIMEOUT, ""))
         with interrupts.allowed():
-            consumed = _polled(source, client, min(left_ms, _WAIT_MS))
+            consumed = _poll(source, client, min(left_ms, _WAIT_MS))
         now_ms = client.clock.monotonic_ms()
         for records in consumed:
-            printing.print_some(records, source, now_ms)
+            printing.print_records(records, source, now_ms)
         printing.call.flush()
 
 
-def _polled(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedRecords]:
+def _poll(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedRecords]:
     """Poll for records; if no broker is reachable, pause and return none. Raises _Stopped."""
     try:
         return source.poll(wait_ms)

@@ -18,7 +18,7 @@ from kctl.compat.java_options import (
     refused,
     require,
 )
-from kctl.compat.java_pairs import pairs_of
+from kctl.compat.java_pairs import parse_pairs
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 
@@ -87,9 +87,13 @@ def check_arguments(call: ToolCall, given: GivenOptions) -> None:
 
 
 def consumer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the properties of the consumer; raises OptionsRefused."""
+    """Return the consumer's properties: defaults, overridden by a file, overridden by pairs.
+
+    The group has a random name, and no automatic commits, unless one is named. Errors:
+    OptionsRefused.
+    """
     path = given.text("command-config") or given.text("consumer.config")
-    own = pairs_of([*given.texts("consumer-property"), *given.texts("command-property")])
+    own = parse_pairs([*given.texts("consumer-property"), *given.texts("command-property")])
     of_file = call.properties(path)
     group_ids = {
         group_id
@@ -115,12 +119,12 @@ def consumer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     else:
         found["group.id"] = f"console-consumer-{RealEntropy().random_below(_GROUP_NUMBERS)}"
         found.setdefault("enable.auto.commit", "false")
-    _set_reset(found, given)
+    _set_offset_reset(found, given)
     found["isolation.level"] = given.text("isolation-level") or "read_uncommitted"
     return found
 
 
-def _set_reset(properties: dict[str, str], given: GivenOptions) -> None:
+def _set_offset_reset(properties: dict[str, str], given: GivenOptions) -> None:
     """Set auto.offset.reset; raises OptionsRefused if it contradicts --from-beginning."""
     from_beginning = given.has("from-beginning")
     reset = properties.setdefault("auto.offset.reset", "earliest" if from_beginning else "latest")
@@ -131,7 +135,7 @@ def _set_reset(properties: dict[str, str], given: GivenOptions) -> None:
         )
 
 
-def start_offset(given: GivenOptions) -> int | str:
+def parse_start_offset(given: GivenOptions) -> int | str:
     """Return the start of a partition: `earliest`, `latest` or an offset; raises OptionsRefused."""
     text = given.text("offset")
     if text is None:
@@ -149,7 +153,7 @@ def start_offset(given: GivenOptions) -> int | str:
 def formatter_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     """Return the properties of the formatter; raises ToolFailure."""
     found = call.properties(given.text("formatter-config"))
-    found |= pairs_of([*given.texts("property"), *given.texts("formatter-property")])
+    found |= parse_pairs([*given.texts("property"), *given.texts("formatter-property")])
     for part in ("key", "value"):
         name = given.text(f"{part}-deserializer")
         if name:

@@ -25,9 +25,9 @@ from kctl.compat.java_options import (
     refused,
     require,
 )
-from kctl.compat.java_pairs import merged, pairs_of
+from kctl.compat.java_pairs import merge_options, parse_pairs
 from kctl.compat.java_producer import JavaProducer, java_producer_options, producer_times
-from kctl.compat.line_reader import LineReader, line_format
+from kctl.compat.line_reader import LineReader, parse_line_format
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 from kctl.input_lines import input_lines
@@ -97,13 +97,13 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Produce the records of stdin; returns the exit code."""
+    """Run kafka-console-producer: produce the records of stdin; returns the exit code."""
     if not given.has("bootstrap-server") and not given.has("broker-list") and not call.is_four:
         raise OptionsRefused("Missing required option(s) [bootstrap-server]")
     require(given, "topic")
     if call.is_four:
         require(given, "bootstrap-server")
-        _check_renamed(given)
+        _check_renamed_options(given)
     servers = given.text("bootstrap-server") or given.text("broker-list") or ""
     topic = given.needed("topic")
     for name in _NUMBERS:
@@ -112,7 +112,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
         _warn_of_old_names(call, given)
     try:
         properties = _producer_properties(call, given)
-        reader = LineReader(topic, line_format(_reader_properties(call, given)))
+        reader = LineReader(topic, parse_line_format(_reader_properties(call, given)))
         sending = java_producer_options(properties)
         times = producer_times(properties)
     except ToolFailure as failure:
@@ -121,12 +121,12 @@ def run(call: ToolCall, given: GivenOptions) -> int:
     call.admit(given.names(), servers)
     with call.client(servers, properties, timeout_s=times.delivery_ms / 1000) as client:
         failed = _Failures(call, is_synchronous=given.has("sync"))
-        producer = JavaProducer(client, sending, times.max_block_ms, on_failure=failed.take)
+        producer = JavaProducer(client, sending, times.max_block_ms, on_failure=failed.log_failure)
         with deferred_interrupts() as interrupts:
-            return _produce(call, producer, reader, interrupts, failed)
+            return _produce_lines(call, producer, reader, interrupts, failed)
 
 
-def _check_renamed(given: GivenOptions) -> None:
+def _check_renamed_options(given: GivenOptions) -> None:
     """Raise OptionsRefused if an option and its old name are given. Source: 4.3.0."""
     for old, new in (
         ("property", "reader-property"),
@@ -160,12 +160,12 @@ def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     """Return the producer's properties: a file, overridden by pairs, overridden by options."""
     path = given.text("command-config") or given.text("producer.config")
     pairs = [*given.texts("producer-property"), *given.texts("command-property")]
-    found = {"client.id": "console-producer", **call.properties(path), **pairs_of(pairs)}
+    found = {"client.id": "console-producer", **call.properties(path), **parse_pairs(pairs)}
     if given.has("compression-codec"):
         found["compression.type"] = given.text("compression-codec") or "gzip"
     else:
         found["compression.type"] = "none"
-    found = merged(found, given, _MERGED)
+    found = merge_options(found, given, _MERGED)
     if given.has("batch-size"):
         found["batch.size"] = given.needed("batch-size")
     if given.has("max-partition-memory-bytes"):
@@ -179,7 +179,7 @@ def _reader_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     if name is not None and name != _READERS[call.release]:
         raise ToolFailure("java.lang.ClassNotFoundException", name)
     found = call.properties(given.text("reader-config"))
-    return found | pairs_of([*given.texts("property"), *given.texts("reader-property")])
+    return found | parse_pairs([*given.texts("property"), *given.texts("reader-property")])
 
 
 class _Failures:
@@ -194,7 +194,7 @@ class _Failures:
         """Return True if the producer waits for each record."""
         return self._is_synchronous
 
-    def take(self, record: OutgoingRecord, error: EngineError) -> None:
+    def log_failure(self, record: OutgoingRecord, error: EngineError) -> None:
         """Log a record that is not stored; raises ToolFailure if the producer is synchronous."""
         failure = as_java(error)
         if self._is_synchronous:
@@ -211,7 +211,7 @@ class _Failures:
         self._call.err.write(failure.trace())
 
 
-def _produce(
+def _produce_lines(
     call: ToolCall,
     producer: JavaProducer,
     reader: LineReader,
@@ -222,8 +222,8 @@ def _produce(
     is_console = call.stdin.isatty() and call.out.isatty()
     try:
         _prompt(call, is_console=is_console)
-        for line in _lines(call, producer, interrupts):
-            producer.send(reader.record(line))
+        for line in _read_lines(call, producer, interrupts):
+            producer.send(reader.parse_line(line))
             if failures.is_synchronous:
                 producer.flush()
             _prompt(call, is_console=is_console)
@@ -253,8 +253,10 @@ def _prompt(call: ToolCall, *, is_console: bool) -> None:
         call.out.flush()
 
 
-def _lines(call: ToolCall, producer: JavaProducer, interrupts: HeldInterrupts) -> Iterator[bytes]:
-    """Yield lines split like Java's readLine, and let the producer send while waiting."""
+def _read_lines(
+    call: ToolCall, producer: JavaProducer, interrupts: HeldInterrupts
+) -> Iterator[bytes]:
+    """Yield the lines of stdin, split like Java's readLine; the producer sends in between."""
 
     def patience_ms() -> int | None:
         """Return how long to wait for input in ms; None (no limit) if there is nothing to send."""

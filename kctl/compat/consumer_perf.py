@@ -27,8 +27,8 @@ from kctl.compat.java_options import (
     refused,
     require,
 )
-from kctl.compat.java_pairs import pairs_of
-from kctl.compat.java_patterns import java_pattern
+from kctl.compat.java_pairs import parse_pairs
+from kctl.compat.java_patterns import compile_java_pattern
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 
@@ -88,13 +88,13 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Consume and print rates; returns the exit code."""
-    servers = _check(call, given)
+    """Run kafka-consumer-perf-test: consume, and print rates; returns the exit code."""
+    servers = _check_options(call, given)
     dates = DateFormat(given.text("date-format") or _DATE_FORMAT)
-    properties = _properties(call, given)
+    properties = _consumer_properties(call, given)
     settings = consumer_settings(properties["group.id"], properties)
     include = given.text("include")
-    pattern = None if include is None else java_pattern(include)
+    pattern = None if include is None else compile_java_pattern(include)
     call.admit(given.names(), servers)
     with call.client(servers, properties) as client:
         _print_header(call, given)
@@ -109,7 +109,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
     return exits.OK
 
 
-def _check(call: ToolCall, given: GivenOptions) -> str:
+def _check_options(call: ToolCall, given: GivenOptions) -> str:
     """Validate the options, and return the bootstrap servers; raises OptionsRefused."""
     if call.is_four:
         require(given, "bootstrap-server")
@@ -139,10 +139,10 @@ def _check(call: ToolCall, given: GivenOptions) -> str:
     return servers
 
 
-def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+def _consumer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     """Return the consumer's properties; without --group the group has a random name."""
     found = call.properties(given.text("command-config") or given.text("consumer.config"))
-    found |= pairs_of(given.texts("command-property"))
+    found |= parse_pairs(given.texts("command-property"))
     number = RealEntropy().random_below(_GROUP_NUMBERS)
     found["group.id"] = given.text("group") or f"perf-consumer-{number}"
     found["auto.offset.reset"] = "latest" if given.has("from-latest") else "earliest"
@@ -174,9 +174,9 @@ class DateFormat:
     def text(self, time_ms: int) -> str:
         """Format a time in ms since 1970, in the local time zone."""
         at = time.localtime(time_ms / 1000)
-        return "".join(self._part(part, at, time_ms % 1000) for part in self._parts)
+        return "".join(self._format_part(part, at, time_ms % 1000) for part in self._parts)
 
-    def _part(self, part: str, at: time.struct_time, milliseconds: int) -> str:
+    def _format_part(self, part: str, at: time.struct_time, milliseconds: int) -> str:
         """Format one part of the pattern: a field, milliseconds, or quoted text."""
         if part in _DATE_PARTS:
             return time.strftime(_DATE_PARTS[part], at)
@@ -231,7 +231,7 @@ class _Measured:
                 self._client.connections.pause(_POLL_MS)
                 consumed = []
             now_ms = self._now_ms()
-            if self._take(consumed, now_ms):
+            if self._count_records(consumed, now_ms):
                 last_ms = now_ms
         self._ended_ms = self._now_ms()
         if self._count < self._wanted:
@@ -242,7 +242,7 @@ class _Measured:
                 "the timeout.\n"
             )
 
-    def _take(self, consumed: Sequence[ConsumedRecords], now_ms: int) -> bool:
+    def _count_records(self, consumed: Sequence[ConsumedRecords], now_ms: int) -> bool:
         """Count records and bytes, print a due interval; return True if there were records."""
         before = self._count
         for records in consumed:

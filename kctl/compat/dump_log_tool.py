@@ -47,10 +47,10 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 def run(call: ToolCall, given: GivenOptions) -> int:
     """Dump the files; returns the exit code."""
     require(given, "files")
-    return DumpPlan(_plan(call, given)).execute()
+    return DumpPlan(_dump_log_options(call, given)).execute()
 
 
-def _plan(call: ToolCall, given: GivenOptions) -> dict[str, Any]:
+def _dump_log_options(call: ToolCall, given: GivenOptions) -> dict[str, Any]:
     """Return the options of `kctl dump-log` that correspond to the tool's."""
     plan: dict[str, Any] = {
         "paths": [],

@@ -93,14 +93,14 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Elect leaders and print the results; returns the exit code."""
+    """Run kafka-leader-election: elect leaders, and print the results; returns the exit code."""
     if given.is_four and given.has("admin.config"):
         out.write(
             "Option --admin.config has been deprecated and will be removed in a future version. "
             "Use --command-config instead.\n"
         )
     try:
-        partitions = _partitions(given, files)
+        partitions = _read_partitions(given, files)
         with connect() as client:
             _elect(client, _ELECTIONS[kind], partitions, out)
     except ToolFailure as failure:
@@ -112,7 +112,7 @@ def perform(
     return exits.OK
 
 
-def _partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | None:
+def _read_partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | None:
     """Return the partitions of the options, None for all partitions."""
     if given.has(_ALL):
         return None
@@ -124,10 +124,10 @@ def _partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | Non
         # The tool wraps the exception of reading the file.
         wrapped = f"{failure.java_class}: {failure}"
         raise ToolFailure("java.lang.RuntimeException", wrapped, wrapped) from failure
-    return read_partitions(text)
+    return parse_partitions(text)
 
 
-def read_partitions(text: str) -> list[TopicPartition]:
+def parse_partitions(text: str) -> list[TopicPartition]:
     """Parse the JSON of an election file; raises ToolFailure."""
     try:
         document = first_document(text)
@@ -158,7 +158,7 @@ def _elect(
     try:
         results = elect_leaders(client, election, partitions)
     except (ApiError, TimedOut) as error:
-        raise _as_a_whole(error, out) from error
+        raise _print_request_failure(error, out) from error
     order = in_java_order(results)
     done = [key for key in order if results[key] is None]
     failed = {key: failure for key in order if (failure := results[key]) is not None}
@@ -181,7 +181,7 @@ def _elect(
         raise ToolFailure(ADMIN_COMMAND_FAILED, message, *map(java_text, broken.values()))
 
 
-def _as_a_whole(error: ApiError | TimedOut, out: TextIO) -> ToolFailure:
+def _print_request_failure(error: ApiError | TimedOut, out: TextIO) -> ToolFailure:
     """Print and return the failure of a complete election request.
 
     Raises the error unless it is a time-out or CLUSTER_AUTHORIZATION_FAILED.

@@ -53,11 +53,11 @@ def metadata_version_level(text: str, release: Release) -> int:
     """
     level = metadata_level(text, _KNOWN[release], _STABLE[release])
     if level is None:
-        _refuse(text, release)
+        _refuse_metadata_version(text, release)
     return level
 
 
-def _refuse(text: str, release: Release) -> NoReturn:
+def _refuse_metadata_version(text: str, release: Release) -> NoReturn:
     """Raise TerseFailure for an unknown metadata.version, with the release's text."""
     supported = ", ".join(
         name for name in METADATA_NAMES if METADATA_LEVELS[name] in _KNOWN[release]
@@ -106,14 +106,15 @@ def dependency_lines(name: str, level: int) -> list[str]:
     ]
 
 
-def first_levels(
+def levels_to_format(
     release_text: str | None, wanted: Mapping[str, int], release: Release
 ) -> list[tuple[str, int]]:
     """Return the levels with which a cluster is formatted, metadata.version first, then by name.
 
+    `release_text` is --release-version, None if it is not given; `wanted` are levels of --feature.
     Features at level 0 are left out. Errors: TerseFailure, ToolFailure. Source: Formatter.
     """
-    metadata = _first_metadata(release_text, wanted, release)
+    metadata = _metadata_level_to_format(release_text, wanted, release)
     levels = {}
     features = FEATURES if release.is_four else ()
     known = sorted(feature.name for feature in features) or ["kraft.version", "transaction.version"]
@@ -140,7 +141,9 @@ def first_levels(
     return [(METADATA, metadata), *sorted(levels.items())]
 
 
-def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release: Release) -> int:
+def _metadata_level_to_format(
+    release_text: str | None, wanted: Mapping[str, int], release: Release
+) -> int:
     """Return the metadata.version level with which a cluster is formatted."""
     known, stable = _KNOWN[release], _STABLE[release]
     if release_text is not None:
@@ -155,7 +158,7 @@ def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release
         if level <= stable:
             return level
         if not release.is_four:
-            raise _too_old(release_text)
+            raise _too_old_release(release_text)
         supported = ", ".join(
             name for name in METADATA_NAMES if known[0] <= METADATA_LEVELS[name] <= stable
         )
@@ -174,7 +177,7 @@ def _first_metadata(release_text: str | None, wanted: Mapping[str, int], release
     return level
 
 
-def _too_old(release_text: str) -> EngineError:
+def _too_old_release(release_text: str) -> EngineError:
     """Return the error with which 3.9.1 refuses to format a cluster for an old release."""
     if release_text in _NO_BOOTSTRAP:
         return ToolFailure(
@@ -189,7 +192,7 @@ def _too_old(release_text: str) -> EngineError:
     return TerseFailure(f"{METADATA} {release_text}-IV{last} is too old to be supported.")
 
 
-def feature_level(text: str) -> tuple[str, int]:
+def parse_feature_level(text: str) -> tuple[str, int]:
     """Parse `feature=level` into name and level; raises TerseFailure."""
     name, equals, number = text.partition("=")
     if not equals:

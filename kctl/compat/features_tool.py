@@ -20,15 +20,15 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.feature_levels import (
     dependency_lines,
-    feature_level,
     mapping_lines,
     metadata_version_level,
+    parse_feature_level,
 )
 from kctl.compat.java_admin import TIMEOUT
 from kctl.compat.java_commands import Arity, Command, CommandOption, GivenCommand
 from kctl.compat.java_failures import TerseFailure, ToolFailure, as_java
 from kctl.compat.java_options import GivenOptions
-from kctl.compat.quorum_servers import SERVER_OPTIONS, server_of
+from kctl.compat.quorum_servers import SERVER_OPTIONS, required_server
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 
@@ -43,7 +43,7 @@ _UNSAFE: Final = CommandOption("unsafe", "", "Even if metadata is lost.", takes=
 
 
 def commands(release: Release) -> tuple[Command, ...]:
-    """Return the commands of the tool of a release."""
+    """Return the commands of kafka-features in a release, with their options."""
     levels: tuple[CommandOption, ...] = (_METADATA_OPTION,)
     if release.is_four:
         levels += (_RELEASE_OPTION,)
@@ -74,7 +74,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Perform the request and print the results; returns the exit code."""
+    """Run a command of kafka-features, and print the results; returns the exit code."""
     name, given = wanted.command.name, wanted.given
     try:
         if name == "version-mapping":
@@ -82,9 +82,9 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
         elif name == "feature-dependencies":
             _print_dependencies(call, given)
         elif name == "describe":
-            _describe(call, given)
+            _print_features(call, given)
         else:
-            _update(call, name, given)
+            _update_features(call, name, given)
     except TerseFailure as failure:
         call.flush()
         call.err.write(f"{failure}\n")
@@ -99,15 +99,15 @@ def _print(call: ToolCall, lines: Sequence[str]) -> None:
 def _print_dependencies(call: ToolCall, given: GivenOptions) -> None:
     """Print the features that each --feature FEATURE=LEVEL depends on."""
     for text in given.texts("feature"):
-        _print(call, dependency_lines(*feature_level(text)))
+        _print(call, dependency_lines(*parse_feature_level(text)))
 
 
 # -- describe
 
 
-def _describe(call: ToolCall, given: GivenOptions) -> None:
+def _print_features(call: ToolCall, given: GivenOptions) -> None:
     """Print each feature's supported range and finalized level (0 if it is not finalized)."""
-    servers = server_of(given)
+    servers = required_server(given)
     call.admit(["describe", *given.names()], servers)
     with call.client(servers, call.properties(given.text("command-config"))) as client:
         try:
@@ -144,10 +144,10 @@ def _level_text(name: str, level: int) -> str:
 # -- update
 
 
-def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
+def _update_features(call: ToolCall, name: str, given: GivenOptions) -> None:
     """Change levels of features, print each result; raises TerseFailure if one failed."""
-    servers = server_of(given)
-    updates = _updates(name, given, call.release)
+    servers = required_server(given)
+    updates = _parse_updates(name, given, call.release)
     if not updates:
         raise TerseFailure(f"You must specify at least one feature to {name}")
     call.admit([name, *given.names()], servers)
@@ -165,14 +165,16 @@ def _update(call: ToolCall, name: str, given: GivenOptions) -> None:
             results = dict.fromkeys((update.feature for update in updates), lost)
         except EngineError as error:
             raise TerseFailure(str(as_java(error))) from error
-    lines = [_line(name, update, results[update.feature], dry_run=dry_run) for update in updates]
+    lines = [
+        _result_line(name, update, results[update.feature], dry_run=dry_run) for update in updates
+    ]
     _print(call, sorted(lines))
     failures = sum(1 for error in results.values() if error is not None)
     if failures:
         raise TerseFailure(f"{failures} out of {len(updates)} operation(s) failed.")
 
 
-def _updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUpdate]:
+def _parse_updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUpdate]:
     """Return the updates that the options request; raises TerseFailure."""
     change = FeatureChange.UPGRADE
     if name != "upgrade":
@@ -186,14 +188,16 @@ def _updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUp
             feature, _, text = line.partition("=")
             levels[feature] = int(text.split()[0])
     for text in given.texts("feature"):
-        feature, level = (text, 0) if name == "disable" else feature_level(text)
+        feature, level = (text, 0) if name == "disable" else parse_feature_level(text)
         if feature in levels:
             raise TerseFailure(f"Feature {feature} was specified more than once.")
         levels[feature] = level
     return [FeatureUpdate(feature, level, change) for feature, level in levels.items()]
 
 
-def _line(name: str, update: FeatureUpdate, error: EngineError | None, *, dry_run: bool) -> str:
+def _result_line(
+    name: str, update: FeatureUpdate, error: EngineError | None, *, dry_run: bool
+) -> str:
     """Return the result of one update as a line."""
     feature = update.feature
     target = "" if name == "disable" else f" to {update.level}"

@@ -18,7 +18,7 @@ _INTERNAL: Final = {
 }
 
 
-def formatter_named(name: str, properties: Mapping[str, str], release: Release) -> Formatter:
+def create_formatter(name: str, properties: Mapping[str, str], release: Release) -> Formatter:
     """Return the formatter of a class name; raises ToolFailure for an unknown class."""
     plain = name.removeprefix(_PACKAGE) if name.startswith(_PACKAGE) else ""
     if plain in ("DefaultMessageFormatter", "LoggingMessageFormatter"):

@@ -39,15 +39,16 @@ def usable_brokers(brokers: Sequence[UsableBroker], *, is_rack_aware: bool) -> l
     return ordered
 
 
-def generated_plan(
+def generate_plan(
     current: Mapping[TopicPartition, Sequence[int]],
     brokers: Sequence[UsableBroker],
     entropy: Entropy,
     release: Release = Release.V3_9,
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return new replicas for all partitions, as many as each topic's first partition has.
+    """Return new replicas for all partitions of the topics, placed as by Kafka's --generate.
 
-    Errors: ToolFailure.
+    Each partition gets as many replicas as its topic's first partition has. `entropy` chooses the
+    first brokers. Errors: ToolFailure if there are fewer brokers.
     """
     broker_ids = [broker.broker_id for broker in brokers]
     racks = {broker.broker_id: broker.rack for broker in brokers if broker.rack is not None}
@@ -56,7 +57,7 @@ def generated_plan(
         keys = sorted(key for key in current if key.topic == topic)
         factor = len(current[keys[0]])
         if factor > len(broker_ids):
-            raise ToolFailure(_TOO_FEW, _too_few(factor, len(broker_ids), release))
+            raise ToolFailure(_TOO_FEW, _too_few_brokers_text(factor, len(broker_ids), release))
         placed = place_round_robin(
             broker_ids,
             racks,
@@ -69,7 +70,7 @@ def generated_plan(
     return proposed
 
 
-def _too_few(factor: int, broker_count: int, release: Release) -> str:
+def _too_few_brokers_text(factor: int, broker_count: int, release: Release) -> str:
     """Return the release's message for a replication factor above the number of brokers."""
     if not release.is_four:
         return f"Replication factor: {factor} larger than available brokers: {broker_count}."

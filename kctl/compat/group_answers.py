@@ -19,10 +19,10 @@ from engine.client.groups import (
     CommitView,
     GroupDescription,
     GroupListing,
-    commits,
     committed_offsets,
     describe_group,
     list_groups,
+    request_commits,
 )
 from engine.client.metadata import topic_failure
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
@@ -68,7 +68,7 @@ def _ended_by(cause: str, waits: Waits) -> ToolFailure:
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 
 
-def client_of(connect: Callable[[], KafkaClient]) -> KafkaClient:
+def connect_client(connect: Callable[[], KafkaClient]) -> KafkaClient:
     """Return a client; raises ToolFailure with the cause if a properties file is unreadable."""
     try:
         return connect()
@@ -79,7 +79,7 @@ def client_of(connect: Callable[[], KafkaClient]) -> KafkaClient:
         raise ToolFailure(_RUNTIME, cause, cause) from failure
 
 
-def consumer_groups(
+def list_consumer_groups(
     client: KafkaClient,
     waits: Waits = Waits.TWICE,
     is_wanted: Callable[[GroupListing], bool] = lambda _group: True,
@@ -90,7 +90,7 @@ def consumer_groups(
     """
     return _in_map_order(
         group
-        for group in _listed(client, waits)
+        for group in _request_groups(client, waits)
         if group.protocol_type in (CONSUMER, "") and is_wanted(group)
     )
 
@@ -102,10 +102,10 @@ def groups_of_type(
 
     Errors: ToolFailure.
     """
-    return _in_map_order(_listed(client, waits, types=[group_type], states=sorted(states)))
+    return _in_map_order(_request_groups(client, waits, types=[group_type], states=sorted(states)))
 
 
-def _listed(
+def _request_groups(
     client: KafkaClient, waits: Waits, *, types: Sequence[str] = (), states: Sequence[str] = ()
 ) -> list[GroupListing]:
     """Request the groups of all brokers; raises the first failure wrapped like Java's."""
@@ -127,7 +127,7 @@ def _in_map_order(groups: Iterable[GroupListing]) -> list[GroupListing]:
     return [by_id[group_id] for group_id in names_in_java_order(by_id)]
 
 
-def descriptions(
+def describe_groups_in_order(
     client: KafkaClient,
     group_ids: Iterable[str],
     waits: Waits,
@@ -158,7 +158,7 @@ def committed(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
 def committed_views(client: KafkaClient, group_id: str) -> dict[TopicPartition, CommitView]:
     """Return a group's committed offsets with leader epochs; raises ToolFailure."""
     try:
-        return commits(client, group_id)
+        return request_commits(client, group_id)
     except EngineError as error:
         raise failure(error, "offsetFetch(api=FIND_COORDINATOR)", Waits.TWICE) from error
 
@@ -167,17 +167,17 @@ def start_offsets(
     client: KafkaClient, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """Return the log start offsets of partitions; raises ToolFailure."""
-    return offsets_at(client, dict.fromkeys(partitions, EARLIEST))
+    return request_offsets_at(client, dict.fromkeys(partitions, EARLIEST))
 
 
 def end_offsets(
     client: KafkaClient, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """Return the log end offsets of partitions; raises ToolFailure."""
-    return offsets_at(client, dict.fromkeys(partitions, LATEST))
+    return request_offsets_at(client, dict.fromkeys(partitions, LATEST))
 
 
-def offsets_at(
+def request_offsets_at(
     client: KafkaClient, times: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
     """Return the offsets of timestamps, -1 for a time after the last record; raises ToolFailure.
@@ -216,7 +216,7 @@ def _timed_out(now_ms: int, attempts: int) -> ToolFailure:
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 
 
-def topic_partitions(
+def request_topic_partitions(
     client: KafkaClient, topics: Sequence[str]
 ) -> dict[str, list[TopicPartition] | EngineError]:
     """Return each topic's partitions, or its error."""

@@ -50,10 +50,11 @@ class OffsetRow(NamedTuple):
         )
 
 
-def has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) -> bool:
-    """Print a note on the group's state.
+def print_state_note(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) -> bool:
+    """Print the tool's note on a group's state; return True if its table is to be printed.
 
-    Returns True if its table is printed. Raises ToolFailure.
+    `row_count` is the number of rows of the table. Errors: ToolFailure for a state that the tool
+    does not expect.
     """
     if group.state == "Dead":
         out.write(f"\nError: Consumer group '{group.group_id}' does not exist.\n")
@@ -69,7 +70,7 @@ def has_rows(group: GroupDescription, row_count: int, out: TextIO, err: TextIO) 
     return row_count > 0
 
 
-def offset_rows(client: KafkaClient, group: GroupDescription) -> list[OffsetRow]:
+def request_offset_rows(client: KafkaClient, group: GroupDescription) -> list[OffsetRow]:
     """Return rows of the partitions that a group has assigned or committed; raises ToolFailure."""
     offsets = committed_views(client, group.group_id)
     rows: list[OffsetRow] = []
@@ -79,14 +80,14 @@ def offset_rows(client: KafkaClient, group: GroupDescription) -> list[OffsetRow]
         partitions = member.partitions or ()
         assigned.update(partitions)
         names = (member.member_id, member.client_host, member.client_id)
-        rows += _rows_of(client, group.group_id, partitions, offsets, names)
+        rows += _request_rows(client, group.group_id, partitions, offsets, names)
     left = [partition for partition in offsets if partition not in assigned]
     if left:
-        rows += _rows_of(client, group.group_id, left, offsets, (MISSING, MISSING, MISSING))
+        rows += _request_rows(client, group.group_id, left, offsets, (MISSING, MISSING, MISSING))
     return rows
 
 
-def _rows_of(
+def _request_rows(
     client: KafkaClient,
     group_id: str,
     partitions: Sequence[TopicPartition],

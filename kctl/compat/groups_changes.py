@@ -26,7 +26,7 @@ from engine.kafka_errors import (
     kafka_error,
 )
 from engine.model import TopicPartition
-from kctl.compat.group_answers import cause_text, consumer_groups, topic_partitions
+from kctl.compat.group_answers import cause_text, list_consumer_groups, request_topic_partitions
 from kctl.compat.java_failures import message_of
 from kctl.compat.java_numbers import is_java_number
 from kctl.compat.java_options import GivenOptions, OptionsRefused
@@ -43,10 +43,10 @@ _PARTITION_ERRORS = (
 )
 
 
-def delete_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+def delete_selected_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Delete groups and print the results; raises ToolFailure."""
     if given.has("all-groups"):
-        group_ids: Sequence[str] = [group.group_id for group in consumer_groups(client)]
+        group_ids: Sequence[str] = [group.group_id for group in list_consumer_groups(client)]
     else:
         group_ids = given.texts("group")
     results = delete_groups(client, group_ids)
@@ -68,7 +68,7 @@ def delete_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> N
         out.write(f"\nThese consumer groups were deleted successfully: '{named}'{end}\n")
 
 
-def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+def delete_selected_offsets(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Delete a group's committed offsets of topics, and print the result of each partition.
 
     Errors: ToolFailure, OptionsRefused.
@@ -87,7 +87,7 @@ def delete_offsets_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> 
             f"group {group_id}\n"
         )
     else:
-        out.write(f"\nError: {_meaning(code, group_id)}\n")
+        out.write(f"\nError: {_error_text(code, group_id)}\n")
     _print_results(results, out)
 
 
@@ -159,10 +159,10 @@ def partitions_to_delete(
 
     For a topic without metadata, its error is stored in `results`.
     """
-    named = [partition for topic in topics if ":" in topic for partition in partitions_in(topic)]
+    named = [partition for topic in topics if ":" in topic for partition in parse_partitions(topic)]
     whole = list(dict.fromkeys(topic for topic in topics if ":" not in topic))
     try:
-        found = topic_partitions(client, whole)
+        found = request_topic_partitions(client, whole)
     except (TimedOut, Unreachable) as error:
         found = dict.fromkeys(whole, error)
     for topic, of_topic in found.items():
@@ -173,7 +173,7 @@ def partitions_to_delete(
     return list(dict.fromkeys(named))
 
 
-def partitions_in(text: str) -> list[TopicPartition]:
+def parse_partitions(text: str) -> list[TopicPartition]:
     """Parse `topic:0,1`; raises OptionsRefused."""
     parts = java_split(text, ":")
     if len(parts) != 2:
@@ -191,7 +191,7 @@ def _partition(word: str, text: str) -> int:
     return int(word)
 
 
-def _meaning(code: int, group_id: str) -> str:
+def _error_text(code: int, group_id: str) -> str:
     """Return the tool's message for the error code of deleting offsets."""
     if code == INVALID_GROUP_ID:
         return f"'{group_id}' is not valid."

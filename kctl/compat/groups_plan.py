@@ -60,27 +60,31 @@ class _Line(NamedTuple):
     offset: int
 
 
-def read_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
-    """Parse the offsets of a file; raises ToolFailure with Jackson's message."""
+def parse_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
+    """Parse the CSV of --from-file into new offsets by group.
+
+    If there is one group, lines may lack its name. As in Kafka's tool, the failure of the first
+    attempt is printed to `err`. Errors: ToolFailure with Jackson's message.
+    """
     lines = [] if not text.strip("\n") and text else java_split(text, "\n")
     kind = _WITH_GROUP
     try:
         if lines:
-            _read_line(lines[0], _OF_ONE_GROUP)
+            _parse_line(lines[0], _OF_ONE_GROUP)
             kind = _OF_ONE_GROUP if len(group_ids) == 1 else _WITH_GROUP
     except ToolFailure as failure:
         # The tool prints the failure, and tries the other kind of line.
         err.write(f"{failure}\n")
     plan: ResetPlan = {}
     for line in lines:
-        group_id, partition, offset = _read_line(line, kind)
+        group_id, partition, offset = _parse_line(line, kind)
         if kind is _OF_ONE_GROUP:
             group_id = group_ids[0]
         plan.setdefault(group_id, {})[partition] = offset
     return plan
 
 
-def _read_line(line: str, kind: _RecordKind) -> _Line:
+def _parse_line(line: str, kind: _RecordKind) -> _Line:
     """Parse a line of the given kind; raises ToolFailure with Jackson's message."""
     if not line.strip():
         raise _refused(
@@ -94,7 +98,9 @@ def _read_line(line: str, kind: _RecordKind) -> _Line:
     values = dict(zip(kind.fields, texts, strict=False))
     # Parse fields in their order in the line, since the first error is reported.
     numbers = {
-        name: _whole(text, name, kind, texts) for name, text in values.items() if name in _BITS
+        name: _parse_number(text, name, kind, texts)
+        for name, text in values.items()
+        if name in _BITS
     }
     if len(texts) > len(kind.fields):
         count = len(kind.fields)
@@ -113,7 +119,7 @@ def _read_line(line: str, kind: _RecordKind) -> _Line:
     return _Line(values.get("group", ""), partition, offset)
 
 
-def _whole(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int:
+def _parse_number(text: str, name: str, kind: _RecordKind, texts: Sequence[str]) -> int:
     """Parse an int or long field; blank text is 0, as with Jackson.
 
     Raises ToolFailure for other text, and for more digits than Jackson parses.

@@ -21,28 +21,34 @@ from engine.client.group_admin import set_offsets
 from engine.errors import EngineError
 from engine.host.ports import Files
 from engine.model import TopicPartition
-from kctl.compat.group_answers import Waits, committed, consumer_groups, descriptions, failure
+from kctl.compat.group_answers import (
+    Waits,
+    committed,
+    describe_groups_in_order,
+    failure,
+    list_consumer_groups,
+)
 from kctl.compat.groups_plan import PLAN_HEADS, ResetPlan, plan_text, print_plan_table
 from kctl.compat.java_options import GivenOptions, OptionsRefused
 from kctl.compat.java_order import in_java_order
 from kctl.compat.offset_scenarios import OffsetScenarios
-from kctl.compat.reset_partitions import check_partitions, named_partitions
+from kctl.compat.reset_partitions import check_partitions, request_named_partitions
 
 _INACTIVE = ("Empty", "Dead")
 
 
-def reset_offsets_of(
+def reset_selected_groups(
     client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
 ) -> None:
     """Reset offsets of groups if requested, and print them; raises ToolFailure, OptionsRefused."""
     group_ids = list(given.texts("group"))
     if given.has("all-groups"):
-        group_ids = [group.group_id for group in consumer_groups(client)]
+        group_ids = [group.group_id for group in list_consumer_groups(client)]
     reset = OffsetReset(client, given, files, out, err)
     plan: ResetPlan = {}
-    for group_id, group in descriptions(client, group_ids, Waits.TWICE).items():
+    for group_id, group in describe_groups_in_order(client, group_ids, Waits.TWICE).items():
         if group.state in _INACTIVE:
-            plan[group_id] = reset.of_group(group_id)
+            plan[group_id] = reset.reset_group(group_id)
         else:
             out.write(
                 f"\nError: Assignments can only be reset if the group '{group_id}' is inactive, "
@@ -88,12 +94,12 @@ class OffsetReset:
             client, given, files, out, err, committed=partial(committed, client)
         )
 
-    def of_group(self, group_id: str) -> dict[TopicPartition, int]:
+    def reset_group(self, group_id: str) -> dict[TopicPartition, int]:
         """Return a group's new offsets, and commit them with --execute.
 
         Errors: ToolFailure, OptionsRefused.
         """
-        partitions = self._partitions(group_id)
+        partitions = self._select_partitions(group_id)
         if self._given.is_four:
             check_partitions(self._client, partitions)
         offsets = self._scenarios.offsets(group_id, partitions)
@@ -115,7 +121,7 @@ class OffsetReset:
 
     # Selection of partitions
 
-    def _partitions(self, group_id: str) -> list[TopicPartition]:
+    def _select_partitions(self, group_id: str) -> list[TopicPartition]:
         """Return the selected partitions, empty for --from-file.
 
         Errors: OptionsRefused without scope.
@@ -124,7 +130,7 @@ class OffsetReset:
         if given.has("all-topics"):
             return list(committed(self._client, group_id))
         if given.has("topic"):
-            return named_partitions(self._client, given.texts("topic"), given.release)
+            return request_named_partitions(self._client, given.texts("topic"), given.release)
         if not given.has("from-file"):
             message = "One of the reset scopes should be defined: --all-topics, --topic."
             raise OptionsRefused(message, shows_usage=True)

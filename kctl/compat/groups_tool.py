@@ -16,10 +16,10 @@ from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
 from engine.host.ports import Files
 from kctl import exits
-from kctl.compat.group_answers import client_of
-from kctl.compat.groups_changes import delete_groups_of, delete_offsets_of
-from kctl.compat.groups_reset import reset_offsets_of
-from kctl.compat.groups_views import describe_groups_of, list_groups_of
+from kctl.compat.group_answers import connect_client
+from kctl.compat.groups_changes import delete_selected_groups, delete_selected_offsets
+from kctl.compat.groups_reset import reset_selected_groups
+from kctl.compat.groups_views import describe_selected_groups, print_groups
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import (
     HELP,
@@ -165,7 +165,10 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_describe(given: GivenOptions) -> None:
-    """Raise OptionsRefused unless --describe has groups, at most one view, and --state no value."""
+    """Raise OptionsRefused unless --describe has groups and at most one view.
+
+    --state must not have a value.
+    """
     if not any(map(given.has, _SCOPES)):
         levels = ("group", "all-groups") if given.is_four else _LEVELS
         raise _refused(f"Option [describe] takes one of these options: {listed_names(levels)}")
@@ -217,20 +220,23 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Perform the request and print the results; returns the exit code. Raises OptionsRefused."""
+    """Run kafka-consumer-groups: perform `action`, and print its results; returns the exit code.
+
+    Errors: OptionsRefused; other errors are printed, and the exit code is 0, as in Kafka.
+    """
     try:
-        with client_of(connect) as client:
+        with connect_client(connect) as client:
             given.number("timeout", 0)
             if action == "list":
-                list_groups_of(client, given, out)
+                print_groups(client, given, out)
             elif action == "describe":
-                describe_groups_of(client, given, out, err)
+                describe_selected_groups(client, given, out, err)
             elif action == "delete":
-                delete_groups_of(client, given, out)
+                delete_selected_groups(client, given, out)
             elif action == "delete-offsets":
-                delete_offsets_of(client, given, out)
+                delete_selected_offsets(client, given, out)
             else:
-                reset_offsets_of(client, given, files, out, err)
+                reset_selected_groups(client, given, files, out, err)
     except OptionsRefused:
         raise
     except EngineError as error:

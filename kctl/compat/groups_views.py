@@ -12,16 +12,16 @@ from engine.client.blocking import KafkaClient
 from engine.client.groups import GroupDescription, GroupListing, MemberView
 from kctl.compat.group_answers import (
     Waits,
-    consumer_groups,
-    descriptions,
+    describe_groups_in_order,
+    list_consumer_groups,
 )
 from kctl.compat.group_rows import (
     MISSING,
     WIDTH_MIN,
     OffsetRow,
     coordinator_text,
-    has_rows,
-    offset_rows,
+    print_state_note,
+    request_offset_rows,
     width_of,
 )
 from kctl.compat.groups_views_4 import print_groups_4
@@ -57,19 +57,19 @@ _LISTED_WIDTH_EXTRA: Final = 10
 # Listing
 
 
-def list_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+def print_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Print the selected consumer groups; raises ToolFailure, OptionsRefused."""
     shows_type, shows_state = given.has("type"), given.has("state")
-    types = _chosen(given.text("type"), _TYPES, "Invalid types list")
-    states = _chosen(given.text("state"), _STATES, "Invalid state list")
+    types = _parse_names(given.text("type"), _TYPES, "Invalid types list")
+    states = _parse_names(given.text("state"), _STATES, "Invalid state list")
     if not (shows_type or shows_state):
-        out.writelines(f"{group.group_id}\n" for group in consumer_groups(client))
+        out.writelines(f"{group.group_id}\n" for group in list_consumer_groups(client))
         return
 
     def is_wanted(group: GroupListing) -> bool:
         return (not types or _type_of(group) in types) and (not states or group.state in states)
 
-    groups = consumer_groups(client, Waits.ONCE, is_wanted)
+    groups = list_consumer_groups(client, Waits.ONCE, is_wanted)
     columns: list[tuple[str, Callable[[GroupListing], str]]] = []
     if shows_type:
         columns.append(("TYPE", _type_of))
@@ -82,7 +82,7 @@ def list_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> Non
         out.write(_listed(group.group_id, width, [cell(group) for _, cell in columns]))
 
 
-def _chosen(text: str | None, known: Sequence[str], mistake: str) -> set[str]:
+def _parse_names(text: str | None, known: Sequence[str], mistake: str) -> set[str]:
     """Parse a list of names in any case into Kafka's spelling, empty for None.
 
     Errors: OptionsRefused.
@@ -112,13 +112,15 @@ def _listed(group_id: str, width: int, cells: Iterable[str]) -> str:
 # Describing
 
 
-def describe_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO, err: TextIO) -> None:
+def describe_selected_groups(
+    client: KafkaClient, given: GivenOptions, out: TextIO, err: TextIO
+) -> None:
     """Print offsets, members or states of groups; raises ToolFailure."""
     if given.has("all-groups"):
-        group_ids: Sequence[str] = [group.group_id for group in consumer_groups(client)]
+        group_ids: Sequence[str] = [group.group_id for group in list_consumer_groups(client)]
     else:
         group_ids = given.texts("group")
-    groups = descriptions(client, group_ids, Waits.ONCE, given.release)
+    groups = describe_groups_in_order(client, group_ids, Waits.ONCE, given.release)
     if given.is_four:
         view = next((name for name in ("members", "state") if given.has(name)), "offsets")
         in_order = [group for _, group in sorted(groups.items())]
@@ -130,7 +132,7 @@ def describe_groups_of(client: KafkaClient, given: GivenOptions, out: TextIO, er
         for _, group in sorted(groups.items()):
             _print_state(client, group, out, err)
     else:
-        rows = {group_id: offset_rows(client, group) for group_id, group in groups.items()}
+        rows = {group_id: request_offset_rows(client, group) for group_id, group in groups.items()}
         for group_id, group in sorted(groups.items()):
             _print_offsets(group, rows[group_id], out, err)
 
@@ -139,7 +141,7 @@ def _print_offsets(
     group: GroupDescription, rows: Sequence[OffsetRow], out: TextIO, err: TextIO
 ) -> None:
     """Print the table of offsets in the format of release 3."""
-    if not has_rows(group, len(rows), out, err):
+    if not print_state_note(group, len(rows), out, err):
         return
     group_width = width_of(row.group for row in rows)
     topic_width = width_of(row.topic for row in rows)
@@ -158,7 +160,7 @@ def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verb
     """
     members: Sequence[MemberView] = group.members
     # The header is printed even without rows.
-    measured = members if has_rows(group, len(members), out, err) else ()
+    measured = members if print_state_note(group, len(members), out, err) else ()
     group_width = max(WIDTH_MIN, len(group.group_id)) if measured else WIDTH_MIN
     widths = [
         group_width,
@@ -203,7 +205,7 @@ def _assignment_text(member: MemberView) -> str:
 
 def _print_state(client: KafkaClient, group: GroupDescription, out: TextIO, err: TextIO) -> None:
     """Print the group's state and coordinator in the format of release 3."""
-    if not has_rows(group, 1, out, err):
+    if not print_state_note(group, 1, out, err):
         return
     named = coordinator_text(client, group.group_id)
     width = max(25, len(named))

@@ -15,8 +15,8 @@ from kctl.compat.group_rows import (
     MISSING,
     OffsetRow,
     coordinator_text,
-    has_rows,
-    offset_rows,
+    print_state_note,
+    request_offset_rows,
     width_of,
 )
 
@@ -43,7 +43,7 @@ def print_groups_4(
             _print_state(client, group, out, err, is_verbose=is_verbose)
     else:
         rows = [
-            sorted(offset_rows(client, group), key=lambda row: (row.topic, row.partition))
+            sorted(request_offset_rows(client, group), key=lambda row: (row.topic, row.partition))
             for group in groups
         ]
         for group, of_group in zip(groups, rows, strict=True):
@@ -59,7 +59,7 @@ def _print_offsets(
     is_verbose: bool,
 ) -> None:
     """Print the table of offsets in the format of release 4; leader epochs only if verbose."""
-    if not has_rows(group, len(rows), out, err):
+    if not print_state_note(group, len(rows), out, err):
         return
     header = ["GROUP", "TOPIC", "PARTITION", "LEADER-EPOCH", "CURRENT-OFFSET", "LOG-END-OFFSET"]
     header += ["LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"]
@@ -92,7 +92,7 @@ def _print_members(group: GroupDescription, out: TextIO, err: TextIO, *, is_verb
     """
     members = group.members
     # The header is printed even without rows.
-    measured = members if has_rows(group, len(members), out, err) else ()
+    measured = members if print_state_note(group, len(members), out, err) else ()
     header = ["GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
     table = [header, *(_member_cells(group.group_id, member) for member in members)]
     widths = [
@@ -155,7 +155,7 @@ def _print_state(
     is_verbose: bool,
 ) -> None:
     """Print the group's state in the format of release 4; its epochs only if verbose."""
-    if not has_rows(group, 1, out, err):
+    if not print_state_note(group, 1, out, err):
         return
     header = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE"]
     header += ["GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS"]

@@ -44,7 +44,7 @@ class InternalFormatter:
         self._type_name = "type" if release.is_four else "version"
 
     def __call__(self, printed: PrintedRecord) -> bytes:
-        """Return a record as JSON, empty for a record of another type; raises WireError."""
+        """Return an internal topic's record as JSON, empty for another type; raises WireError."""
         key, value = printed.record.key, printed.record.value
         if key is None or len(key) < _INT16.size:
             return b""

@@ -27,15 +27,15 @@ _PADDING: Final = "="
 
 def decoded(text: str) -> bytes:
     """Decode a text in the basic alphabet; raises ToolFailure."""
-    return _decoded(text, _BASIC)
+    return _decode(text, _BASIC)
 
 
 def decoded_url(text: str) -> bytes:
     """Decode a text in the alphabet for URLs and file names; raises ToolFailure."""
-    return _decoded(text, _URL)
+    return _decode(text, _URL)
 
 
-def _decoded(text: str, specials: str) -> bytes:
+def _decode(text: str, specials: str) -> bytes:
     """Decode a text; `specials` are the two characters of the alphabet besides alphanumerics.
 
     Raises ToolFailure with the message of Java's decoder.

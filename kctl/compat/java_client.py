@@ -24,7 +24,7 @@ _NO_SUCH_FILE: Final = "java.nio.file.NoSuchFileException"
 _KAFKA: Final = "org.apache.kafka.common.KafkaException"
 
 
-def java_bootstrap(text: str) -> str:
+def check_bootstrap(text: str) -> str:
     """Return the validated bootstrap addresses; a missing host is this machine.
 
     Errors: ToolFailure.
@@ -58,7 +58,7 @@ def connect_resolved(options: ClusterOptions) -> KafkaClient:
     return client
 
 
-def refused_setting(error: ClientSettingRefused) -> ToolFailure:
+def refused_setting_failure(error: ClientSettingRefused) -> ToolFailure:
     """Return the ToolFailure for an invalid client property.
 
     Java reports an invalid number before it creates a client.
@@ -78,7 +78,7 @@ def no_client_failure(reason: str) -> ToolFailure:
     )
 
 
-def unreadable_properties(path: str, error: FileMissing | FileRefused) -> ToolFailure:
+def unreadable_properties_failure(path: str, error: FileMissing | FileRefused) -> ToolFailure:
     """Return the ToolFailure for a file of client properties that cannot be read."""
     if not path or (isinstance(error, FileRefused) and error.errno == EISDIR):
         # Java resolves an empty path to the working directory.

@@ -54,7 +54,7 @@ class CommandOption(NamedTuple):
 
     @property
     def value(self) -> str:
-        """Return the placeholder of its value in the usage, "" for a flag."""
+        """Return the placeholder of the option's value in the usage, "" for a flag."""
         if self.takes is Arity.NOTHING:
             return ""
         if self.choices:
@@ -102,7 +102,7 @@ class GivenCommand(NamedTuple):
     given: GivenOptions
 
 
-def read_command(
+def parse_command(
     tool: str,
     summary: str,
     commands: Sequence[Command],
@@ -184,7 +184,10 @@ class _Reader:
     def read_options(
         self, arguments: Sequence[str], *, stops_at_operand: bool = False
     ) -> Sequence[str]:
-        """Parse options; with `stops_at_operand` up to the first operand. Return the rest."""
+        """Parse options, with `stops_at_operand` up to the first operand.
+
+        Returns the remaining arguments. Errors: HelpRequested, VersionRequested, CommandRefused.
+        """
         left = list(reversed(arguments))
         while left:
             argument = left.pop()
@@ -192,13 +195,13 @@ class _Reader:
                 raise HelpRequested(self.help_text())
             if stops_at_operand and not _resembles_an_option(argument):
                 return [argument, *reversed(left)]
-            option, joined = self._option(argument)
+            option, joined = self._find_option(argument)
             if option is VERSION_OPTION:
                 raise VersionRequested
-            self._take(option, self._values(option, joined, left))
+            self._store_values(option, self._take_values(option, joined, left))
         return ()
 
-    def _values(self, option: CommandOption, joined: str | None, left: list[str]) -> list[str]:
+    def _take_values(self, option: CommandOption, joined: str | None, left: list[str]) -> list[str]:
         """Take and return the values of an option, from `joined` or from the end of `left`."""
         if option.takes is Arity.NOTHING:
             return []
@@ -209,7 +212,7 @@ class _Reader:
             values.append(left.pop())
         return values
 
-    def _option(self, argument: str) -> tuple[CommandOption, str | None]:
+    def _find_option(self, argument: str) -> tuple[CommandOption, str | None]:
         """Return an argument's option, also by a unique prefix, and its attached value or None."""
         name, is_joined, joined = argument.partition("=")
         for option in self._command.options:
@@ -225,7 +228,7 @@ class _Reader:
                     return option, argument[2:]
         return self.refuse(f"unrecognized arguments: '{argument}'")
 
-    def _take(self, option: CommandOption, values: list[str]) -> None:
+    def _store_values(self, option: CommandOption, values: list[str]) -> None:
         """Store an option's values; raises CommandRefused if they are invalid or excluded."""
         one_of = self._command.one_of if option.name in self._command.one_of else ()
         for other in one_of:

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple, Protocol
 
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
-from engine.client.group_consumers import group_consumer_of
+from engine.client.group_consumers import create_group_consumer
 from engine.client.group_protocol import CLASSIC, SettingOfOtherProtocol
 from engine.client.member_session import MemberSettings
 from engine.client.metadata import topic_failure
@@ -108,7 +108,7 @@ class Source(Protocol):
         """
         ...
 
-    def processed(self, partition: TopicPartition, next_offset: int) -> None:
+    def set_processed(self, partition: TopicPartition, next_offset: int) -> None:
         """Limit what is committed: of the last poll only records below `next_offset` were used."""
         ...
 
@@ -137,8 +137,11 @@ class PartitionSource:
         return not self._unresolved
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return arrived records; see `Source.poll`."""
-        self._resolve()
+        """Return the records that have arrived, waiting up to `timeout_ms`; see `Source.poll`.
+
+        Partitions without a position get one first. Errors: those that are not retriable.
+        """
+        self._resolve_positions()
         if not self._fetcher.partitions:
             self._client.connections.pause(timeout_ms)
             return []
@@ -148,13 +151,13 @@ class PartitionSource:
                 self._recover(records.partition, records.next_offset, records.error)
         return consumed
 
-    def processed(self, partition: TopicPartition, next_offset: int) -> None:
+    def set_processed(self, partition: TopicPartition, next_offset: int) -> None:
         """Do nothing: without a group no offset is committed."""
 
     def close(self) -> None:
         """Do nothing: there is no group to leave."""
 
-    def _resolve(self) -> None:
+    def _resolve_positions(self) -> None:
         """Request the offsets of partitions without a position, and seek to them.
 
         Raises an error that is not retriable.
@@ -172,7 +175,7 @@ class PartitionSource:
                 self._fetcher.seek(partition, result.offset)
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
-        """Seek after an invalid position, or retry the fetch.
+        """Seek after an invalid position, or fetch again after a retriable error.
 
         Errors: an error that is not retriable.
         """
@@ -180,7 +183,7 @@ class PartitionSource:
         if diverging is not None:
             self._fetcher.seek(partition, diverging)
         elif _needs_reset(error):
-            self._unresolved[partition] = reset_of(self._settings, partition, position)
+            self._unresolved[partition] = reset_out_of_range(self._settings, partition, position)
         else:
             raise_if_lasting(error)
             self._fetcher.try_again(partition, position)
@@ -211,16 +214,16 @@ class GroupSource:
         self._settings = settings
         self._pattern = pattern
         #: Subscribed topics; with a pattern those that matched at the last refresh.
-        self._topics = [topic] if topic is not None else self._matching()
+        self._topics = [topic] if topic is not None else self._request_matching_topics()
         #: Whether the topic's name is invalid; Java reports that at the first poll.
         self._has_invalid_name = pattern is None and not _is_topic_name(self._topics[0])
         #: Monotonic time of the next refresh of matching topics.
         self._next_refresh_ms = self._now_ms() + _METADATA_MAX_AGE_MS
-        self.consumer = group_consumer_of(
+        self.consumer = create_group_consumer(
             client,
             settings.member,
             self._topics,
-            start_of=self._starts,
+            start_of=self._start_offsets,
             fetch=settings.fetch,
             auto_commit_interval_ms=settings.commit_interval_ms,
             commits=settings.commits,
@@ -235,7 +238,7 @@ class GroupSource:
             self._check_name(self._topics[0])
         if self._pattern is not None and self._now_ms() >= self._next_refresh_ms:
             self._next_refresh_ms = self._now_ms() + _METADATA_MAX_AGE_MS
-            topics = self._matching()
+            topics = self._request_matching_topics()
             if topics != self._topics:
                 self._topics = topics
                 self.consumer.session.subscribe(topics)
@@ -251,9 +254,9 @@ class GroupSource:
         if failure is not None and failure.code == INVALID_TOPIC_EXCEPTION:
             raise ToolFailure(java_class(failure), f"Invalid topics: [{topic}]")
 
-    def processed(self, partition: TopicPartition, next_offset: int) -> None:
+    def set_processed(self, partition: TopicPartition, next_offset: int) -> None:
         """Limit what is committed: of the last poll only records below `next_offset` were used."""
-        self.consumer.processed(partition, next_offset)
+        self.consumer.set_processed(partition, next_offset)
 
     def close(self) -> None:
         """Commit the offsets of used records, and leave the group."""
@@ -262,7 +265,7 @@ class GroupSource:
     def _now_ms(self) -> int:
         return self._client.clock.monotonic_ms()
 
-    def _matching(self) -> list[str]:
+    def _request_matching_topics(self) -> list[str]:
         """Request topic names.
 
         Returns those that match the pattern, sorted, without internal ones.
@@ -274,14 +277,14 @@ class GroupSource:
             if name not in _INTERNAL_TOPICS and self._pattern.fullmatch(name)
         ]
 
-    def _starts(
+    def _start_offsets(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
         """Return the start offsets of partitions without a committed offset, or their errors."""
-        return _offsets_of(
+        return _request_offsets(
             self._client,
             self._settings,
-            {key: _no_start(self._settings, key) for key in partitions},
+            {key: _reset_without_commit(self._settings, key) for key in partitions},
         )
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
@@ -293,8 +296,8 @@ class GroupSource:
         if diverging is not None:
             self.consumer.seek(partition, diverging)
         elif _needs_reset(error):
-            reset = reset_of(self._settings, partition, position)
-            start = _offsets_of(self._client, self._settings, {partition: reset})[partition]
+            reset = reset_out_of_range(self._settings, partition, position)
+            start = _request_offsets(self._client, self._settings, {partition: reset})[partition]
             if isinstance(start, EngineError):
                 # After a retriable error the partition is fetched again at the same offset.
                 raise_if_lasting(start)
@@ -306,7 +309,7 @@ class GroupSource:
             self.consumer.fetcher.try_again(partition, position)
 
 
-def _offsets_of(
+def _request_offsets(
     client: KafkaClient, settings: ConsumerSettings, timestamps: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | EngineError]:
     """Request the offset of each partition at a timestamp; return it or the error."""
@@ -317,7 +320,7 @@ def _offsets_of(
     }
 
 
-def _no_start(settings: ConsumerSettings, partition: TopicPartition) -> int:
+def _reset_without_commit(settings: ConsumerSettings, partition: TopicPartition) -> int:
     """Return the reset position of a partition without a committed offset.
 
     Errors: ToolFailure with auto.offset.reset=none.
@@ -329,7 +332,7 @@ def _no_start(settings: ConsumerSettings, partition: TopicPartition) -> int:
     return settings.reset
 
 
-def reset_of(settings: ConsumerSettings, partition: TopicPartition, position: int) -> int:
+def reset_out_of_range(settings: ConsumerSettings, partition: TopicPartition, position: int) -> int:
     """Return the reset position after OFFSET_OUT_OF_RANGE; raises ToolFailure without a policy."""
     if settings.reset is None:
         raise ToolFailure(

@@ -53,7 +53,7 @@ def deserializer_named(name: str) -> Deserializer:
     return known
 
 
-def _number(form: str, name: str, text: Callable[[float], str] = str) -> Deserializer:
+def _number_deserializer(form: str, name: str, text: Callable[[float], str] = str) -> Deserializer:
     """Return a deserializer for the `struct` format of a number."""
     layout = struct.Struct(form)
 
@@ -83,7 +83,7 @@ def _float_text(number: float) -> str:
     return _double_text(number)
 
 
-def _boolean(raw: bytes) -> bytes:
+def _read_boolean(raw: bytes) -> bytes:
     """Return `true` or `false`; raises ToolFailure unless the data is one byte, 0 or 1."""
     if len(raw) != 1:
         message = "Size of data received by BooleanDeserializer is not 1"
@@ -95,7 +95,7 @@ def _boolean(raw: bytes) -> bytes:
     return b"true" if value else b"false"
 
 
-def _uuid(raw: bytes) -> bytes:
+def _read_uuid(raw: bytes) -> bytes:
     """Return a UUID in lower case; raises ToolFailure for text that is not a UUID.
 
     Like Java, it accepts numbers of fewer digits, and keeps only the low bits of longer ones.
@@ -131,13 +131,13 @@ def _void(raw: bytes) -> bytes:
 
 _BY_CLASS: Final[dict[str, Deserializer]] = {
     "StringDeserializer": printable,
-    "ShortDeserializer": _number(">h", "Short"),
-    "IntegerDeserializer": _number(">i", "Integer"),
-    "LongDeserializer": _number(">q", "Long"),
-    "FloatDeserializer": _number(">f", "Float", _float_text),
-    "DoubleDeserializer": _number(">d", "Double", _double_text),
-    "BooleanDeserializer": _boolean,
-    "UUIDDeserializer": _uuid,
+    "ShortDeserializer": _number_deserializer(">h", "Short"),
+    "IntegerDeserializer": _number_deserializer(">i", "Integer"),
+    "LongDeserializer": _number_deserializer(">q", "Long"),
+    "FloatDeserializer": _number_deserializer(">f", "Float", _float_text),
+    "DoubleDeserializer": _number_deserializer(">d", "Double", _double_text),
+    "BooleanDeserializer": _read_boolean,
+    "UUIDDeserializer": _read_uuid,
     "BytesDeserializer": _bytes,
     "ByteArrayDeserializer": lambda raw: b"[B@%x" % crc32c(raw),
     "ByteBufferDeserializer": lambda raw: (

@@ -100,18 +100,18 @@ class GivenOptions:
     def number(self, name: str, default: int, bits: int = LONG_BITS) -> int:
         """Return the integer of an option, `default` without it; raises ToolFailure."""
         value = self.text(name)
-        return default if value is None else _number(name, value, bits)
+        return default if value is None else _parse_number(name, value, bits)
 
     def numbers(self, name: str, bits: int = LONG_BITS) -> list[int]:
         """Return all integers of a repeatable option; raises ToolFailure."""
-        return [_number(name, value, bits) for value in self.texts(name)]
+        return [_parse_number(name, value, bits) for value in self.texts(name)]
 
     def names(self) -> Sequence[str]:
         """Return the names of the given options."""
         return list(self._values)
 
 
-def _number(name: str, value: str, bits: int) -> int:
+def _parse_number(name: str, value: str, bits: int) -> int:
     """Parse an option's integer of this number of bits; raises ToolFailure."""
     if not is_java_number(value, bits):
         raise ToolFailure(
@@ -121,7 +121,7 @@ def _number(name: str, value: str, bits: int) -> int:
     return int(value)
 
 
-def read_options(
+def parse_options(
     options: Iterable[ToolOption], call_arguments: Sequence[str], release: Release = Release.V3_9
 ) -> GivenOptions:
     """Parse the options of a call; raises OptionsRefused for an unknown or incomplete option."""

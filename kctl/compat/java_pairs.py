@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from kctl.compat.java_options import GivenOptions
 
 
-def pairs_of(texts: Iterable[str]) -> dict[str, str]:
+def parse_pairs(texts: Iterable[str]) -> dict[str, str]:
     """Parse `key=value` texts; a text without `=` has the value "", the last of a key counts."""
     pairs: dict[str, str] = {}
     for text in texts:
@@ -19,7 +19,7 @@ def pairs_of(texts: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
-def merged(
+def merge_options(
     properties: Mapping[str, str], given: GivenOptions, options: Mapping[str, tuple[str, str]]
 ) -> dict[str, str]:
     """Return properties overridden by options.

@@ -25,7 +25,7 @@ def is_java_pattern(text: str) -> bool:
     return "{" not in _WITH_BRACES.sub("", text)
 
 
-def java_pattern(text: str) -> re.Pattern[str]:
+def compile_java_pattern(text: str) -> re.Pattern[str]:
     """Compile a regular expression; raises ToolFailure."""
     try:
         pattern = re.compile(text)

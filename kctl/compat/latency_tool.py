@@ -28,7 +28,7 @@ from kctl.compat.java_options import (
     GivenOptions,
     OptionsRefused,
     ToolOption,
-    read_options,
+    parse_options,
     usage_text,
 )
 from kctl.compat.java_producer import JavaProducer, java_producer_options
@@ -61,9 +61,9 @@ _PERCENTILES: Final = (0.5, 0.99, 0.999)
 
 
 def run_unparsed(call: ToolCall) -> int:
-    """Measure and print latencies; returns the exit code."""
+    """Run kafka-e2e-latency: measure and print latencies; returns the exit code."""
     try:
-        given = _given_of_four(call) if call.is_four else _given_of_three(call)
+        given = _parse_arguments_of_four(call) if call.is_four else _parse_arguments_of_three(call)
         if given is None:
             return exits.FAILED
         if given.has("version"):
@@ -80,7 +80,7 @@ def run_unparsed(call: ToolCall) -> int:
     return exits.OK
 
 
-def _given_of_three(call: ToolCall) -> GivenOptions:
+def _parse_arguments_of_three(call: ToolCall) -> GivenOptions:
     """Return the positional arguments of 3.9.1 as options; raises TerseFailure."""
     if len(call.arguments) not in (len(_NAMES), len(_NAMES) + 1):
         raise TerseFailure(
@@ -93,7 +93,7 @@ def _given_of_three(call: ToolCall) -> GivenOptions:
     )
 
 
-def _given_of_four(call: ToolCall) -> GivenOptions | None:
+def _parse_arguments_of_four(call: ToolCall) -> GivenOptions | None:
     """Return the options of 4.3.0, None if help was printed; raises TerseFailure."""
     usage = usage_text(call.tool, SUMMARY, _OPTIONS)
     if not call.arguments:
@@ -111,7 +111,7 @@ def _given_of_four(call: ToolCall) -> GivenOptions | None:
             {name: [argument] for name, argument in zip(names, call.arguments, strict=False)}
         )
     try:
-        given = read_options(_OPTIONS, call.arguments)
+        given = parse_options(_OPTIONS, call.arguments)
     except OptionsRefused as error:
         raise TerseFailure(f"{error}\n{usage}") from error
     if given.has("help"):
@@ -139,7 +139,7 @@ def _measure(call: ToolCall, given: GivenOptions) -> None:
     call.admit(given.names(), servers)
     with call.client(servers, properties) as client, call.client(servers, properties) as other:
         try:
-            _make_topic(call, client, topic)
+            _create_topic(call, client, topic)
             partitions = _partitions(client, topic)
             settings = consumer_settings("", {**properties, "fetch.max.wait.ms": "500"})
             source = PartitionSource(other, dict.fromkeys(partitions, LATEST), settings)
@@ -149,7 +149,7 @@ def _measure(call: ToolCall, given: GivenOptions) -> None:
                 client, java_producer_options(sending), _POLL_MS, on_failure=_raise
             )
             times = [
-                _measure_one(call, _record(client, given), producer, source, index)
+                _measure_one(call, _random_record(client, given), producer, source, index)
                 for index in range(count)
             ]
         except ToolFailure:
@@ -164,7 +164,7 @@ def _raise(_record: OutgoingRecord, error: EngineError) -> None:
     raise as_java(error)
 
 
-def _make_topic(call: ToolCall, client: KafkaClient, topic: str) -> None:
+def _create_topic(call: ToolCall, client: KafkaClient, topic: str) -> None:
     """Create the topic with one partition unless it exists; raises the error of the request."""
     if topic in client.view(None).topics:
         return
@@ -182,7 +182,7 @@ def _partitions(client: KafkaClient, topic: str) -> list[TopicPartition]:
     return [TopicPartition(topic, row.partition) for row in view.topics[topic].partitions]
 
 
-def _record(client: KafkaClient, given: GivenOptions) -> OutgoingRecord:
+def _random_record(client: KafkaClient, given: GivenOptions) -> OutgoingRecord:
     """Return a record of random letters with the key, value and headers of the options."""
 
     def letters(option: str) -> bytes | None:

@@ -42,7 +42,7 @@ class LineFormat(NamedTuple):
     null_marker: str | None = None
 
 
-def line_format(properties: Mapping[str, str]) -> LineFormat:
+def parse_line_format(properties: Mapping[str, str]) -> LineFormat:
     """Return the format that properties define; raises ToolFailure for equal separators."""
     texts = {
         "key.separator": properties.get("key.separator", "\t"),
@@ -79,13 +79,15 @@ class LineReader:
         self._format = how
         self._line_number = 0
 
-    def record(self, line: bytes) -> OutgoingRecord:
+    def parse_line(self, line: bytes) -> OutgoingRecord:
         """Parse the next line; raises ToolFailure if a separator is missing."""
         how, text = self._format, java_utf8(line)
         self._line_number += 1
-        headers = self._part(how.has_headers, text, 0, how.headers_delimiter, "headers delimiter")
+        headers = self._part_before(
+            how.has_headers, text, 0, how.headers_delimiter, "headers delimiter"
+        )
         start = 0 if headers is None else len(headers) + len(how.headers_delimiter)
-        key = self._part(how.has_key, text, start, how.key_separator, "key separator")
+        key = self._part_before(how.has_key, text, start, how.key_separator, "key separator")
         start += 0 if key is None else len(key) + len(how.key_separator)
         return OutgoingRecord(
             self._topic,
@@ -94,7 +96,9 @@ class LineReader:
             () if headers is None or headers == how.null_marker else self._headers(headers),
         )
 
-    def _part(self, is_there: bool, text: str, start: int, separator: str, name: str) -> str | None:
+    def _part_before(
+        self, is_there: bool, text: str, start: int, separator: str, name: str
+    ) -> str | None:
         """Return the text from `start` up to a separator; None if the format lacks the part.
 
         A lenient format also returns None if the separator is missing.
@@ -116,10 +120,10 @@ class LineReader:
 
     def _headers(self, text: str) -> tuple[Header, ...]:
         return tuple(
-            self._header(pair) for pair in java_split(text, self._format.headers_separator)
+            self._parse_header(pair) for pair in java_split(text, self._format.headers_separator)
         )
 
-    def _header(self, pair: str) -> Header:
+    def _parse_header(self, pair: str) -> Header:
         """Parse a header; if lenient, a text without a separator is a key with a null value."""
         how = self._format
         name, separator, value = pair.partition(how.header_key_separator)

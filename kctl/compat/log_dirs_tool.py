@@ -53,7 +53,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Print the log directories; returns the exit code."""
+    """Run kafka-log-dirs: print the log directories of brokers as JSON; returns the exit code."""
     del wanted, files
     try:
         with connect() as client:

@@ -22,7 +22,7 @@ from engine.errors import EngineError
 from engine.host.ports import Files
 from engine.ids import uuid_text
 from kctl import exits
-from kctl.compat.configs_views import client_metrics_names
+from kctl.compat.configs_views import request_client_metrics_names
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT, admin_call, admin_failure, raise_first
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_log import log_failure
@@ -103,11 +103,11 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Perform the request and print the results; returns the exit code."""
+    """Run kafka-client-metrics: perform `action` on subscriptions; returns the exit code."""
     del files
     try:
         with connect() as client:
-            _act(client, given, action, out)
+            _perform_action(client, given, action, out)
     except ToolFailure as failure:
         if failure.java_class.startswith("java.nio."):
             raise
@@ -117,42 +117,46 @@ def perform(
     return exits.OK
 
 
-def _act(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> None:
+def _perform_action(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> None:
     """Perform the action on the subscriptions that the options name."""
     if action == "alter":
-        _alter(client, given, out)
+        _alter_subscription(client, given, out)
     elif action == "list":
-        out.writelines(f"{name}\n" for name in client_metrics_names(client, is_four=given.is_four))
+        out.writelines(
+            f"{name}\n" for name in request_client_metrics_names(client, is_four=given.is_four)
+        )
     elif action == "delete":
         name = given.needed("name")
-        entries = _entries(client, name)
+        entries = _request_settings(client, name)
         _change(client, name, [ConfigChange(ConfigOp.DELETE, e.name, e.value) for e in entries])
         out.write(f"Deleted client metrics config for {name}.\n")
     else:
-        _describe(client, given, out)
+        _print_subscriptions(client, given, out)
 
 
-def _describe(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+def _print_subscriptions(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Print the settings of one subscription, or of all."""
     names = (
         [given.needed("name")]
         if given.has("name")
-        else client_metrics_names(client, is_four=given.is_four)
+        else request_client_metrics_names(client, is_four=given.is_four)
     )
     if (
         given.is_four
         and given.has("name")
-        and names[0] not in client_metrics_names(client, is_four=given.is_four)
+        and names[0] not in request_client_metrics_names(client, is_four=given.is_four)
     ):
         shown = f"The client metric resource {names[0]}"
         out.write(f"{shown} doesn't exist and doesn't have dynamic config.\n")
         return
     for name in names:
         out.write(f"Client metrics configs for {name} are:\n")
-        out.writelines(f"  {entry.name}={entry.value}\n" for entry in _entries(client, name))
+        out.writelines(
+            f"  {entry.name}={entry.value}\n" for entry in _request_settings(client, name)
+        )
 
 
-def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+def _alter_subscription(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Set or delete settings of a subscription; without --name it gets a random name."""
     if given.has("name"):
         name = given.needed("name")
@@ -174,7 +178,7 @@ def _alter(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     out.write(f"Altered client metrics config for {name}.\n")
 
 
-def _entries(client: KafkaClient, name: str) -> list[ConfigEntry]:
+def _request_settings(client: KafkaClient, name: str) -> list[ConfigEntry]:
     """Request the settings of a subscription; raises ToolFailure."""
     resource = Resource(ConfigResourceType.CLIENT_METRICS, name)
     with admin_call("describeConfigs"):

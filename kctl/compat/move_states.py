@@ -25,7 +25,9 @@ class LogDirMove(NamedTuple):
         return self.current is not None and self.future is None
 
 
-def state_line(key: TopicPartition, target: Sequence[int], current: Sequence[int] | None) -> str:
+def reassignment_state_line(
+    key: TopicPartition, target: Sequence[int], current: Sequence[int] | None
+) -> str:
     """Return the line on a partition; `current` None means that it is being reassigned."""
     if current is None:
         return f"Reassignment of partition {key} is still in progress."
@@ -37,7 +39,7 @@ def state_line(key: TopicPartition, target: Sequence[int], current: Sequence[int
     )
 
 
-def move_line(replica: Replica, move: LogDirMove) -> str:
+def log_dir_move_line(replica: Replica, move: LogDirMove) -> str:
     """Return the line on a replica with a target log directory."""
     where = f"Partition {replica.partition} on broker {replica.broker_id}"
     if move.current is None:

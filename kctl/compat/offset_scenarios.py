@@ -20,8 +20,8 @@ from zlib import crc32
 from engine.client.blocking import KafkaClient
 from engine.host.ports import Files
 from engine.model import TopicPartition
-from kctl.compat.group_answers import end_offsets, offsets_at, start_offsets
-from kctl.compat.groups_plan import read_plan
+from kctl.compat.group_answers import end_offsets, request_offsets_at, start_offsets
+from kctl.compat.groups_plan import parse_plan
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import GivenOptions, refused
 from kctl.compat.java_order import in_java_order
@@ -64,7 +64,7 @@ class OffsetScenarios:
         if given.has("to-offset"):
             offset = self._named_offset()
             refuse_repeated(partitions, lambda _key: str(offset))
-            return self._within_log(dict.fromkeys(partitions, offset))
+            return self._limit_to_log(dict.fromkeys(partitions, offset))
         if given.has("to-earliest"):
             refuse_repeated(partitions, _spec("EarliestSpec"))
             return start_offsets(client, partitions)
@@ -72,19 +72,19 @@ class OffsetScenarios:
             refuse_repeated(partitions, _spec("LatestSpec"))
             return end_offsets(client, partitions)
         if given.has("shift-by"):
-            return self._shifted(group_id, partitions, given.number("shift-by", 0))
+            return self._shift_offsets(group_id, partitions, given.number("shift-by", 0))
         if given.has("to-datetime"):
             # In 4.3.0 the first of repeated values counts.
             text = given.texts("to-datetime")[0] if given.is_four else given.needed("to-datetime")
-            return self._at_time(partitions, time_ms_of(text))
+            return self._request_at_time(partitions, time_ms_of(text))
         if given.has("by-duration"):
             now_ms = client.clock.wall_ms()
             duration_ms = duration_ms_of(given.needed("by-duration"))
-            return self._at_time(partitions, now_ms - duration_ms)
+            return self._request_at_time(partitions, now_ms - duration_ms)
         if given.has("from-file"):
-            return self._from_file(group_id)
+            return self._read_from_file(group_id)
         if given.has("to-current"):
-            return self._current(group_id, partitions)
+            return self._current_offsets(group_id, partitions)
         scenarios = (
             "[to-offset], [to-current], [to-datetime], [from-file], [by-duration], "
             "[to-earliest], [to-latest], [shift-by]"
@@ -99,7 +99,7 @@ class OffsetScenarios:
             return self._given.numbers("to-offset")[0]
         return self._given.number("to-offset", 0)
 
-    def _within_log(self, requested: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def _limit_to_log(self, requested: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Limit each offset to the range of its log, and print a warning if it changes."""
         starts = start_offsets(self._client, requested.keys())
         ends = end_offsets(self._client, requested.keys())
@@ -118,7 +118,7 @@ class OffsetScenarios:
             offsets[partition] = offset if bound is None else bound
         return offsets
 
-    def _shifted(
+    def _shift_offsets(
         self, group_id: str, partitions: Collection[TopicPartition], count: int
     ) -> dict[TopicPartition, int]:
         """Return committed offsets plus `count`, limited to the log.
@@ -133,14 +133,14 @@ class OffsetScenarios:
                     "committed offset"
                 )
         refuse_repeated(partitions, lambda key: str(current[key] + count))
-        return self._within_log({key: current[key] + count for key in partitions})
+        return self._limit_to_log({key: current[key] + count for key in partitions})
 
-    def _at_time(
+    def _request_at_time(
         self, partitions: Collection[TopicPartition], time_ms: int
     ) -> dict[TopicPartition, int]:
         """Return the first offsets at or after a time, the log end offset if there is none."""
         refuse_repeated(partitions, _spec("TimestampSpec"))
-        found = offsets_at(self._client, dict.fromkeys(partitions, time_ms))
+        found = request_offsets_at(self._client, dict.fromkeys(partitions, time_ms))
         late = [key for key in in_java_order(found) if found[key] == _NO_OFFSET]
         for partition in late:
             self._out.write(
@@ -149,7 +149,7 @@ class OffsetScenarios:
             )
         return {**found, **end_offsets(self._client, late)}
 
-    def _current(
+    def _current_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
         """Return committed offsets, and log end offsets of partitions without one."""
@@ -160,7 +160,7 @@ class OffsetScenarios:
         refuse_repeated(left, _spec("LatestSpec"))
         return {**known, **end_offsets(self._client, left)}
 
-    def _from_file(self, group_id: str) -> dict[TopicPartition, int]:
+    def _read_from_file(self, group_id: str) -> dict[TopicPartition, int]:
         """Return the group's offsets in the --from-file, limited to their logs."""
         path = self._given.needed("from-file")
         try:
@@ -169,11 +169,11 @@ class OffsetScenarios:
             # The tool wraps the exception of reading the file.
             message = f"{error.java_class}: {error}"
             raise ToolFailure("java.lang.RuntimeException", message, message) from error
-        plan = read_plan(text, list(self._given.texts("group")), self._err)
+        plan = parse_plan(text, list(self._given.texts("group")), self._err)
         if group_id not in plan:
             self._out.write(f"\nError: No reset plan for group {group_id} found\n")
             return {}
-        return self._within_log(plan[group_id])
+        return self._limit_to_log(plan[group_id])
 
 
 def refuse_repeated(

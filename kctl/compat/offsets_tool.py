@@ -35,7 +35,7 @@ from kctl.compat.java_options import (
 )
 from kctl.compat.java_split import java_split
 from kctl.compat.releases import Release
-from kctl.compat.topics_views import topic_pattern
+from kctl.compat.topics_views import compile_topic_pattern
 
 SUMMARY = "Shows the offsets of partitions at a time."
 _OPTIONS = (
@@ -95,11 +95,11 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Print the offsets; returns the exit code."""
+    """Run kafka-get-offsets: print the offset of each selected partition; returns the exit code."""
     del wanted, files
     try:
-        time_ms = time_of(given.needed("time") if given.has("time") else "latest")
-        is_wanted = filter_of(given)
+        time_ms = parse_time(given.needed("time") if given.has("time") else "latest")
+        is_wanted = parse_filter(given)
         with connect() as client:
             _print_offsets(client, time_ms, is_wanted, given, out, err)
     except TerseFailure as failure:
@@ -111,7 +111,7 @@ def perform(
     return exits.OK
 
 
-def time_of(text: str) -> int:
+def parse_time(text: str) -> int:
     """Parse --time into a timestamp of ListOffsets; raises TerseFailure."""
     if text in _TIMES:
         return _TIMES[text]
@@ -124,14 +124,14 @@ def time_of(text: str) -> int:
     return int(text)
 
 
-def filter_of(given: GivenOptions) -> Filter:
+def parse_filter(given: GivenOptions) -> Filter:
     """Return a predicate for the requested partitions; raises TerseFailure, ToolFailure."""
     if given.has("topic-partitions"):
         if given.has("topic") or given.has("partitions"):
             raise TerseFailure("--topic-partitions cannot be used with --topic or --partitions")
-        rules = [_rule(text) for text in java_split(given.needed("topic-partitions"), ",")]
+        rules = [_parse_rule(text) for text in java_split(given.needed("topic-partitions"), ",")]
         return lambda key: any(rule(key) for rule in rules)
-    pattern = topic_pattern(given.needed("topic") if given.has("topic") else ".*")
+    pattern = compile_topic_pattern(given.needed("topic") if given.has("topic") else ".*")
     text = given.text("partitions") if given.has("partitions") else None
     numbers = java_split(text, ",") if text else []
     if not all(map(is_java_number, numbers)):
@@ -145,14 +145,14 @@ def filter_of(given: GivenOptions) -> Filter:
     )
 
 
-def _rule(text: str) -> Filter:
+def _parse_rule(text: str) -> Filter:
     """Parse a rule TOPIC[:N[-M]] (M exclusive) into a predicate; raises ToolFailure."""
     match = _RULE.fullmatch(text)
     if match is None:
         message = f"org.apache.kafka.tools.TerseException: Invalid rule specification: {text}"
         raise ToolFailure("java.lang.RuntimeException", message)
     topic, single, lowest, end = match.groups()
-    pattern = topic_pattern(topic or ".*")
+    pattern = compile_topic_pattern(topic or ".*")
     first = java_number(single or lowest or "0")
     last = first if single else java_number(end) - 1 if end else _INT_MAX
     return lambda key: bool(pattern.fullmatch(key.topic)) and first <= key.partition <= last

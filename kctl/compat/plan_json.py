@@ -51,7 +51,7 @@ def read_text(files: Files, path: str) -> str:
         raise ToolFailure("java.io.IOException", f"Unable to read file {path}", cause) from error
 
 
-def read_proposal(text: str) -> Proposal:
+def parse_proposal(text: str) -> Proposal:
     """Parse a reassignment file; raises ToolFailure."""
     try:
         document = first_document(text)
@@ -83,9 +83,9 @@ def read_proposal(text: str) -> Proposal:
     return Proposal(tuple(targets), log_dirs)
 
 
-def read_proposal_to_execute(text: str) -> Proposal:
+def parse_proposal_to_execute(text: str) -> Proposal:
     """Parse a reassignment file, and apply the checks of --execute; raises ToolFailure."""
-    proposal = read_proposal(text)
+    proposal = parse_proposal(text)
     if not proposal.targets:
         _refuse("Partition reassignment list cannot be empty")
     if any(not replicas for _, replicas in proposal.targets):
@@ -103,7 +103,7 @@ def read_proposal_to_execute(text: str) -> Proposal:
     return proposal
 
 
-def read_topics(text: str) -> list[str]:
+def parse_topics(text: str) -> list[str]:
     """Parse the topics file of --generate; raises ToolFailure."""
     try:
         document = first_document(text)

@@ -20,7 +20,7 @@ from kctl.compat.java_commands import Arity, Command, CommandOption, NumberType
 from kctl.compat.java_failures import ToolFailure, as_java
 from kctl.compat.java_numbers import java_number
 from kctl.compat.java_options import GivenOptions
-from kctl.compat.java_pairs import pairs_of
+from kctl.compat.java_pairs import parse_pairs
 from kctl.compat.java_producer import (
     CONFIG_EXCEPTION,
     JavaProducer,
@@ -78,20 +78,20 @@ def arguments(release: Release) -> Command:
 
 
 def run_arguments(call: ToolCall, given: GivenOptions) -> int:
-    """Send records and print rates; returns the exit code."""
+    """Run kafka-producer-perf-test: send records, and print rates; returns the exit code."""
     if given.has("print-metrics"):
         raise ToolFailure(ILLEGAL_ARGUMENT, "--print-metrics is not served here")
     count = given.number("num-records", 0)
     rate = _rate(given.needed("throughput"))
     payload = _Payloads(call, given)
-    properties = _properties(call, given)
+    properties = _producer_properties(call, given)
     servers = given.text("bootstrap-server") or properties.get("bootstrap.servers")
     if not servers:
         raise ToolFailure(
             CONFIG_EXCEPTION,
             'Missing required configuration "bootstrap.servers" which has no default value.',
         )
-    transactional_id, duration_ms = _transaction(call, given, properties)
+    transactional_id, duration_ms = _transaction_options(call, given, properties)
     options = java_producer_options(properties)
     times = producer_times(properties)
     call.admit(given.names(), servers)
@@ -115,7 +115,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
     return exits.OK
 
 
-def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     """Return the producer's properties: a file, overridden by pairs; with a default client.id."""
     if call.is_four:
         for old, new in (("producer-props", "property"), ("producer.config", "config")):
@@ -130,10 +130,10 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
         if len(java_split(pair, "=")) != 2:
             raise ToolFailure(ILLEGAL_ARGUMENT, f"Invalid property: {pair}")
     default = {"client.id": "perf-producer-client"}
-    return default | call.properties(path) | pairs_of(pairs)
+    return default | call.properties(path) | parse_pairs(pairs)
 
 
-def _transaction(
+def _transaction_options(
     call: ToolCall, given: GivenOptions, properties: dict[str, str]
 ) -> tuple[str | None, int]:
     """Return the transactional id, and the duration of transactions in ms.

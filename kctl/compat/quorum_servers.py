@@ -18,7 +18,7 @@ SERVER_OPTIONS: Final = (
 )
 
 
-def server_of(given: GivenOptions) -> str:
+def required_server(given: GivenOptions) -> str:
     """Return --bootstrap-server; raises TerseFailure if it is missing, or for controllers."""
     if given.has("bootstrap-server") and given.has("bootstrap-controller"):
         raise TerseFailure("You cannot specify both --bootstrap-controller and --bootstrap-server.")

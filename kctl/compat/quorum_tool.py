@@ -18,7 +18,7 @@ from kctl.compat.java_failures import TerseFailure, as_java
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_table import java_table
 from kctl.compat.java_uuids import java_uuid
-from kctl.compat.quorum_servers import SERVER_OPTIONS, server_of
+from kctl.compat.quorum_servers import SERVER_OPTIONS, required_server
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 
@@ -78,16 +78,16 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Perform the request and print the results; returns the exit code."""
+    """Run a command of kafka-metadata-quorum, and print the results; returns the exit code."""
     name, given = wanted.command.name, wanted.given
     try:
-        servers = server_of(given)
+        servers = required_server(given)
         call.admit([name, *given.names()], servers)
         with call.client(servers, call.properties(given.text("command-config"))) as client:
             if name == "describe":
-                _describe(call, client, given)
+                _print_quorum(call, client, given)
             elif name == "remove-controller":
-                _remove(call, client, given)
+                _remove_controller(call, client, given)
             else:
                 raise TerseFailure("add-controller is not served here")
     except TerseFailure as failure:
@@ -97,7 +97,7 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
     return exits.OK
 
 
-def _quorum(client: KafkaClient) -> QuorumView:
+def _request_quorum(client: KafkaClient) -> QuorumView:
     """Request the controller quorum; raises TerseFailure with Java's text."""
     try:
         return describe_quorum(client)
@@ -115,7 +115,7 @@ def _unsupported(api: str) -> TerseFailure:
     )
 
 
-def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+def _print_quorum(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     """Print the quorum's status or its replicas; raises TerseFailure unless one is requested."""
     if given.has("status") and given.has("replication"):
         raise TerseFailure(
@@ -135,7 +135,7 @@ def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
 
 def _print_replication(call: ToolCall, client: KafkaClient, *, is_human: bool) -> None:
     """Print a table of leader, followers and observers, with their lag in offsets."""
-    quorum = _quorum(client)
+    quorum = _request_quorum(client)
     leader = _leader(quorum)
     now_ms = client.clock.wall_ms()
     others = [voter for voter in quorum.voters if voter.replica_id != leader.replica_id]
@@ -173,7 +173,7 @@ def _leader(quorum: QuorumView) -> QuorumReplica:
 
 def _print_status(call: ToolCall, client: KafkaClient) -> None:
     """Print leader, high watermark, the largest follower lag, voters and observers."""
-    quorum = _quorum(client)
+    quorum = _request_quorum(client)
     cluster_id = client.brokers_view().cluster_id
     lag, lag_ms = _follower_lag(quorum)
     rows = (
@@ -220,7 +220,7 @@ def _replica_text(quorum: QuorumView, replica: QuorumReplica) -> str:
     return f"{{{', '.join(parts)}}}"
 
 
-def _remove(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+def _remove_controller(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     """Remove a controller from the voters; with --dry-run only print it."""
     controller_id = given.number("controller-id", -1)
     if controller_id < 0:

@@ -33,7 +33,7 @@ from kctl.compat.java_failures import (
     java_text,
     message_of,
 )
-from kctl.compat.move_states import LogDirMove, move_line, state_line
+from kctl.compat.move_states import LogDirMove, log_dir_move_line, reassignment_state_line
 from kctl.compat.plan_json import Proposal, Replica, assignment_json
 from kctl.compat.releases import Release
 from kctl.compat.tool_throttles import (
@@ -99,9 +99,9 @@ class ReassignActions:
         self, topics: Sequence[str], broker_ids: Sequence[int], *, is_rack_aware: bool
     ) -> None:
         """Print the current assignment of topics, and a proposed one on the given brokers."""
-        from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
+        from kctl.compat.generated_plan import UsableBroker, generate_plan, usable_brokers
 
-        current = self._current_of_topics(topics)
+        current = self._request_replicas_of_topics(topics)
         brokers = usable_brokers(
             [
                 UsableBroker(b.broker_id, b.rack)
@@ -110,7 +110,7 @@ class ReassignActions:
             ],
             is_rack_aware=is_rack_aware,
         )
-        proposed = generated_plan(current, brokers, self._client.entropy, self._release)
+        proposed = generate_plan(current, brokers, self._client.entropy, self._release)
         self._print("Current partition replica assignment")
         self._print(f"{self._current_json(current)}\n")
         self._print("Proposed partition reassignment configuration")
@@ -123,11 +123,11 @@ class ReassignActions:
         if ongoing and not settings.is_additional:
             raise TerseFailure(_ALREADY_RUNS)
         self._check_brokers(targets.values())
-        current = self._current_of_partitions(targets)
+        current = self._request_replicas_of_partitions(targets)
         self._print(f"Current partition replica assignment\n\n{self._current_json(current)}\n")
         self._print("Save this to use as the --reassignment-json-file option during rollback")
-        self._throttle(settings, ongoing, targets, current, proposal.log_dirs)
-        self._begin(
+        self._set_throttles(settings, ongoing, targets, current, proposal.log_dirs)
+        self._start_reassignments(
             targets,
             "Error reassigning partition(s):",
             may_change_replication_factor=settings.may_change_replication_factor,
@@ -145,9 +145,13 @@ class ReassignActions:
         found = self._present([key for key in targets if key not in ongoing])
         self._print("Status of partition reassignment:")
         for key, target in sorted(targets.items()):
-            self._print(state_line(key, target, None if key in ongoing else found[key]))
-        moves = self._log_dir_moves(proposal.log_dirs)
-        self._print("\n".join(move_line(replica, moves[replica]) for replica in sorted(moves)))
+            self._print(
+                reassignment_state_line(key, target, None if key in ongoing else found[key])
+            )
+        moves = self._request_log_dir_moves(proposal.log_dirs)
+        self._print(
+            "\n".join(log_dir_move_line(replica, moves[replica]) for replica in sorted(moves))
+        )
         is_over = not ongoing and all(move.is_over for move in moves.values())
         if is_over and not keeps_throttles:
             self._clear_throttles(proposal)
@@ -163,14 +167,14 @@ class ReassignActions:
         cancelled = sorted(key for key, move in ongoing.items() if is_cancelled(move))
         if cancelled:
             plural = "" if len(cancelled) == 1 else "s"
-            self._begin(
+            self._start_reassignments(
                 dict.fromkeys(cancelled), f"Error cancelling partition reassignment{plural} for:"
             )
             named = _joined(cancelled)
             self._print(f"Successfully cancelled partition reassignment{plural} for: {named}")
         else:
             self._print("None of the specified partition reassignments are active.")
-        moves = self._log_dir_moves(proposal.log_dirs)
+        moves = self._request_log_dir_moves(proposal.log_dirs)
         back = {r: str(move.current) for r, move in moves.items() if move.future is not None}
         if back:
             self._move_log_dirs(back, timeout_ms)
@@ -205,7 +209,7 @@ class ReassignActions:
         if unknown:
             raise ToolFailure(ADMIN_COMMAND_FAILED, f"Unknown broker id {unknown[0]}")
 
-    def _current_of_topics(self, topics: Iterable[str]) -> Assignment:
+    def _request_replicas_of_topics(self, topics: Iterable[str]) -> Assignment:
         """Request the current replicas of topics; raises ToolFailure for an unknown topic."""
         _check_names(topics)
         view = self._client.view(topics)
@@ -219,10 +223,10 @@ class ReassignActions:
             for p in t.partitions
         }
 
-    def _current_of_partitions(self, keys: Iterable[TopicPartition]) -> Assignment:
+    def _request_replicas_of_partitions(self, keys: Iterable[TopicPartition]) -> Assignment:
         """Request the current replicas of partitions; raises ToolFailure for an unknown one."""
         wanted = set(keys)
-        of_topics = self._current_of_topics({key.topic for key in wanted})
+        of_topics = self._request_replicas_of_topics({key.topic for key in wanted})
         missing = sorted(wanted - set(of_topics))
         if missing:
             named = ", ".join(map(str, missing))
@@ -238,7 +242,7 @@ class ReassignActions:
         view = self._client.view({key.topic for key in keys})
         return {key: _replicas(view, key) for key in keys}
 
-    def _log_dir_moves(self, wanted: Mapping[Replica, str]) -> dict[Replica, LogDirMove]:
+    def _request_log_dir_moves(self, wanted: Mapping[Replica, str]) -> dict[Replica, LogDirMove]:
         """Request the state of each replica's move to its target log directory."""
         topics = sorted({replica.partition.topic for replica in wanted})
         alive = self._client.view([]).brokers if wanted else {}
@@ -260,7 +264,7 @@ class ReassignActions:
 
     # The requested changes
 
-    def _throttle(
+    def _set_throttles(
         self,
         settings: ExecuteSettings,
         ongoing: Mapping[TopicPartition, OngoingReassignment],
@@ -282,7 +286,7 @@ class ReassignActions:
             _waited(lambda: set_log_dir_throttle(self._client, broker_ids, rate))
             self._print(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
-    def _begin(
+    def _start_reassignments(
         self,
         targets: Mapping[TopicPartition, tuple[int, ...] | None],
         heading: str,
@@ -308,7 +312,7 @@ class ReassignActions:
         deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
         left = dict(paths)
         while True:
-            for replica in self._started(left):
+            for replica in self._request_log_dir_changes(left):
                 key = replica.partition
                 self._print(
                     f"Successfully started moving log directory to {left.pop(replica)} for replica "
@@ -325,7 +329,7 @@ class ReassignActions:
             # A broker without the replica creates it later; the move is requested again.
             self._client.connections.pause(_PAUSE_MS)
 
-    def _started(self, paths: Mapping[Replica, str]) -> list[Replica]:
+    def _request_log_dir_changes(self, paths: Mapping[Replica, str]) -> list[Replica]:
         """Request the moves; return those accepted, without replicas that do not exist yet."""
         by_broker: dict[int, dict[TopicPartition, str]] = {}
         for replica, path in paths.items():

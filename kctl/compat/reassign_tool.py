@@ -21,11 +21,11 @@ from kctl.compat.java_options import (
     ToolOption,
 )
 from kctl.compat.plan_json import (
+    parse_proposal,
+    parse_proposal_to_execute,
+    parse_topics,
     read_broker_list,
-    read_proposal,
-    read_proposal_to_execute,
     read_text,
-    read_topics,
 )
 from kctl.compat.reassign_actions import ExecuteSettings, ReassignActions
 from kctl.compat.releases import Release
@@ -125,10 +125,13 @@ def perform(
     files: Files,
     out: TextIO,
 ) -> int:
-    """Perform the request and print the results; returns the exit code."""
+    """Run kafka-reassign-partitions: perform `action`, and print its results.
+
+    Returns the exit code; errors are printed to `out`, as in Kafka.
+    """
     try:
         with connect() as client:
-            _act(given, action, ReassignActions(client, out, given.release), files)
+            _perform_action(given, action, ReassignActions(client, out, given.release), files)
     except TerseFailure as failure:
         out.write(f"{failure}\n")
         return exits.FAILED
@@ -139,7 +142,9 @@ def perform(
     return exits.OK
 
 
-def _act(given: GivenOptions, action: str, actions: ReassignActions, files: Files) -> None:
+def _perform_action(
+    given: GivenOptions, action: str, actions: ReassignActions, files: Files
+) -> None:
     """Read the file that the action needs, and perform the action."""
     if action == "list":
         actions.show_ongoing()
@@ -150,11 +155,11 @@ def _act(given: GivenOptions, action: str, actions: ReassignActions, files: File
     if action == "generate":
         broker_ids = read_broker_list(given.needed("broker-list"))
         is_rack_aware = not given.has("disable-rack-aware")
-        actions.generate(read_topics(text), broker_ids, is_rack_aware=is_rack_aware)
+        actions.generate(parse_topics(text), broker_ids, is_rack_aware=is_rack_aware)
     elif action == "verify":
-        actions.verify(read_proposal(text), keeps_throttles=keeps_throttles)
+        actions.verify(parse_proposal(text), keeps_throttles=keeps_throttles)
     elif action == "cancel":
-        actions.cancel(read_proposal(text), keeps_throttles=keeps_throttles, timeout_ms=timeout_ms)
+        actions.cancel(parse_proposal(text), keeps_throttles=keeps_throttles, timeout_ms=timeout_ms)
     else:
         settings = ExecuteSettings(
             given.has("additional"),
@@ -163,4 +168,4 @@ def _act(given: GivenOptions, action: str, actions: ReassignActions, files: File
             timeout_ms,
             may_change_replication_factor=not given.has(_FIXED_FACTOR),
         )
-        actions.execute(read_proposal_to_execute(text), settings)
+        actions.execute(parse_proposal_to_execute(text), settings)

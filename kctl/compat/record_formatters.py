@@ -72,12 +72,12 @@ class DefaultFormatter:
         """Return the text of a record; raises CutShort for bytes that cannot be deserialized."""
         fields: list[bytes] = []
         try:
-            fields.extend(self._fields(printed))
+            fields.extend(self._field_texts(printed))
         except ToolFailure as failure:
             raise CutShort(failure, b"".join(field + self._separator for field in fields)) from None
         return self._separator.join(fields) + self._line_end if fields else b""
 
-    def _fields(self, printed: PrintedRecord) -> Iterator[bytes]:
+    def _field_texts(self, printed: PrintedRecord) -> Iterator[bytes]:
         """Yield the enabled fields of a record in the order of the Java formatter."""
         record = printed.record
         if self._shows_time:

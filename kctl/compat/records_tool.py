@@ -66,13 +66,16 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Delete records and print the new log start offsets; returns the exit code."""
+    """Run kafka-delete-records: delete records, and print the new log start offsets.
+
+    Returns the exit code.
+    """
     del wanted
     try:
         with connect() as client:
-            before = read_offsets(read_text(files, given.needed("offset-json-file")))
+            before = parse_offsets(read_text(files, given.needed("offset-json-file")))
             out.write("Executing records delete operation\n")
-            results = _delete(client, before) if before else {}
+            results = _delete_until_timeout(client, before) if before else {}
     except ToolFailure as failure:
         err.write(f"{failure}\n{failure.trace()}\n")
         return exits.FAILED
@@ -88,7 +91,7 @@ def perform(
     return exits.OK
 
 
-def _delete(
+def _delete_until_timeout(
     client: KafkaClient, before: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int | EngineError]:
     """Delete records; a partition that its topic lacks is retried until the time-out."""
@@ -113,7 +116,7 @@ def _is_absent(client: KafkaClient, key: TopicPartition, result: int | EngineErr
     return topic_failure(view, key.topic) is None and view.partition(key) is None
 
 
-def read_offsets(text: str) -> dict[TopicPartition, int]:
+def parse_offsets(text: str) -> dict[TopicPartition, int]:
     """Parse the offsets of a file; raises ToolFailure."""
     try:
         document = object_of(first_document(text))

@@ -19,12 +19,16 @@ from types import ModuleType
 from engine.client.errors import TimedOut, Unreachable
 from kctl import exits
 from kctl.compat.java_failures import ToolFailure
-from kctl.compat.java_options import OptionsRefused, read_options, usage_text
+from kctl.compat.java_options import OptionsRefused, parse_options, usage_text
 from kctl.compat.tool_call import ToolCall, ToolEnded
 
 
 def run_released(module: ModuleType, call: ToolCall) -> int:
-    """Run the tool of a module; returns its exit code."""
+    """Run the tool that a module implements; returns its exit code.
+
+    A module has `options`, `commands` or `arguments` for the style in which its Java class parses
+    arguments, or else parses them itself in `run_unparsed`.
+    """
     try:
         if hasattr(module, "options"):
             return _run_options(module, call)
@@ -61,7 +65,7 @@ def _usage(module: ModuleType, call: ToolCall) -> str:
 
 def _run_options(module: ModuleType, call: ToolCall) -> int:
     """Parse the options and run the tool, or print its help or version; returns the exit code."""
-    given = read_options(module.options(call.release), call.arguments)
+    given = parse_options(module.options(call.release), call.arguments)
     if not call.arguments or given.has("help"):
         call.err.write(_usage(module, call))
         return exits.FAILED
@@ -77,11 +81,11 @@ def _run_command(module: ModuleType, call: ToolCall) -> int:
         CommandRefused,
         HelpRequested,
         VersionRequested,
-        read_command,
+        parse_command,
     )
 
     try:
-        wanted = read_command(
+        wanted = parse_command(
             call.tool,
             module.SUMMARY,
             module.commands(call.release),

@@ -38,7 +38,7 @@ from kctl.compat.java_options import (
     GivenOptions,
     OptionsRefused,
     ToolOption,
-    read_options,
+    parse_options,
     refused,
     require,
     usage_text,
@@ -72,7 +72,10 @@ def _options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run_unparsed(call: ToolCall) -> int:
-    """Compare replicas until a signal, or until their offsets differ; returns the exit code."""
+    """Run kafka-replica-verification until a signal, or until offsets differ.
+
+    Returns the exit code.
+    """
     log_line(
         call.err,
         "WARN",
@@ -82,7 +85,7 @@ def run_unparsed(call: ToolCall) -> int:
     known = _options(call.release)
     usage = usage_text(call.tool, SUMMARY, known)
     try:
-        given = read_options(known, call.arguments)
+        given = parse_options(known, call.arguments)
         if not call.arguments or given.has("help"):
             call.err.write(usage)
             return exits.FAILED
@@ -90,7 +93,7 @@ def run_unparsed(call: ToolCall) -> int:
             call.out.write(f"{call.release.value}\n")
             return exits.OK
         require(given, "broker-list")
-        pattern = _pattern(given)
+        pattern = _compile_pattern(given)
     except OptionsRefused as error:
         call.err.write(f"{error}\n{usage}")
         return exits.FAILED
@@ -103,7 +106,7 @@ def run_unparsed(call: ToolCall) -> int:
             return exits.TERMINATED if isinstance(interrupt, Terminated) else exits.INTERRUPTED
 
 
-def _pattern(given: GivenOptions) -> re.Pattern[str]:
+def _compile_pattern(given: GivenOptions) -> re.Pattern[str]:
     """Compile the pattern of topics; commas separate alternatives. Raises OptionsRefused."""
     text = given.text("topics-include") or given.text("topic-white-list") or ".*"
     bare = text.strip().replace(",", "|").replace(" ", "").strip("\"'")
@@ -149,7 +152,7 @@ class _Verification:
                 "topics or there is no topic.\n"
             )
             return exits.FAILED
-        self._offsets = self._starts(replicas)
+        self._offsets = self._request_starts(replicas)
         self._print("verification process is started")
         reported_ms = self._now_ms()
         while True:
@@ -164,7 +167,9 @@ class _Verification:
                 self._report(lags)
                 reported_ms = self._now_ms()
 
-    def _starts(self, partitions: Mapping[TopicPartition, object]) -> dict[TopicPartition, int]:
+    def _request_starts(
+        self, partitions: Mapping[TopicPartition, object]
+    ) -> dict[TopicPartition, int]:
         """Request the start offset of each partition; raises ToolFailure for the first error."""
         found = list_offsets(self._client, dict.fromkeys(partitions, self._time))
         starts = {}
@@ -198,7 +203,7 @@ class _Verification:
         calls = {
             broker_id: (
                 view.brokers[broker_id].address,
-                Call("Fetch", self._message(view, broker_id, partitions), *_VERSIONS),
+                Call("Fetch", self._fetch_request(view, broker_id, partitions), *_VERSIONS),
             )
             for broker_id, partitions in by_broker.items()
         }
@@ -210,10 +215,10 @@ class _Verification:
             for topic in result.message.responses:
                 for row in topic.partitions:
                     key = TopicPartition(topic.topic, row.partition_index)
-                    found.setdefault(key, {})[broker_id] = _batches(row, self._offsets[key])
+                    found.setdefault(key, {})[broker_id] = _batches_from(row, self._offsets[key])
         return found
 
-    def _message(
+    def _fetch_request(
         self, view: ClusterView, broker_id: int, partitions: list[TopicPartition]
     ) -> messages.FetchRequest:
         """Return the Fetch request for a broker's partitions at their next offsets."""
@@ -305,7 +310,7 @@ def _checksum(batch: RecordBatch) -> int:
     return batch.crc if isinstance(batch, BatchView) else crc32c(batch.raw)
 
 
-def _batches(row: messages.FetchResponse.PartitionData, position: int) -> _ReplicaBatches:
+def _batches_from(row: messages.FetchResponse.PartitionData, position: int) -> _ReplicaBatches:
     """Return the high watermark, and the batches from `position` on; -1 and none after an error."""
     if row.error_code != NONE:
         return _ReplicaBatches(-1, [])

@@ -11,8 +11,8 @@ from typing import Final
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
 from engine.model import TopicPartition
-from kctl.compat.group_answers import Waits, failure, topic_partitions
-from kctl.compat.groups_changes import partitions_in
+from kctl.compat.group_answers import Waits, failure, request_topic_partitions
+from kctl.compat.groups_changes import parse_partitions
 from kctl.compat.java_admin import admin_failure
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.releases import Release
@@ -20,13 +20,13 @@ from kctl.compat.releases import Release
 _ERRORS: Final = "org.apache.kafka.common.errors"
 
 
-def named_partitions(
+def request_named_partitions(
     client: KafkaClient, topics: Sequence[str], release: Release
 ) -> list[TopicPartition]:
     """Return the partitions of `TOPIC` (all) and `TOPIC:0,1`; raises ToolFailure."""
-    named = [key for topic in topics if ":" in topic for key in partitions_in(topic)]
+    named = [key for topic in topics if ":" in topic for key in parse_partitions(topic)]
     try:
-        whole = topic_partitions(client, [name for name in topics if ":" not in name])
+        whole = request_topic_partitions(client, [name for name in topics if ":" not in name])
     except EngineError as error:
         raise failure(error, "describeTopics", Waits.TWICE) from error
     for found in whole.values():
@@ -43,7 +43,7 @@ def check_partitions(client: KafkaClient, partitions: Collection[TopicPartition]
     if not partitions:
         return
     topics = sorted({key.topic for key in partitions})
-    found = topic_partitions(client, topics)
+    found = request_topic_partitions(client, topics)
     there: set[TopicPartition] = set()
     for of_topic in found.values():
         if isinstance(of_topic, EngineError):

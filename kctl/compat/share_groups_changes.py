@@ -13,8 +13,8 @@ from engine.client.group_admin import delete_groups
 from engine.client.share_groups import (
     delete_share_starts,
     describe_share_group,
+    request_share_starts,
     set_share_starts,
-    share_starts,
 )
 from engine.errors import ApiError, EngineError
 from engine.host.ports import Files
@@ -38,7 +38,7 @@ from kctl.compat.java_order import (
     names_in_java_order,
 )
 from kctl.compat.offset_scenarios import OffsetScenarios
-from kctl.compat.reset_partitions import check_partitions, named_partitions
+from kctl.compat.reset_partitions import check_partitions, request_named_partitions
 from kctl.compat.share_groups_views import DESCRIBE_CALL, SHARE_TYPE, STARTS_CALL
 from kctl.compat.typed_groups import refusals_of
 
@@ -80,7 +80,7 @@ def delete_share_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -
 # Deletion of start offsets
 
 
-def delete_starts_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+def delete_share_start_offsets(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Delete a share group's start offsets of topics, and print the results.
 
     Errors: ToolFailure.
@@ -130,7 +130,7 @@ def _message(error: EngineError) -> str:
 # Reset
 
 
-def reset_starts_of(
+def reset_share_start_offsets(
     client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
 ) -> None:
     """Compute a share group's new start offsets, set them with --execute, and print them.
@@ -170,9 +170,9 @@ def _require_inactive(client: KafkaClient, group_id: str) -> None:
 def _partitions(client: KafkaClient, given: GivenOptions, group_id: str) -> list[TopicPartition]:
     """Return the partitions of --topic, else those for which the group has a start offset."""
     if given.has("topic"):
-        return named_partitions(client, given.texts("topic"), given.release)
+        return request_named_partitions(client, given.texts("topic"), given.release)
     with admin_call(STARTS_CALL):
-        return in_java_map_order(share_starts(client, group_id))
+        return in_java_map_order(request_share_starts(client, group_id))
 
 
 def _set_starts(client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:

@@ -18,7 +18,7 @@ from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
 from engine.host.ports import Files
 from kctl import exits
-from kctl.compat.group_answers import client_of
+from kctl.compat.group_answers import connect_client
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
 from kctl.compat.java_failures import TerseFailure, ToolFailure
 from kctl.compat.java_options import (
@@ -33,7 +33,11 @@ from kctl.compat.java_options import (
     require,
 )
 from kctl.compat.releases import Release
-from kctl.compat.share_groups_changes import delete_share_groups, delete_starts_of, reset_starts_of
+from kctl.compat.share_groups_changes import (
+    delete_share_groups,
+    delete_share_start_offsets,
+    reset_share_start_offsets,
+)
 from kctl.compat.share_groups_views import describe_share_groups, list_share_groups
 
 SUMMARY = "Lists and describes share groups, deletes them, and resets or deletes their offsets."
@@ -106,7 +110,10 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _check_describe(given: GivenOptions) -> None:
-    """Raise OptionsRefused unless --describe has groups, at most one view, and --state no value."""
+    """Raise OptionsRefused unless --describe has groups and at most one view.
+
+    --state must not have a value.
+    """
     if not any(map(given.has, _SCOPES)):
         raise refused(f"Option [describe] takes one of these options: {listed_names(_SCOPES)}")
     if sum(map(given.has, _VIEWS)) > 1:
@@ -151,9 +158,12 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Perform the request and print the results; returns the exit code. Raises OptionsRefused."""
+    """Run kafka-share-groups: perform `action`, and print its results; returns the exit code.
+
+    Errors: OptionsRefused; other errors are printed.
+    """
     try:
-        with client_of(connect) as client:
+        with connect_client(connect) as client:
             given.number("timeout", 0)
             if action == "list":
                 list_share_groups(client, given, out)
@@ -162,9 +172,9 @@ def perform(
             elif action == "delete":
                 delete_share_groups(client, given, out)
             elif action == "delete-offsets":
-                delete_starts_of(client, given, out)
+                delete_share_start_offsets(client, given, out)
             else:
-                reset_starts_of(client, given, files, out, err)
+                reset_share_start_offsets(client, given, files, out, err)
     except OptionsRefused:
         raise
     except TerseFailure as error:

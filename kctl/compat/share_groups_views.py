@@ -14,7 +14,7 @@ from engine.client.share_groups import (
     ShareMember,
     ShareStart,
     describe_share_group,
-    share_starts,
+    request_share_starts,
 )
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -23,7 +23,7 @@ from kctl.compat.group_rows import MISSING, coordinator_text, width_of
 from kctl.compat.groups_views_4 import assignment_text, print_table
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import names_in_java_order
-from kctl.compat.typed_groups import print_listed
+from kctl.compat.typed_groups import print_groups_of_type
 
 SHARE_TYPE: Final = "Share"
 DESCRIBE_CALL: Final = "describeShareGroups(api=FIND_COORDINATOR)"
@@ -34,7 +34,7 @@ _COORDINATOR_WIDTH_MIN: Final = 25
 
 def list_share_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Print the share groups; raises ToolFailure, OptionsRefused."""
-    print_listed(client, given, SHARE_TYPE, _STATES, out)
+    print_groups_of_type(client, given, SHARE_TYPE, _STATES, out)
 
 
 def describe_share_groups(
@@ -70,7 +70,7 @@ def described(client: KafkaClient, group_id: str) -> ShareGroup:
 def _starts_of(client: KafkaClient, group_id: str) -> dict[TopicPartition, ShareStart | None]:
     """Request a group's start offsets by partition; raises ToolFailure."""
     try:
-        return share_starts(client, group_id)
+        return request_share_starts(client, group_id)
     except EngineError as error:
         raise failure(error, STARTS_CALL, Waits.TWICE) from error
 
@@ -107,7 +107,7 @@ def _start_cells(start: ShareStart | None) -> list[str]:
     return [MISSING if value is None else str(value) for value in values]
 
 
-def _has_members(group: ShareGroup, out: TextIO, err: TextIO) -> bool:
+def _print_state_note(group: ShareGroup, out: TextIO, err: TextIO) -> bool:
     """Print a note on the group's state; return True if it has members."""
     if group.state == "Dead":
         out.write(f"\nError: Share group '{group.group_id}' does not exist.\n")
@@ -120,7 +120,7 @@ def _has_members(group: ShareGroup, out: TextIO, err: TextIO) -> bool:
 
 def _print_members(group: ShareGroup, out: TextIO, err: TextIO, *, is_verbose: bool) -> None:
     """Print the table of members; their epochs only if verbose."""
-    if not _has_members(group, out, err):
+    if not _print_state_note(group, out, err):
         return
     heads = ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "MEMBER-EPOCH"]
     members = sorted(group.members)
@@ -151,7 +151,7 @@ def _print_state(
     client: KafkaClient, group: ShareGroup, out: TextIO, err: TextIO, *, is_verbose: bool
 ) -> None:
     """Print state and coordinator; epochs only if verbose."""
-    _has_members(group, out, err)
+    _print_state_note(group, out, err)
     heads = ["GROUP", "COORDINATOR (ID)", "STATE", "GROUP-EPOCH", "ASSIGNMENT-EPOCH", "#MEMBERS"]
     named = coordinator_text(client, group.group_id)
     numbers = (group.group_epoch, group.assignment_epoch, len(group.members))

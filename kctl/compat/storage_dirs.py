@@ -51,19 +51,19 @@ class StoredMetadata(NamedTuple):
         return f"{{{', '.join(f'{key}={text}' for key, text in rows)}}}"
 
 
-def node_settings(properties: Mapping[str, str], *, is_four: bool) -> NodeSettings:
+def parse_node_settings(properties: Mapping[str, str], *, is_four: bool) -> NodeSettings:
     """Return a node's storage settings; raises ToolFailure if they are invalid."""
     is_kraft = bool(properties.get("process.roles", "").strip())
     if is_four and not is_kraft:
         raise _missing("process.roles")
-    node_id = _node_id(properties, is_kraft=is_kraft, is_four=is_four)
-    directories = _directories(properties, is_four=is_four)
+    node_id = _parse_node_id(properties, is_kraft=is_kraft, is_four=is_four)
+    directories = _parse_directories(properties, is_four=is_four)
     of_metadata = properties.get("metadata.log.dir", "").strip() or directories[0]
     every = tuple(dict.fromkeys((*directories, of_metadata) if is_kraft else directories))
     return NodeSettings(is_kraft, every, of_metadata, node_id)
 
 
-def _node_id(properties: Mapping[str, str], *, is_kraft: bool, is_four: bool) -> str | None:
+def _parse_node_id(properties: Mapping[str, str], *, is_kraft: bool, is_four: bool) -> str | None:
     """Return the configured node id, None if a ZooKeeper broker is to generate it."""
     of_broker, of_node = properties.get("broker.id"), properties.get("node.id")
     given = {"broker.id": of_node if of_broker is None else of_broker, "node.id": of_node}
@@ -86,7 +86,7 @@ def _node_id(properties: Mapping[str, str], *, is_kraft: bool, is_four: bool) ->
     return str(number) if numbers else None
 
 
-def _directories(properties: Mapping[str, str], *, is_four: bool) -> list[str]:
+def _parse_directories(properties: Mapping[str, str], *, is_four: bool) -> list[str]:
     """Return the configured log directories in order; raises ToolFailure if there is none."""
     name = next((name for name in ("log.dirs", "log.dir") if name in properties), None)
     text = _DEFAULT_DIRECTORY if name is None else properties[name].strip()
@@ -118,7 +118,7 @@ def metadata_path(directory: str) -> str:
     return f"{directory}/{FILE_NAME}"
 
 
-def stored_metadata(files: Files, directory: str) -> StoredMetadata | None:
+def read_stored_metadata(files: Files, directory: str) -> StoredMetadata | None:
     """Read a directory's meta.properties, None if it is not formatted; raises MetadataRefused."""
     path = metadata_path(directory)
     if not files.exists(path):
@@ -130,12 +130,12 @@ def stored_metadata(files: Files, directory: str) -> StoredMetadata | None:
     if int(version) not in (0, 1):
         raise MetadataRefused(f"Unknown meta.properties version number {int(version)}")
     fields: dict[str, str] = {key: properties[key] for key in _KEYS if key in properties}
-    _check(fields, is_kraft=int(version) == 1)
+    _check_metadata(fields, is_kraft=int(version) == 1)
     fields.pop("broker.id" if int(version) else "node.id", None)
     return StoredMetadata(int(version), fields)
 
 
-def _check(fields: Mapping[str, str], *, is_kraft: bool) -> None:
+def _check_metadata(fields: Mapping[str, str], *, is_kraft: bool) -> None:
     """Raise MetadataRefused for a missing key or an invalid value."""
     id_key = "node.id" if is_kraft else "broker.id"
     if is_kraft and "cluster.id" not in fields:
@@ -159,7 +159,7 @@ class StorageInfo(NamedTuple):
     has_problems: bool
 
 
-def storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
+def read_storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
     """Read the state of a node's directories, and find their problems."""
     found: list[str] = []
     problems: list[str] = []
@@ -172,7 +172,7 @@ def storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
             continue
         found.append(directory)
         try:
-            metadata = stored_metadata(files, directory)
+            metadata = read_stored_metadata(files, directory)
         except StorageError as error:
             raise ToolFailure("java.io.IOException", str(error)) from error
         except MetadataRefused as error:
@@ -186,7 +186,7 @@ def storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
         else:
             problems += _mismatches(first, metadata)
     if first is not None and bool(first.version) != settings.is_kraft:
-        problems.append(_other_mode(is_kraft=settings.is_kraft))
+        problems.append(_other_mode_text(is_kraft=settings.is_kraft))
     parts = [
         _listing("Found log directory", "Found log directories", found),
         "" if first is None else f"Found metadata: {first.shown}\n\n",
@@ -205,7 +205,7 @@ def _mismatches(first: StoredMetadata, other: StoredMetadata) -> list[str]:
     return found
 
 
-def _other_mode(*, is_kraft: bool) -> str:
+def _other_mode_text(*, is_kraft: bool) -> str:
     """Return the message for directories that are formatted for the other mode."""
     modes = "a cluster in KRaft mode", "legacy mode"
     if is_kraft:

@@ -30,7 +30,7 @@ from kctl.compat.storage_dirs import (
     NodeSettings,
     StoredMetadata,
     metadata_path,
-    stored_metadata,
+    read_stored_metadata,
 )
 
 _RUNTIME = "java.lang.RuntimeException"
@@ -52,7 +52,7 @@ class DirectoryStates(NamedTuple):
     unreadable: Sequence[str]
 
 
-def directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
+def read_directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
     """Read the states of a node's directories."""
     formatted: dict[str, StoredMetadata] = {}
     empty: list[str] = []
@@ -62,7 +62,7 @@ def directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
             unreadable.append(directory)
             continue
         try:
-            metadata = stored_metadata(files, directory)
+            metadata = read_stored_metadata(files, directory)
         except (MetadataRefused, StorageError):
             unreadable.append(directory)
             continue

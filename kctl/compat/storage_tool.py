@@ -21,22 +21,22 @@ from engine.log.directory.bootstrap_snapshot import FeatureLevel
 from kctl import exits
 from kctl.compat.feature_levels import (
     dependency_lines,
-    feature_level,
-    first_levels,
+    levels_to_format,
     mapping_lines,
+    parse_feature_level,
 )
 from kctl.compat.java_commands import Arity, Command, CommandOption, GivenCommand
 from kctl.compat.java_failures import TerseFailure, ToolFailure
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.releases import Release
-from kctl.compat.storage_dirs import NodeSettings, node_settings, storage_info
+from kctl.compat.storage_dirs import NodeSettings, parse_node_settings, read_storage_info
 from kctl.compat.storage_format import (
     Host,
     bootstrap_text,
     directories_to_format,
-    directory_states,
     format_directory,
     formatting_line,
+    read_directory_states,
     verify_formatted,
 )
 from kctl.compat.tool_call import ToolCall
@@ -91,7 +91,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Perform the request and print the results; returns the exit code."""
+    """Run a command of kafka-storage, and print the results; returns the exit code."""
     name, given = wanted.command.name, wanted.given
     try:
         if name == "random-uuid":
@@ -100,11 +100,11 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
             _print(call, mapping_lines(given.text("release-version")))
         elif name == "feature-dependencies":
             for text in given.texts("feature"):
-                _print(call, dependency_lines(*feature_level(text)))
+                _print(call, dependency_lines(*parse_feature_level(text)))
         elif name == "info":
-            return _info(call, _settings(call, given))
+            return _print_info(call, _settings(call, given))
         else:
-            _format(call, given)
+            _format_directories(call, given)
     except TerseFailure as failure:
         call.flush()
         call.err.write(f"{failure}\n")
@@ -117,18 +117,18 @@ def _print(call: ToolCall, lines: Sequence[str]) -> None:
 
 
 def _settings(call: ToolCall, given: GivenOptions) -> NodeSettings:
-    return node_settings(call.properties(given.needed("config")), is_four=call.is_four)
+    return parse_node_settings(call.properties(given.needed("config")), is_four=call.is_four)
 
 
-def _info(call: ToolCall, settings: NodeSettings) -> int:
+def _print_info(call: ToolCall, settings: NodeSettings) -> int:
     """Print the state of the log directories; returns FAILED if there are problems."""
-    info = storage_info(call.files, settings)
+    info = read_storage_info(call.files, settings)
     call.err.writelines(f"{line}\n" for line in info.errors)
     call.out.write(info.text)
     return exits.FAILED if info.has_problems else exits.OK
 
 
-def _format(call: ToolCall, given: GivenOptions) -> None:
+def _format_directories(call: ToolCall, given: GivenOptions) -> None:
     """Format the directories that are not formatted; raises TerseFailure, ToolFailure."""
     settings, cluster_id = _settings(call, given), given.needed("cluster-id")
     if not settings.is_kraft:
@@ -139,8 +139,8 @@ def _format(call: ToolCall, given: GivenOptions) -> None:
     for option in _REFUSED:
         if given.has(option):
             raise TerseFailure(f"--{option} is not served here: use Kafka's own kafka-storage")
-    levels = _levels(given, call.release)
-    states = directory_states(call.files, settings)
+    levels = _parse_levels(given, call.release)
+    states = read_directory_states(call.files, settings)
     _print(
         call,
         [f"I/O error trying to read log directory {d}. Ignoring..." for d in states.unreadable],
@@ -165,13 +165,13 @@ def _format(call: ToolCall, given: GivenOptions) -> None:
             raise ToolFailure("java.io.IOException", str(error)) from error
 
 
-def _levels(given: GivenOptions, release: Release) -> list[FeatureLevel]:
+def _parse_levels(given: GivenOptions, release: Release) -> list[FeatureLevel]:
     """Return the initial feature levels of the cluster; raises TerseFailure, ToolFailure."""
     try:
-        wanted = dict(feature_level(text) for text in given.texts("feature"))
+        wanted = dict(parse_feature_level(text) for text in given.texts("feature"))
     except TerseFailure as failure:
         raise ToolFailure("java.lang.RuntimeException", str(failure)) from failure
     return [
         FeatureLevel(name, level)
-        for name, level in first_levels(given.text("release-version"), wanted, release)
+        for name, level in levels_to_format(given.text("release-version"), wanted, release)
     ]

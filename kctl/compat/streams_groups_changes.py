@@ -10,7 +10,7 @@ from typing import Final, TextIO
 
 from engine.client.blocking import KafkaClient
 from engine.client.group_admin import delete_groups
-from engine.client.groups import commits
+from engine.client.groups import request_commits
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.compat.group_answers import Waits, cause_text, failure, groups_of_type
@@ -23,7 +23,7 @@ from kctl.compat.streams_groups_views import (
     described,
     source_topics,
 )
-from kctl.compat.streams_topics import cause_of, delete_internal_topics, internal_topics_of
+from kctl.compat.streams_topics import cause_of, delete_internal_topics, request_internal_topics
 from kctl.compat.typed_groups import refusals_of
 
 _DELETE_CALL: Final = "deleteConsumerGroups(api=FIND_COORDINATOR)"
@@ -47,7 +47,7 @@ def delete_streams_groups(
     left = [group_id for group_id in group_ids if group_id not in failed]
     topics: Mapping[str, Sequence[str]] = {}
     if left and given.has("delete-all-internal-topics"):
-        topics = internal_topics_of(client, left, out, err)
+        topics = request_internal_topics(client, left, out, err)
     results = delete_groups(client, left)
     failed |= {name: cause_text(e, _DELETE_CALL) for name, e in results.items() if e is not None}
     deleted = names_in_java_order(name for name, error in results.items() if error is None)
@@ -143,6 +143,6 @@ def committed_partitions(client: KafkaClient, group_id: str) -> list[TopicPartit
     Errors: ToolFailure.
     """
     try:
-        return in_java_map_order(commits(client, group_id))
+        return in_java_map_order(request_commits(client, group_id))
     except EngineError as error:
         raise failure(error, _OFFSETS_CALL, Waits.TWICE) from error

@@ -17,7 +17,7 @@ from typing import Final, TextIO
 
 from engine.client.blocking import KafkaClient
 from engine.client.group_admin import set_offsets
-from engine.client.groups import commits
+from engine.client.groups import request_commits
 from engine.client.streams_groups import StreamsGroup, describe_streams_group
 from engine.errors import ApiError, EngineError
 from engine.host.ports import Files
@@ -34,10 +34,10 @@ from kctl.compat.java_order import (
     names_in_java_order,
 )
 from kctl.compat.offset_scenarios import OffsetScenarios
-from kctl.compat.reset_partitions import check_partitions, named_partitions
+from kctl.compat.reset_partitions import check_partitions, request_named_partitions
 from kctl.compat.streams_groups_changes import committed_partitions, input_partitions
 from kctl.compat.streams_groups_views import DESCRIBE_CALL, chosen_groups, described, source_topics
-from kctl.compat.streams_topics import cause_of, delete_internal_topics, internal_topics_of
+from kctl.compat.streams_topics import cause_of, delete_internal_topics, request_internal_topics
 
 _INACTIVE: Final = ("Empty", "Dead")
 _COMMIT_CALL: Final = "offsetCommit(api=FIND_COORDINATOR)"
@@ -112,20 +112,20 @@ class _StreamsReset:
 
         Errors: ToolFailure, OptionsRefused.
         """
-        offsets = self._scenarios.offsets(group_id, self._partitions(group_id))
+        offsets = self._scenarios.offsets(group_id, self._select_partitions(group_id))
         ordered = {partition: offsets[partition] for partition in in_java_map_order(offsets)}
         if self._given.has("execute"):
             self._commit(group_id, ordered)
         return ordered
 
-    def _partitions(self, group_id: str) -> Sequence[TopicPartition]:
+    def _select_partitions(self, group_id: str) -> Sequence[TopicPartition]:
         """Return the selected partitions; empty for --from-file, or if one is not committed."""
         given = self._given
         if given.has("all-input-topics"):
             return input_partitions(self._client, group_id)
         if given.has("input-topic"):
             topics = given.texts("input-topic")
-            partitions = named_partitions(self._client, topics, given.release)
+            partitions = request_named_partitions(self._client, topics, given.release)
             check_partitions(self._client, partitions)
             if set(partitions) <= set(committed_partitions(self._client, group_id)):
                 return partitions
@@ -141,7 +141,7 @@ class _StreamsReset:
         """Return a group's committed offsets of topics that its topology reads."""
         group = described(self._client, group_id, Waits.TWICE)
         topics = source_topics(group, has_repartitions=True)
-        found = commits(self._client, group_id)
+        found = request_commits(self._client, group_id)
         return {key: commit.offset for key, commit in found.items() if key.topic in topics}
 
     def _commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
@@ -165,7 +165,7 @@ class _StreamsReset:
         """
         topics: Sequence[str] = self._given.texts("delete-internal-topic")
         if self._given.has("delete-all-internal-topics"):
-            found = internal_topics_of(self._client, [group_id], self._out, self._err)
+            found = request_internal_topics(self._client, [group_id], self._out, self._err)
             if group_id not in found:
                 message = (
                     'Cannot invoke "java.util.List.isEmpty()" because "internalTopics" is null'

@@ -17,7 +17,7 @@ from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
 from engine.host.ports import Files
 from kctl import exits
-from kctl.compat.group_answers import client_of
+from kctl.compat.group_answers import connect_client
 from kctl.compat.java_admin import ILLEGAL_ARGUMENT
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import (
@@ -197,9 +197,12 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Perform the request and print the results; returns the exit code. Raises OptionsRefused."""
+    """Run kafka-streams-groups: perform `action`, and print its results; returns the exit code.
+
+    Errors: OptionsRefused.
+    """
     try:
-        with client_of(connect) as client:
+        with connect_client(connect) as client:
             _check_values(given)
             if action == "list":
                 list_streams_groups(client, given, out)

@@ -33,7 +33,7 @@ from kctl.compat.java_admin import ILLEGAL_ARGUMENT
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import in_java_order
-from kctl.compat.typed_groups import print_listed
+from kctl.compat.typed_groups import print_groups_of_type
 
 STREAMS_TYPE: Final = "Streams"
 DESCRIBE_CALL: Final = "describeStreamsGroups(api=FIND_COORDINATOR)"
@@ -53,7 +53,7 @@ class _Lag(NamedTuple):
 
 def list_streams_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Print the streams groups; raises ToolFailure, OptionsRefused."""
-    print_listed(client, given, STREAMS_TYPE, _STATES, out)
+    print_groups_of_type(client, given, STREAMS_TYPE, _STATES, out)
 
 
 def chosen_groups(client: KafkaClient, given: GivenOptions) -> Sequence[str]:
@@ -108,7 +108,7 @@ def _print_offsets(
     client: KafkaClient, group: StreamsGroup, out: TextIO, *, is_verbose: bool
 ) -> None:
     """Print the lag of each partition; if verbose, also its committed and end offset."""
-    lags = _lags(client, group)
+    lags = _request_lags(client, group)
     if group.state == "Dead" or not group.members:
         return
     _print_note(group, out)
@@ -124,12 +124,12 @@ def _print_offsets(
         _print_rows([[*cells[:3], cells[-1]] for cells in rows], [*first, 0], out)
 
 
-def _lags(client: KafkaClient, group: StreamsGroup) -> dict[TopicPartition, _Lag]:
+def _request_lags(client: KafkaClient, group: StreamsGroup) -> dict[TopicPartition, _Lag]:
     """Return the lag in each partition that active tasks read, in Java's order.
 
     Errors: ToolFailure.
     """
-    partitions = _read_partitions(group)
+    partitions = _partitions_of_tasks(group)
     starts, ends = start_offsets(client, partitions), end_offsets(client, partitions)
     # Java describes the group again; it may have been deleted in between.
     topics = source_topics(described(client, group.group_id, Waits.TWICE), has_repartitions=True)
@@ -161,7 +161,7 @@ def source_topics(group: StreamsGroup, *, has_repartitions: bool) -> set[str]:
     }
 
 
-def _read_partitions(group: StreamsGroup) -> list[TopicPartition]:
+def _partitions_of_tasks(group: StreamsGroup) -> list[TopicPartition]:
     """Return the partitions that active tasks of all members read; raises ToolFailure."""
     topics = {
         part.subtopology_id: (*part.source_topics, *part.repartition_source_topics)
@@ -204,7 +204,7 @@ def _print_members(group: StreamsGroup, out: TextIO, *, is_verbose: bool) -> Non
         f"{'TOPOLOGY-EPOCH':<15}{'MEMBER':<{member_width}}",
     ]
     heads += ["MEMBER-PROTOCOL", "MEMBER-EPOCH", "PROCESS", "CLIENT-ID", "ASSIGNMENTS"]
-    rows = [heads, *(_long_cells(group, member, member_width) for member in group.members)]
+    rows = [heads, *(_verbose_cells(group, member, member_width) for member in group.members)]
     _print_rows(rows, [group_width, _EPOCH_WIDTH, 0, 15, 15, *last], out)
 
 
@@ -213,7 +213,7 @@ def _short_cells(group: StreamsGroup, member: StreamsMember) -> list[str]:
     return [group.group_id, member.member_id, *place, _tasks_text(member.assignment)]
 
 
-def _long_cells(group: StreamsGroup, member: StreamsMember, member_width: int) -> list[str]:
+def _verbose_cells(group: StreamsGroup, member: StreamsMember, member_width: int) -> list[str]:
     """Return a member's cells for --verbose, with the member id padded to `member_width`."""
     return [
         group.group_id,

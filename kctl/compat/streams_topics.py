@@ -25,7 +25,7 @@ _INTERNAL: Final = re.compile(
 _DELETE_CALL: Final = "deleteTopics"
 
 
-def internal_topics_of(
+def request_internal_topics(
     client: KafkaClient, group_ids: Iterable[str], out: TextIO, err: TextIO
 ) -> dict[str, list[str]]:
     """Return the internal topics by group, for groups that have any.
@@ -45,11 +45,11 @@ def internal_topics_of(
             out.write(f"\nError: Retrieving internal topics failed due to {ended}\n")
             err.write(ended.trace())
             return {}
-    found = {group.group_id: _internal_topics(group, out) for group in groups}
+    found = {group.group_id: _topics_to_delete(group, out) for group in groups}
     return {group_id: topics for group_id, topics in found.items() if topics}
 
 
-def _internal_topics(group: StreamsGroup, out: TextIO) -> list[str]:
+def _topics_to_delete(group: StreamsGroup, out: TextIO) -> list[str]:
     """Return the topology's repartition and changelog topics to delete with the group.
 
     Only topics with an internal name, which starts with the group id, are returned; others are

@@ -83,15 +83,15 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Perform the request and print the results; returns the exit code."""
-    _check(given)
+    """Run kafka-delegation-tokens: create, renew, expire or print tokens; returns the exit code."""
+    _check_options(given)
     servers = given.needed("bootstrap-server")
     call.admit(given.names(), servers)
     action = next(name for name in _ACTIONS if given.has(name))
     try:
         properties = call.properties(given.text("command-config"))
         with call.client(servers, properties) as client:
-            _act(call, client, given, action)
+            _perform_action(call, client, given, action)
     except ToolFailure as failure:
         call.flush()
         call.err.write(f"{failure}\n{failure.trace()}\n")
@@ -99,7 +99,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
     return exits.OK
 
 
-def _check(given: GivenOptions) -> None:
+def _check_options(given: GivenOptions) -> None:
     """Raise OptionsRefused for contradictory or missing options."""
     require(given, "bootstrap-server", "command-config")
     if [given.has(name) for name in _ACTIONS].count(True) != 1:
@@ -139,13 +139,13 @@ def _check(given: GivenOptions) -> None:
             exclude(given, action, others[action])
 
 
-def _act(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) -> None:
+def _perform_action(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) -> None:
     """Perform an action; raises ToolFailure."""
     try:
         if action == "create":
-            _create(call, client, given)
+            _create_token(call, client, given)
         elif action == "describe":
-            _describe(call, client, given)
+            _print_owned_tokens(call, client, given)
         else:
             _change_expiry(call, client, given, action)
     except NoCommonVersion as error:
@@ -165,7 +165,7 @@ def _act(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) 
         raise ToolFailure(_EXECUTION, text, text) from error
 
 
-def _principals(given: GivenOptions, option: str) -> list[Principal]:
+def _parse_principals(given: GivenOptions, option: str) -> list[Principal]:
     """Parse the principals of an option; raises ToolFailure for a text without a colon."""
     found = []
     for text in given.texts(option):
@@ -186,9 +186,9 @@ def _needed_number(given: GivenOptions, name: str) -> int:
     return given.number(name, 0)
 
 
-def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+def _create_token(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     """Create a delegation token and print it."""
-    renewers = _principals(given, "renewer-principal")
+    renewers = _parse_principals(given, "renewer-principal")
     max_ms = _needed_number(given, "max-life-time-period")
     named = ", ".join(map(_principal_text, renewers))
     call.out.write(
@@ -196,7 +196,7 @@ def _create(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
         f"max-life-time-period :{max_ms}\n"
     )
     call.flush()
-    owners = _principals(given, "owner-principal")
+    owners = _parse_principals(given, "owner-principal")
     token = create_token(client, renewers, owners[0] if owners else None, max_ms)
     call.out.write(f"Created delegation token with tokenId : {token.token_id}\n")
     _print_tokens(call, [token])
@@ -219,9 +219,9 @@ def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, act
     call.out.write(f"Completed {action} operation. New expiry date : {_date_text(expires_ms)}")
 
 
-def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+def _print_owned_tokens(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     """Print the delegation tokens of the named owners."""
-    owners = _principals(given, "owner-principal")
+    owners = _parse_principals(given, "owner-principal")
     if owners:
         named = ", ".join(map(_principal_text, owners))
         call.out.write(f"Calling describe token operation for owners: [{named}]\n")

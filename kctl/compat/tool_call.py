@@ -44,44 +44,48 @@ class ToolCall(NamedTuple):
         return self.release.is_four
 
     def admit(self, names: Iterable[str], servers: str) -> None:
-        """Check the guards of contexts for this call; raises the errors of `guard.enter`."""
-        from kctl.guard import enter
+        """Check the guards of contexts for this call; raises the errors of `guard.check_guards`."""
+        from kctl.guard import check_guards
 
         parameters: dict[str, object] = dict.fromkeys(names, True)
-        enter(f"compat {self.tool}", {**parameters, "bootstrap_server": servers})
+        check_guards(f"compat {self.tool}", {**parameters, "bootstrap_server": servers})
 
     def admit_store(self, action: str, address: str, path: str, timeout_s: float) -> None:
         """Check the guards of contexts for a change of a metadata store's nodes."""
-        from kctl.guard import enter
+        from kctl.guard import check_guards
 
         store = {"zookeeper": address, "data": None, "timeout": timeout_s}
-        enter(f"compat {self.tool}", {action: True, **store, "path": path, "recursive": True})
+        check_guards(
+            f"compat {self.tool}", {action: True, **store, "path": path, "recursive": True}
+        )
 
     def client(
         self, servers: str, properties: Mapping[str, str], *, timeout_s: float = 60.0
     ) -> KafkaClient:
         """Return a client with Java's properties; raises ToolFailure for invalid ones."""
         from engine.client.errors import ClientSettingRefused
-        from kctl.compat.java_client import java_bootstrap, refused_setting
+        from kctl.compat.java_client import check_bootstrap, refused_setting_failure
 
-        options = ClusterOptions(java_bootstrap(servers), timeout_s=timeout_s, overrides=properties)
+        options = ClusterOptions(
+            check_bootstrap(servers), timeout_s=timeout_s, overrides=properties
+        )
         try:
             return self.connecting(options)
         except ClientSettingRefused as error:
-            raise refused_setting(error) from error
+            raise refused_setting_failure(error) from error
 
     def properties(self, path: str | None) -> dict[str, str]:
         """Read a properties file, empty for None; raises ToolFailure."""
         if path is None:
             return {}
         from engine.host.ports import FileMissing, FileRefused
-        from kctl.compat.java_client import unreadable_properties
-        from kctl.properties_file import properties_of
+        from kctl.compat.java_client import unreadable_properties_failure
+        from kctl.properties_file import read_properties
 
         try:
-            return properties_of(self.files, path)
+            return read_properties(self.files, path)
         except (FileMissing, FileRefused) as error:
-            raise unreadable_properties(path, error) from error
+            raise unreadable_properties_failure(path, error) from error
 
     def print_bytes(self, data: bytes) -> None:
         """Write bytes to stdout after flushing the text printed before."""

@@ -57,7 +57,7 @@ def proposed_moves(
     return moves
 
 
-def topic_lists(moves: Moves) -> dict[str, tuple[str, str]]:
+def throttled_replicas_by_topic(moves: Moves) -> dict[str, tuple[str, str]]:
     """Return the throttled replica lists of leaders and followers by topic."""
     lists: dict[str, tuple[set[str], set[str]]] = {}
     for key, move in moves.items():
@@ -77,28 +77,28 @@ def set_move_throttles(client: KafkaClient, moves: Moves, rate: int) -> None:
             ConfigChange(ConfigOp.SET, LEADER_LIST, leaders),
             ConfigChange(ConfigOp.SET, FOLLOWER_LIST, followers),
         ]
-        for topic, (leaders, followers) in sorted(topic_lists(moves).items())
+        for topic, (leaders, followers) in sorted(throttled_replicas_by_topic(moves).items())
     }
-    _alter(client, changes)
+    _alter_each(client, changes)
     broker_ids = {id_ for move in moves.values() for id_ in (*move.sources, *move.destinations)}
-    _alter(client, _rates(broker_ids, RATES[:2], rate))
+    _alter_each(client, _rates(broker_ids, RATES[:2], rate))
 
 
 def set_log_dir_throttle(client: KafkaClient, broker_ids: Iterable[int], rate: int) -> None:
     """Set the rate (bytes/s) between log directories on brokers; raises the first error."""
-    _alter(client, _rates(broker_ids, RATES[2:], rate))
+    _alter_each(client, _rates(broker_ids, RATES[2:], rate))
 
 
 def clear_broker_throttles(client: KafkaClient, broker_ids: Iterable[int]) -> None:
     """Delete all rates of the brokers, even after failures; raises the first error."""
     changes = [ConfigChange(ConfigOp.DELETE, name) for name in RATES]
-    _alter(client, {_broker(id_): changes for id_ in broker_ids})
+    _alter_each(client, {_broker(id_): changes for id_ in broker_ids})
 
 
 def clear_topic_throttles(client: KafkaClient, topics: Iterable[str]) -> None:
     """Delete both lists of topics, even after failures; raises the first error."""
     changes = [ConfigChange(ConfigOp.DELETE, name) for name in (LEADER_LIST, FOLLOWER_LIST)]
-    _alter(client, {Resource(ConfigResourceType.TOPIC, topic): changes for topic in topics})
+    _alter_each(client, {Resource(ConfigResourceType.TOPIC, topic): changes for topic in topics})
 
 
 def _rates(
@@ -113,7 +113,7 @@ def _broker(broker_id: int) -> Resource:
     return Resource(ConfigResourceType.BROKER, str(broker_id))
 
 
-def _alter(client: KafkaClient, changes: Mapping[Resource, Sequence[ConfigChange]]) -> None:
+def _alter_each(client: KafkaClient, changes: Mapping[Resource, Sequence[ConfigChange]]) -> None:
     """Change resources one by one, even after failures; raises the first error."""
     failures: list[EngineError] = []
     failure: EngineError | None

@@ -22,7 +22,7 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.compat.java_failures import ToolFailure, set_message_release
 from kctl.compat.java_numbers import LONG_BITS, is_java_number
-from kctl.compat.java_options import GivenOptions, OptionsRefused, read_options, usage_text
+from kctl.compat.java_options import GivenOptions, OptionsRefused, parse_options, usage_text
 from kctl.compat.releases import Release, UnknownRelease, split_release
 from kctl.compat.tool_call import Connect, real_call
 from kctl.connect import ClusterOptions
@@ -166,7 +166,7 @@ def run_tool(
     options = module.options(release)
     usage = usage_text(tool, module.SUMMARY, options)
     try:
-        given = read_options(options, arguments, release)
+        given = parse_options(options, arguments, release)
         if not arguments or given.has("help"):
             sys.stderr.write(usage)
             return exits.FAILED
@@ -179,7 +179,7 @@ def run_tool(
         return _refuse(tool, error, usage)
     _enter(tool, given, servers)
     opened = files or _real_files()
-    client = partial(_client, connecting, tool, given)
+    client = partial(_connect, connecting, tool, given)
     if tool == REASSIGN_PARTITIONS:
         return int(module.perform(given, wanted, client, opened, sys.stdout))
     try:
@@ -192,10 +192,10 @@ def _run_command(
     tool: str, module: ModuleType, arguments: Sequence[str], release: Release, connecting: Connect
 ) -> int:
     """Run a tool whose first argument is a command; returns its exit code."""
-    from kctl.compat.java_commands import CommandRefused, HelpRequested, read_command
+    from kctl.compat.java_commands import CommandRefused, HelpRequested, parse_command
 
     try:
-        wanted = read_command(tool, module.SUMMARY, module.commands(release), arguments)
+        wanted = parse_command(tool, module.SUMMARY, module.commands(release), arguments)
         wanted.given.release = release
         servers = _servers(wanted.given)
     except HelpRequested as help_text:
@@ -205,7 +205,7 @@ def _run_command(
         sys.stderr.write(f"{error}\n")
         return exits.FAILED
     _enter(tool, wanted.given, servers, command=wanted.command.name)
-    client = partial(_client, connecting, tool, wanted.given)
+    client = partial(_connect, connecting, tool, wanted.given)
     return int(module.perform_command(wanted, client, sys.stdout, sys.stderr))
 
 
@@ -222,12 +222,12 @@ def _refuse(tool: str, error: EngineError, usage: str) -> int:
 
 
 def _enter(tool: str, given: GivenOptions, servers: str, *, command: str | None = None) -> None:
-    """Check the guards of contexts for a tool; raises the errors of `guard.enter`."""
-    from kctl.guard import enter
+    """Check the guards of contexts for a tool; raises the errors of `guard.check_guards`."""
+    from kctl.guard import check_guards
 
     names = [*given.names(), *([] if command is None else [command])]
     parameters: dict[str, object] = dict.fromkeys(names, True)
-    enter(f"compat {tool}", {**parameters, "bootstrap_server": servers})
+    check_guards(f"compat {tool}", {**parameters, "bootstrap_server": servers})
 
 
 def help_of(tool: str) -> str:
@@ -254,7 +254,7 @@ def _servers(given: GivenOptions) -> str:
     raise OptionsRefused("Only --bootstrap-server is served")
 
 
-def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
+def _cluster_options(tool: str, given: GivenOptions) -> ClusterOptions:
     """Return connection options of a tool: bootstrap servers, properties file, time-out."""
     timeout_s = _TABLE[tool].timeout_s
     if tool in _WITH_TIMEOUT:
@@ -285,25 +285,29 @@ def _properties_file(tool: str, given: GivenOptions) -> str | None:
     return given.text(option)
 
 
-def _client(connecting: Connect, tool: str, given: GivenOptions) -> KafkaClient:
+def _connect(connecting: Connect, tool: str, given: GivenOptions) -> KafkaClient:
     """Return a client; raises ToolFailure where Kafka's tools fail to create one."""
     from engine.client.errors import ClientSettingRefused
     from engine.host.ports import FileMissing, FileRefused
-    from kctl.compat.java_client import java_bootstrap, refused_setting, unreadable_properties
+    from kctl.compat.java_client import (
+        check_bootstrap,
+        refused_setting_failure,
+        unreadable_properties_failure,
+    )
 
-    cluster = _cluster(tool, given)
+    cluster = _cluster_options(tool, given)
     unusable = None
     try:
-        address = java_bootstrap(cluster.bootstrap_server or "")
+        address = check_bootstrap(cluster.bootstrap_server or "")
     except ToolFailure as failure:
         # Java reports an invalid file or property before invalid addresses.
         address, unusable = _SOME_ADDRESS, failure
     try:
         client = connecting(cluster._replace(bootstrap_server=address))
     except ClientSettingRefused as error:
-        raise refused_setting(error) from error
+        raise refused_setting_failure(error) from error
     except (FileMissing, FileRefused) as error:
-        raise unreadable_properties(cluster.command_config or "", error) from error
+        raise unreadable_properties_failure(cluster.command_config or "", error) from error
     if unusable is not None:
         client.close()
         raise unusable

@@ -36,7 +36,7 @@ from kctl.compat.java_numbers import INT_BITS, java_number
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import names_in_java_order
 from kctl.compat.java_split import java_split, java_split_pattern
-from kctl.compat.topics_views import need_topics, topics_of
+from kctl.compat.topics_views import need_topics, request_selected_topics
 
 _SHORT_MAX: Final = 0x7FFF
 _INVALID_TOPIC: Final = "org.apache.kafka.common.errors.InvalidTopicException"
@@ -55,9 +55,9 @@ class _Wanted(NamedTuple):
     configs: dict[str, str]
 
 
-def create_topic_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+def create_named_topic(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Create a topic and print the result; raises ToolFailure."""
-    wanted = _wanted(given, out)
+    wanted = _parse_topic(given, out)
     if "." in wanted.name or "_" in wanted.name:
         out.write(
             "WARNING: Due to limitations in metric names, topics with a period ('.') or "
@@ -72,14 +72,14 @@ def create_topic_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> No
         raise ToolFailure(ILLEGAL_ARGUMENT, "The partitions must be greater than 0")
     if not wanted.name:
         raise ToolFailure(_INVALID_TOPIC, UNNAMED_TOPIC)
-    result = _created(client, wanted)
+    result = _create(client, wanted)
     if isinstance(result, CreatedTopic):
         out.write(f"Created topic {wanted.name}.\n")
     elif result.code != TOPIC_ALREADY_EXISTS or not given.has("if-not-exists"):
         raise admin_failure(result, "createTopics")
 
 
-def _created(client: KafkaClient, wanted: _Wanted) -> CreatedTopic | ApiError:
+def _create(client: KafkaClient, wanted: _Wanted) -> CreatedTopic | ApiError:
     """Create the topic; return its description, or the broker's error."""
     count, factor = wanted.partition_count, wanted.replication_factor
     topic = NewTopic(
@@ -93,14 +93,14 @@ def _created(client: KafkaClient, wanted: _Wanted) -> CreatedTopic | ApiError:
         return create_topics(client, [topic])[wanted.name]
 
 
-def _wanted(given: GivenOptions, out: TextIO) -> _Wanted:
+def _parse_topic(given: GivenOptions, out: TextIO) -> _Wanted:
     """Parse the options of a topic, in the order of Kafka's tool; raises ToolFailure."""
     return _Wanted(
         given.needed("topic"),
         _count(given, "partitions"),
         _count(given, "replication-factor"),
-        replica_assignment(given.text("replica-assignment") or ","),
-        _configs(given.texts("config"), out),
+        parse_replica_assignment(given.text("replica-assignment") or ","),
+        _parse_configs(given.texts("config"), out),
     )
 
 
@@ -109,7 +109,7 @@ def _count(given: GivenOptions, name: str) -> int | None:
     return given.number(name, 0, INT_BITS) if given.has(name) else None
 
 
-def replica_assignment(text: str) -> list[tuple[int, ...]]:
+def parse_replica_assignment(text: str) -> list[tuple[int, ...]]:
     """Parse the replicas of each partition, `1:2,2:3`; empty for `,`. Raises ToolFailure."""
     assignment: list[tuple[int, ...]] = []
     for index, of_partition in enumerate(java_split(text, ",")):
@@ -126,7 +126,7 @@ def replica_assignment(text: str) -> list[tuple[int, ...]]:
     return assignment
 
 
-def _configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
+def _parse_configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
     """Parse the settings of a new topic; raises ToolFailure for unknown ones."""
     pairs = [java_split_pattern(text, r"\s*=\s*") for text in texts]
     if any(len(pair) != 2 for pair in pairs):
@@ -155,10 +155,10 @@ def _configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
     return configs
 
 
-def alter_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+def add_partitions(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Add partitions to the selected topics; raises ToolFailure."""
-    wanted = _wanted(given, out)
-    found = topics_of(client, given)
+    wanted = _parse_topic(given, out)
+    found = request_selected_topics(client, given)
     need_topics(found, given)
     if not found or wanted.partition_count is None:
         return
@@ -174,9 +174,9 @@ def alter_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> No
     raise_first(results)
 
 
-def delete_topics_of(client: KafkaClient, given: GivenOptions) -> None:
+def delete_selected_topics(client: KafkaClient, given: GivenOptions) -> None:
     """Delete the selected topics; raises ToolFailure."""
-    found = topics_of(client, given)
+    found = request_selected_topics(client, given)
     need_topics(found, given)
     if not found:
         return

@@ -27,8 +27,8 @@ from kctl.compat.java_options import (
     require,
 )
 from kctl.compat.releases import Release
-from kctl.compat.topics_changes import alter_topics_of, create_topic_of, delete_topics_of
-from kctl.compat.topics_views import describe_topics_of, list_topics_of
+from kctl.compat.topics_changes import add_partitions, create_named_topic, delete_selected_topics
+from kctl.compat.topics_views import list_topics_of, print_topics_and_partitions
 
 SUMMARY = "Creates, lists, describes, grows and deletes topics."
 _OPTIONS = (
@@ -162,20 +162,20 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Perform the request and print the results; returns the exit code."""
+    """Run kafka-topics: perform `action`, and print its results; returns the exit code."""
     del files
     with connect() as client:
         try:
             if action == "create":
-                create_topic_of(client, given, out)
+                create_named_topic(client, given, out)
             elif action == "alter":
-                alter_topics_of(client, given, out)
+                add_partitions(client, given, out)
             elif action == "list":
                 list_topics_of(client, given, out)
             elif action == "describe":
-                describe_topics_of(client, given, out)
+                print_topics_and_partitions(client, given, out)
             else:
-                delete_topics_of(client, given)
+                delete_selected_topics(client, given)
         except ToolFailure as failure:
             out.write(f"Error while executing topic command : {failure}\n")
             log_failure(err, failure, _LOGGER)

@@ -18,7 +18,7 @@ from engine.client.config_admin import (
     Resource,
     describe_configs,
 )
-from engine.client.eligible_replicas import EligibleReplicas, eligible_replicas
+from engine.client.eligible_replicas import EligibleReplicas, describe_eligible_replicas
 from engine.client.metadata import PartitionView, TopicView
 from engine.client.reassignments import OngoingReassignment, list_reassignments
 from engine.errors import ApiError, EngineError
@@ -54,8 +54,11 @@ class _Shown(NamedTuple):
 # Selection of topics
 
 
-def topic_pattern(text: str) -> re.Pattern[str]:
-    """Compile a list of names or regular expressions; raises ToolFailure."""
+def compile_topic_pattern(text: str) -> re.Pattern[str]:
+    """Compile a list of names or regular expressions; raises ToolFailure.
+
+    Commas separate alternatives; blanks and outer quotes are dropped, as in Kafka's IncludeList.
+    """
     cleaned = text.strip().replace(",", "|").replace(" ", "")
     cleaned = re.sub(r"^[\"']+", "", cleaned)
     cleaned = re.sub(r"[\"']+$", "", cleaned)
@@ -64,12 +67,12 @@ def topic_pattern(text: str) -> re.Pattern[str]:
     return re.compile(cleaned)
 
 
-def topics_of(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
+def request_selected_topics(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
     """Return the topics that options select, sorted; raises ToolFailure."""
     text = given.text("topic") if given.has("topic") else None
     is_without_internal = given.has("exclude-internal")
-    topics = _all_topics(client, is_without_internal)
-    pattern = None if text is None else topic_pattern(text)
+    topics = _request_topics(client, is_without_internal)
+    pattern = None if text is None else compile_topic_pattern(text)
     internal = _INTERNAL_4 if given.is_four else _INTERNAL
     return [
         topic
@@ -79,7 +82,7 @@ def topics_of(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
     ]
 
 
-def _all_topics(client: KafkaClient, is_without_internal: bool) -> list[TopicView]:
+def _request_topics(client: KafkaClient, is_without_internal: bool) -> list[TopicView]:
     """Request all topics, sorted by name, optionally without internal ones."""
     with admin_call("listTopics"):
         view = client.view(None)
@@ -101,26 +104,26 @@ def need_topics(found: Collection[TopicView], given: GivenOptions) -> None:
 
 def list_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Print the names of topics, or an empty line without any; raises ToolFailure."""
-    out.write("\n".join(topic.name for topic in topics_of(client, given)) + "\n")
+    out.write("\n".join(topic.name for topic in request_selected_topics(client, given)) + "\n")
 
 
 # Description
 
 
-def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
+def print_topics_and_partitions(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
     """Print topics and partitions; raises ToolFailure."""
-    topics = _to_describe(client, given)
+    topics = _request_topics_to_describe(client, given)
     given.number(_PER_RESPONSE, 0, 32)
     if not topics:
         return
     configs = _configs(client, topics)
     with admin_call("describeCluster"):
         live = client.view([]).brokers
-    moves = _moves(client, topics)
+    moves = _request_moves(client, topics)
     # Topics requested by id are described by Metadata, which has no eligible replicas.
     is_by_id = given.has("topic-id") and any(java_uuid(given.needed("topic-id")))
     names = [] if is_by_id else [topic.name for topic in topics]
-    eligible = eligible_replicas(client, names)
+    eligible = describe_eligible_replicas(client, names)
     for topic in topics:
         entries = configs[topic.name]
         if isinstance(entries, EngineError):
@@ -137,21 +140,21 @@ def describe_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) ->
                 out.write(_partition_line(shown))
 
 
-def _to_describe(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
+def _request_topics_to_describe(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
     """Return the topics to describe, in the order of Java's HashMap."""
     if given.has("topic-id"):
         topic_id = java_uuid(given.needed("topic-id"))
         if any(topic_id):
             found = [
                 topic
-                for topic in _all_topics(client, given.has("exclude-internal"))
+                for topic in _request_topics(client, given.has("exclude-internal"))
                 if topic.topic_id == topic_id
             ]
             if not found and not given.has("if-exists"):
                 message = f"TopicId '{uuid_text(topic_id)}' does not exist as expected"
                 raise ToolFailure(ILLEGAL_ARGUMENT, message)
             return found
-    topics = topics_of(client, given)
+    topics = request_selected_topics(client, given)
     need_topics(topics, given)
     by_name = {topic.name: topic for topic in topics}
     return [by_name[name] for name in names_in_sized_java_order(by_name)]
@@ -167,7 +170,7 @@ def _configs(
     return {resource.name: entries for resource, entries in found.items()}
 
 
-def _moves(
+def _request_moves(
     client: KafkaClient, topics: Sequence[TopicView]
 ) -> Mapping[TopicPartition, OngoingReassignment]:
     """Request reassignments in progress; empty if the request is refused or not supported."""

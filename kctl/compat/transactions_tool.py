@@ -15,13 +15,13 @@ from engine.client.transactions import (
     ActiveProducer,
     TransactionListing,
     abort_in_partition,
-    active_producers,
-    active_producers_on,
     describe_transaction,
     fence_producer,
     find_hanging,
     list_transactions,
     open_in,
+    request_active_producers,
+    request_active_producers_of_replica,
 )
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import TRANSACTIONAL_ID_NOT_FOUND
@@ -37,7 +37,7 @@ from kctl.compat.java_commands import (
 from kctl.compat.java_failures import TerseFailure, as_java
 from kctl.compat.java_options import GivenOptions
 from kctl.compat.java_order import in_java_order
-from kctl.compat.java_patterns import java_pattern
+from kctl.compat.java_patterns import compile_java_pattern
 from kctl.compat.java_table import java_table
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
@@ -158,7 +158,7 @@ def help_code(release: Release) -> int:
 
 
 def run_command(call: ToolCall, wanted: GivenCommand) -> int:
-    """Perform the request and print the results; returns the exit code."""
+    """Run a command of kafka-transactions, and print the results; returns the exit code."""
     given = wanted.given
     servers = given.needed("bootstrap-server")
     call.admit([wanted.command.name, *given.names()], servers)
@@ -181,7 +181,7 @@ def _failed(what: str, error: EngineError) -> TerseFailure:
 # -- list and describe
 
 
-def _list(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+def _print_transactions(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     """Print the transactions that match the pattern and the duration filter."""
     longer_than_ms = given.number("duration-filter", -1)
     try:
@@ -190,8 +190,8 @@ def _list(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
             raise error
     except EngineError as error:
         raise _failed("Failed to list transactions", error) from error
-    pattern = java_pattern(given.text("transactional-id-pattern") or "")
-    rows = [_row(listing) for listing in found.transactions if _fits(pattern, listing)]
+    pattern = compile_java_pattern(given.text("transactional-id-pattern") or "")
+    rows = [_listed_row(listing) for listing in found.transactions if _fits(pattern, listing)]
     call.out.write(java_table(_HEADS, rows))
 
 
@@ -200,7 +200,7 @@ def _fits(pattern: re.Pattern[str], listing: TransactionListing) -> bool:
     return not pattern.pattern or bool(pattern.fullmatch(listing.transactional_id))
 
 
-def _row(listing: TransactionListing) -> tuple[str, ...]:
+def _listed_row(listing: TransactionListing) -> tuple[str, ...]:
     """Return the cells of a listed transaction."""
     return (
         listing.transactional_id,
@@ -210,7 +210,7 @@ def _row(listing: TransactionListing) -> tuple[str, ...]:
     )
 
 
-def _describe(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+def _print_transaction(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     """Print the state of a transactional id; raises TerseFailure if it is unknown."""
     transactional_id = given.needed("transactional-id")
     what = f"Failed to describe transaction state of transactional-id `{transactional_id}`"
@@ -250,9 +250,9 @@ def _coordinator_id(client: KafkaClient, address: str) -> int:
     return next((b.broker_id for b in brokers if str(b.address) == address), -1)
 
 
-def _describe_producers(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+def _print_producers(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     """Print the producers that a partition's leader, or the given broker, knows."""
-    producers = _producers(client, _partition(given), _broker_id(given))
+    producers = _request_producers(client, _partition(given), _broker_id(given))
     rows = [
         (
             str(producer.producer_id),
@@ -280,7 +280,7 @@ def _offset_text(offset: int) -> str:
     return str(offset) if offset >= 0 else _NONE
 
 
-def _producers(
+def _request_producers(
     client: KafkaClient, partition: TopicPartition, broker_id: int | None, about: str = ""
 ) -> list[ActiveProducer]:
     """Request a partition's producers from its leader, or from `broker_id`.
@@ -291,9 +291,9 @@ def _producers(
     about = about or f"partition {partition} on {where}"
     try:
         if broker_id is None:
-            found = active_producers(client, [partition])[partition]
+            found = request_active_producers(client, [partition])[partition]
         else:
-            found = active_producers_on(client, broker_id, [partition])[partition]
+            found = request_active_producers_of_replica(client, broker_id, [partition])[partition]
         if isinstance(found, EngineError):
             raise found
     except EngineError as error:
@@ -304,7 +304,7 @@ def _producers(
 # -- abort
 
 
-def _abort(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+def _abort_in_partition(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     """Abort a producer's open transaction in one partition; raises TerseFailure."""
     del call
     partition = _partition(given)
@@ -327,7 +327,7 @@ def _producer_to_end(
     """Return the producer whose transaction is to be aborted; raises TerseFailure."""
     if given.has("start-offset"):
         start_offset = given.number("start-offset", 0)
-        for producer in _producers(client, partition, None):
+        for producer in _request_producers(client, partition, None):
             if producer.transaction_start_offset == start_offset:
                 return producer
         raise TerseFailure(
@@ -368,7 +368,7 @@ def _terminate(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None
 # -- hanging transactions
 
 
-def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
+def _print_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
     """Print transactions idle for the time-out that no coordinator knows as open."""
     if not given.has("topic") and not given.has("broker-id"):
         raise TerseFailure(
@@ -381,13 +381,13 @@ def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> N
     idle_for_ms = given.number("max-transaction-timeout", _MAX_TIMEOUT_MINUTES) * _MINUTE_MS
     # A partition given by number is assumed to exist.
     named = given.has("topic") and given.has("partition")
-    partitions = [_partition(given)] if named else _partitions(client, given, broker_id)
+    partitions = [_partition(given)] if named else _request_partitions(client, given, broker_id)
     broker = "Optional.empty" if broker_id is None else f"Optional[{broker_id}]"
     about = f"{len(partitions)} partitions on broker {broker}"
     producers = [
         producer
         for partition in partitions
-        for producer in open_in(_producers(client, partition, broker_id, about))
+        for producer in open_in(_request_producers(client, partition, broker_id, about))
     ]
     try:
         hanging = find_hanging(client, producers, idle_for_ms=idle_for_ms)
@@ -398,7 +398,7 @@ def _find_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> N
     call.out.write(java_table(_HANGING_HEADS, rows))
 
 
-def _partitions(
+def _request_partitions(
     client: KafkaClient, given: GivenOptions, broker_id: int | None
 ) -> Sequence[TopicPartition]:
     """Return the partitions to search; raises TerseFailure for a topic that does not exist."""
@@ -430,10 +430,10 @@ def _hanging_row(producer: ActiveProducer, now_ms: int) -> tuple[str, ...]:
 
 
 _ACTIONS: Final[dict[str, Callable[[ToolCall, KafkaClient, GivenOptions], None]]] = {
-    "list": _list,
-    "describe": _describe,
-    "describe-producers": _describe_producers,
-    "abort": _abort,
-    "find-hanging": _find_hanging,
+    "list": _print_transactions,
+    "describe": _print_transaction,
+    "describe-producers": _print_producers,
+    "abort": _abort_in_partition,
+    "find-hanging": _print_hanging,
     "forceTerminateTransaction": _terminate,
 }

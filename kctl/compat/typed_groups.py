@@ -21,7 +21,7 @@ _NOT_EMPTY: Final = "org.apache.kafka.common.errors.GroupNotEmptyException"
 _UNKNOWN: Final = "Unknown"
 
 
-def print_listed(
+def print_groups_of_type(
     client: KafkaClient,
     given: GivenOptions,
     group_type: str,
@@ -36,14 +36,14 @@ def print_listed(
         for group in groups_of_type(client, group_type, Waits.TWICE):
             out.write(f"{group.group_id}\n")
         return
-    states = _chosen(given.text("state"), known_states)
+    states = _parse_states(given.text("state"), known_states)
     groups: Sequence[GroupListing] = groups_of_type(client, group_type, Waits.ONCE, states)
     width = width_of(group.group_id for group in groups)
     rows = [(group.group_id, group.state or _UNKNOWN) for group in groups]
     out.writelines(f"{name:<{width}} {state}\n" for name, state in [("GROUP", "STATE"), *rows])
 
 
-def _chosen(text: str | None, known: Sequence[str]) -> set[str]:
+def _parse_states(text: str | None, known: Sequence[str]) -> set[str]:
     """Parse a list of states in any case into Kafka's spelling, empty for None.
 
     Errors: OptionsRefused.

@@ -66,14 +66,14 @@ def arguments(release: Release) -> Command:
 
 
 def run_arguments(call: ToolCall, given: GivenOptions) -> int:
-    """Consume and print events; returns the exit code."""
+    """Run kafka-verifiable-consumer: consume, and print events as JSON; returns the exit code."""
     if call.is_four and given.has("consumer.config"):
         call.out.write(
             "Option --consumer.config has been deprecated and will be removed in a future "
             "version. Use --command-config instead.\n"
         )
     servers = given.text("bootstrap-server") or given.needed("broker-list")
-    properties = _properties(call, given)
+    properties = _consumer_properties(call, given)
     settings = consumer_settings(given.needed("group-id"), properties)
     call.admit(given.names(), servers)
     with call.client(servers, properties) as client:
@@ -85,11 +85,11 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
         return events.consume_all(source, commits=not settings.commits)
 
 
-def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
+def _consumer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     """Return the consumer's properties: a file, overridden by options."""
     path = given.text("command-config") or given.text("consumer.config")
     found = properties_of_file(arguments(call.release), call, path)
-    protocol = _protocol(call, given)
+    protocol = _group_protocol(call, given)
     if protocol == CLASSIC:
         found |= {
             "session.timeout.ms": str(given.number("session-timeout", 30_000)),
@@ -108,7 +108,7 @@ def _properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
     return found
 
 
-def _protocol(call: ToolCall, given: GivenOptions) -> str:
+def _group_protocol(call: ToolCall, given: GivenOptions) -> str:
     """Return the group protocol; in 3.9.1 every value but `consumer` means classic."""
     text = given.text("group-protocol") or CLASSIC
     protocol = text.lower()
@@ -172,7 +172,7 @@ class _Events:
         code = exits.OK
         try:
             while not self._is_done:
-                self._consume_some(source, commits=commits)
+                self._consume_once(source, commits=commits)
         except KeyboardInterrupt as interrupt:
             code = exits.TERMINATED if isinstance(interrupt, Terminated) else exits.INTERRUPTED
             self._print_of_request()
@@ -198,7 +198,7 @@ class _Events:
         """Return True if --max-messages is reached; a negative value means no limit."""
         return 0 <= self._max <= self._count
 
-    def _consume_some(self, source: GroupSource, *, commits: bool) -> None:
+    def _consume_once(self, source: GroupSource, *, commits: bool) -> None:
         """Poll once and print the records; commit their offsets if requested."""
         try:
             consumed = [records for records in source.poll(_WAIT_MS) if records.runs]
@@ -227,7 +227,7 @@ class _Events:
                 continue
             topic, partition = records.partition
             offsets[records.partition] = rows[-1].offset + 1
-            source.processed(records.partition, rows[-1].offset + 1)
+            source.set_processed(records.partition, rows[-1].offset + 1)
             summaries.append(
                 {
                     **_name_of(records.partition),

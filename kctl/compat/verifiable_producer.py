@@ -53,7 +53,10 @@ def arguments(release: Release) -> Command:
 
 
 def run_arguments(call: ToolCall, given: GivenOptions) -> int:
-    """Send numbers and print events; returns the exit code."""
+    """Run kafka-verifiable-producer: send numbers, and print events as JSON.
+
+    Returns the exit code.
+    """
     if call.is_four and given.has("producer.config"):
         call.out.write(
             "Option --producer.config has been deprecated and will be removed in a future "
@@ -105,7 +108,7 @@ class _Sending:
         self._print("startup_complete", {})
         code = exits.OK
         try:
-            self._send(producer)
+            self._send_records(producer)
         except KeyboardInterrupt as interrupt:
             code = exits.TERMINATED if isinstance(interrupt, Terminated) else exits.INTERRUPTED
         producer.flush()
@@ -122,13 +125,13 @@ class _Sending:
         )
         return code
 
-    def _send(self, producer: JavaProducer) -> None:
+    def _send_records(self, producer: JavaProducer) -> None:
         """Send records at the requested rate; without an end if --max-messages is negative."""
         clock = self._client.clock
         throttle = Throttle(self._rate, clock.wall_ms())
         polled_ms = clock.monotonic_ms()
         while self._max < 0 or self._sent < self._max:
-            producer.send(self._record())
+            producer.send(self._next_record())
             self._sent += 1
             if clock.monotonic_ms() != polled_ms:
                 producer.poll(0)
@@ -138,7 +141,7 @@ class _Sending:
                 self._client.connections.pause(min(pause_ms, _PAUSE_MS))
                 producer.poll(0)
 
-    def _record(self) -> OutgoingRecord:
+    def _next_record(self) -> OutgoingRecord:
         """Return the next record: its value is its number, after the prefix if one is given."""
         value = str(self._sent)
         if self._prefix is not None:

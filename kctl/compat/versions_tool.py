@@ -65,7 +65,7 @@ def perform(
     out: TextIO,
     err: TextIO,
 ) -> int:
-    """Print the versions of all brokers; returns the exit code."""
+    """Run kafka-broker-api-versions: print the versions of all brokers; returns the exit code."""
     del wanted, files
     try:
         with connect() as client:
@@ -100,11 +100,11 @@ def _versions(client: KafkaClient, broker_id: int, release: Release) -> str:
 def versions_text(offered: Mapping[int, VersionRange], release: Release) -> str:
     """Return a line for each API that the broker, or the release's client, knows."""
     keys = sorted({*offered, *_KNOWN[release]})
-    lines = [_line(key, offered.get(key), release) for key in keys]
+    lines = [_api_line(key, offered.get(key), release) for key in keys]
     return "(\n\t" + ",\n\t".join(lines) + "\n)"
 
 
-def _line(key: int, offered: VersionRange | None, release: Release) -> str:
+def _api_line(key: int, offered: VersionRange | None, release: Release) -> str:
     """Return the line of an API: the broker's versions, and the one the client would use."""
     # An API that a release has removed is still printed with its name.
     name = api_names(release.value).get(key) or api_names(Release.V3_9.value).get(key)

@@ -80,7 +80,7 @@ def parse_arguments(syntax: CommandSyntax, tokens: Sequence[str]) -> ShellArgume
         if not token.startswith("-") or token == "-":
             operands.append(token)
             continue
-        _read_flags(syntax, token, left, flags)
+        _parse_flags(syntax, token, left, flags)
     if syntax.required and not any(flag in flags for flag in syntax.exclusive):
         raise ShellRefusal(
             f"{_OPTION_ERRORS}.MissingOptionException: Missing required option: {syntax.required}"
@@ -88,7 +88,7 @@ def parse_arguments(syntax: CommandSyntax, tokens: Sequence[str]) -> ShellArgume
     return ShellArguments(flags, operands)
 
 
-def _read_flags(syntax: CommandSyntax, token: str, left: list[str], flags: dict[str, str]) -> None:
+def _parse_flags(syntax: CommandSyntax, token: str, left: list[str], flags: dict[str, str]) -> None:
     """Parse a token of flags such as `-sR`, `-sv 3`, `-v3` or `-v=3` into `flags`.
 
     `left` has the later tokens in reverse order. The first value of a repeated flag counts.
@@ -142,7 +142,7 @@ def java_int(text: str) -> int:
         raise ShellAbort(f"{failure.java_class}: {failure}") from failure
 
 
-def java_decoded_int(text: str) -> int:
+def decode_java_int(text: str) -> int:
     """Parse an integer like Java's Integer.decode: hexadecimal with 0x or #, octal with 0.
 
     Errors: ShellAbort.
@@ -199,7 +199,7 @@ def _path_fault(path: str) -> str | None:
     return None
 
 
-def acl_of(text: str, err: TextIO) -> list[NodeAclEntry]:
+def parse_acl(text: str, err: TextIO) -> list[NodeAclEntry]:
     """Parse `scheme:id:permissions,…`; invalid entries are printed to `err` and left out."""
     entries = []
     texts = text.split(",")

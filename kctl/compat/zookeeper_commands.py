@@ -19,9 +19,9 @@ from kctl.compat.zookeeper_arguments import (
     CommandSyntax,
     ShellArguments,
     ShellRefusal,
-    acl_of,
     check_shell_path,
     java_int,
+    parse_acl,
     parse_arguments,
     permissions_text,
 )
@@ -151,7 +151,7 @@ class NodeCommands:
     # -- read
 
     def _ls(self, arguments: ShellArguments) -> None:
-        """Print the children of a node, with -R all descendants, with -s its stat."""
+        """Print the children of a node; -R prints all descendants, -s also the stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         if arguments.has("R"):
@@ -182,7 +182,7 @@ class NodeCommands:
             yield from self._children_below(child, watches)
 
     def _get(self, arguments: ShellArguments) -> None:
-        """Print the data of a node ("null" without any), with -s its stat."""
+        """Print the data of a node, "null" if it has none; with -s also its stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         data, stat = self._session().node_data(path, watches=arguments.has("w"))
@@ -230,15 +230,15 @@ class NodeCommands:
         """Create a node; flags make it ephemeral or sequential."""
         _check_modes(arguments)
         path, *rest = arguments.operands
-        acl = acl_of(rest[1], self._err) if len(rest) > 1 else None
+        acl = parse_acl(rest[1], self._err) if len(rest) > 1 else None
         check_shell_path(path, is_sequential=arguments.has("s"))
         _check_time_to_live(arguments)
-        created = self._created(path, rest[0].encode() if rest else None, acl, arguments)
+        created = self._create_node(path, rest[0].encode() if rest else None, acl, arguments)
         if arguments.has("e"):
             self.ephemerals.add(created)
         self._err.write(f"Created {created}\n")
 
-    def _created(
+    def _create_node(
         self,
         path: str,
         data: bytes | None,
@@ -303,7 +303,7 @@ class NodeCommands:
     def _set_acl(self, arguments: ShellArguments) -> None:
         """Set the ACL of a node, with -R also of its descendants, continuing after errors."""
         path, text = arguments.operands[:2]
-        acl = acl_of(text, self._err)
+        acl = parse_acl(text, self._err)
         version = _version(arguments)
         check_shell_path(path)
         if not acl:

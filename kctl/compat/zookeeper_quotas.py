@@ -58,7 +58,7 @@ class QuotaCommands:
         if path.startswith(_QUOTAS):
             self._err.write(f"cannot set a quota under the path: {_QUOTAS}\n")
             return
-        limits = _limits_of(arguments, self._err)
+        limits = _parse_limits(arguments, self._err)
         if limits is None:
             return
         check_shell_path(path)
@@ -67,7 +67,7 @@ class QuotaCommands:
         self._check_below(path)
         self._check_above(path)
         self._make_nodes(path)
-        self._keep(path, limits)
+        self._store_limits(path, limits)
 
     def print_quota(self, arguments: ShellArguments) -> None:
         """Print the quota of a node, and its current number of nodes and bytes."""
@@ -75,9 +75,9 @@ class QuotaCommands:
         self._err.write(f"absolute path is {_limit_path(path)}\n")
         check_shell_path(_limit_path(path))
         try:
-            limits = self._track(_limit_path(path))
+            limits = self._read_track(_limit_path(path))
             self._out.write(f"Output quota for {path} {_text(limits)}\n")
-            statistics = self._track(f"{_QUOTAS}{path}/{_STATISTICS}")
+            statistics = self._read_track(f"{_QUOTAS}{path}/{_STATISTICS}")
             self._out.write(f"Output stat for {path} {_text(statistics)}\n")
         except NoNode:
             self._err.write(f"quota for {path} does not exist.\n")
@@ -90,13 +90,13 @@ class QuotaCommands:
             self._out.write(f"Quota does not exist for {path}\n")
             return
         try:
-            self._delete(path, [_NAMES[flag] for flag in arguments.flags])
+            self._delete_limits(path, [_NAMES[flag] for flag in arguments.flags])
         except NoNode:
             self._err.write(f"quota for {path} does not exist.\n")
 
-    def _delete(self, path: str, names: list[str]) -> None:
+    def _delete_limits(self, path: str, names: list[str]) -> None:
         """Remove the named limits; without names delete the quota's nodes and empty parents."""
-        limits = self._track(_limit_path(path))
+        limits = self._read_track(_limit_path(path))
         if names:
             limits |= dict.fromkeys(names, _NO_LIMIT)
             self._session().set_data(_limit_path(path), _text(limits).encode())
@@ -149,21 +149,21 @@ class QuotaCommands:
             if not self._is_there(node):
                 self._create(node, None)
 
-    def _keep(self, path: str, limits: dict[str, int]) -> None:
+    def _store_limits(self, path: str, limits: dict[str, int]) -> None:
         """Store the limits of a node, merged with existing ones; print exceeded limits."""
         node = _limit_path(path)
         statistics = f"{_QUOTAS}{path}/{_STATISTICS}"
         if not self._is_there(node):
             self._create(node, _text(limits).encode())
             self._create(statistics, _text({_COUNT: 0, _BYTES: 0}).encode())
-            self._warn(limits, self._track(statistics))
+            self._warn_of_exceeded(limits, self._read_track(statistics))
             return
         given = {name: limit for name, limit in limits.items() if limit > _NO_LIMIT}
-        merged = self._track(node) | given
-        self._warn(merged, self._track(statistics))
+        merged = self._read_track(node) | given
+        self._warn_of_exceeded(merged, self._read_track(statistics))
         self._session().set_data(node, _text(merged).encode())
 
-    def _warn(self, limits: Mapping[str, int], current: Mapping[str, int]) -> None:
+    def _warn_of_exceeded(self, limits: Mapping[str, int], current: Mapping[str, int]) -> None:
         """Print a warning for each limit below the current use."""
         for name, hard in ((_COUNT, _NAMES["N"]), (_BYTES, _NAMES["B"])):
             there = current.get(name, _NO_LIMIT)
@@ -189,8 +189,8 @@ class QuotaCommands:
         with suppress(NodeExists):
             self._session().create_node(path, data, None, ephemeral=False, sequential=False)
 
-    def _track(self, path: str) -> dict[str, int]:
-        """Read the limits or statistics of a quota node.
+    def _read_track(self, path: str) -> dict[str, int]:
+        """Read the limits or statistics (StatsTrack) of a quota node.
 
         Errors: NoNode; ShellRefusal for an invalid number, ShellAbort for text that is not a pair.
         """
@@ -220,7 +220,7 @@ def _limit_path(path: str) -> str:
     return f"{_QUOTAS}{path}/{_LIMITS}"
 
 
-def _limits_of(arguments: ShellArguments, err: TextIO) -> dict[str, int] | None:
+def _parse_limits(arguments: ShellArguments, err: TextIO) -> dict[str, int] | None:
     """Return the limits that flags set; for an invalid one print an error and return None."""
     limits = dict.fromkeys(_NAMES.values(), _NO_LIMIT)
     for flag, text in arguments.flags.items():

@@ -89,7 +89,7 @@ class SessionCommands:
 
     def reconfigure(self, arguments: ShellArguments) -> None:
         """Change the servers of the ensemble; raises ShellRefusal and errors of the server."""
-        version = _checked_version(arguments)
+        version = _parse_version(arguments)
         joining, leaving, members = (
             arguments.flags[name].lower() if arguments.has(name) else None
             for name in ("add", "remove", "members")
@@ -103,7 +103,7 @@ class SessionCommands:
         self._out.write(f"{text}\n")
 
 
-def _checked_version(arguments: ShellArguments) -> int:
+def _parse_version(arguments: ShellArguments) -> int:
     """Return the configuration version that -v requires; raises ShellRefusal for other options."""
     if not any(map(arguments.has, (*_INCREMENTAL, *_WHOLE))):
         raise ShellRefusal(f"reconfig {RECONFIG_USAGE}")

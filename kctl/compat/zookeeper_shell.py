@@ -38,13 +38,13 @@ from kctl.compat.tool_call import ToolCall, ToolEnded
 from kctl.compat.zookeeper_arguments import (
     ShellAbort,
     ShellRefusal,
-    java_decoded_int,
+    decode_java_int,
     java_int,
     tokens_of_line,
 )
 from kctl.compat.zookeeper_commands import SYNTAXES, NodeCommands
 from kctl.compat.zookeeper_failures import shell_error_text
-from kctl.zookeeper_login import logging_in
+from kctl.zookeeper_login import set_login
 
 if TYPE_CHECKING:
     from engine.znode.kazoo_shell import ZnodeShellSession
@@ -81,7 +81,7 @@ _EVENTS: Final = {
 
 
 def run_unparsed(call: ToolCall) -> int:
-    """Run one command, or the commands of stdin; returns the exit code."""
+    """Run zookeeper-shell: one command, or the commands of stdin; returns the exit code."""
     if not call.arguments or call.arguments[0] in ("--help", "-h"):
         call.out.write(f"{_USAGE}\n")
         return exits.FAILED
@@ -94,12 +94,12 @@ def run_unparsed(call: ToolCall) -> int:
     if "-client-configuration" in call.arguments[:-1]:
         call.err.write("-client-configuration is not served here\n")
         return exits.FAILED
-    address, (tokens, timeout) = call.arguments[0], _command_of(call, call.arguments[1:])
+    address, (tokens, timeout) = call.arguments[0], _parse_shell_options(call, call.arguments[1:])
     paths = [token for token in tokens[1:] if token.startswith("/")]
     call.admit_store(tokens[0] if tokens else "", address, paths[0] if paths else "/", _TIMEOUT_S)
     shell = _Shell(call, address)
     try:
-        return _run(call, shell, tokens, timeout)
+        return _run_commands(call, shell, tokens, timeout)
     except ShellAbort as error:
         call.flush()
         call.err.write(f'Exception in thread "main" {error}\n')
@@ -108,7 +108,7 @@ def run_unparsed(call: ToolCall) -> int:
         shell.end()
 
 
-def _command_of(call: ToolCall, tokens: Sequence[str]) -> tuple[list[str], str]:
+def _parse_shell_options(call: ToolCall, tokens: Sequence[str]) -> tuple[list[str], str]:
     """Return the command after the shell's options, and the session time-out as text.
 
     The options have no effect, but the time-out must be a number.
@@ -125,7 +125,7 @@ def _command_of(call: ToolCall, tokens: Sequence[str]) -> tuple[list[str], str]:
     return left, timeout
 
 
-def _run(call: ToolCall, shell: _Shell, tokens: list[str], timeout: str) -> int:
+def _run_commands(call: ToolCall, shell: _Shell, tokens: list[str], timeout: str) -> int:
     """Run one command, or without tokens the commands of stdin; returns the exit code."""
     call.out.write(f"Connecting to {shell.address}\n")
     call.flush()
@@ -156,7 +156,7 @@ class _Shell:
         self.address = address
         self.exit_code: int = exits.OK
         self._call = call
-        self._nodes = NodeCommands(self._connected, call.out, call.err)
+        self._nodes = NodeCommands(self._ensure_session, call.out, call.err)
         #: Session with `address`; None before a command needs it, and after its end.
         self._session: ZnodeShellSession | None = None
         self._is_closed = False
@@ -165,7 +165,7 @@ class _Shell:
             "connect": self._connect,
             "history": self._print_history,
             "printwatches": self._print_watches,
-            "redo": self._redo,
+            "redo": self._repeat_command,
         }
         #: Whether events of watches are printed (printwatches).
         self._prints_events = True
@@ -248,11 +248,11 @@ class _Shell:
 
     # -- commands of the shell
 
-    def _redo(self, rest: Sequence[str]) -> None:
+    def _repeat_command(self, rest: Sequence[str]) -> None:
         """Repeat a command of the history; raises ShellRefusal for invalid numbers and for redo."""
         if not rest:
             return
-        number = java_decoded_int(rest[0])
+        number = decode_java_int(rest[0])
         if not 0 <= number < len(self._history) - 1:
             raise ShellRefusal("Command index out of range")
         tokens = tokens_of_line(self._history[number])
@@ -283,11 +283,11 @@ class _Shell:
         self.end()
         self._is_closed = False
         self.address = rest[0] if rest else self.address
-        self._connected()
+        self._ensure_session()
 
     # -- the session
 
-    def _connected(self) -> ZnodeShellSession:
+    def _ensure_session(self) -> ZnodeShellSession:
         """Return the session, opening it at the first call, with a new time-out for requests."""
         # Import kazoo only here: that takes longer than printing a usage text.
         from engine.znode.kazoo_reader import ZookeeperUnreachable
@@ -298,7 +298,7 @@ class _Shell:
                 self.address, _TIMEOUT_S, RealClock(), self._on_change, self._on_state
             )
             try:
-                self._session = logging_in(session).__enter__()
+                self._session = set_login(session).__enter__()
             except ZookeeperUnreachable as error:
                 raise ZnodeConnectionLost(str(error)) from error
             self._on_state("SyncConnected")
@@ -314,7 +314,7 @@ class _Shell:
     def _close(self) -> None:
         """Close the session; open it first, as Java's shell opens it at its start."""
         if self._is_alive():
-            self._connected()
+            self._ensure_session()
             self.end()
             self._on_state("Closed")
 

@@ -8,7 +8,7 @@ from engine.client.blocking import KafkaClient
 from engine.host.held_file import RealHeldFiles
 from engine.reassign.journal import is_open
 from kctl.arguments import counted
-from kctl.commands.reassign.files import journal_state, state_folder
+from kctl.commands.reassign.files import read_journal_state, state_folder
 from kctl.console import notify
 
 
@@ -17,7 +17,7 @@ def has_earlier_moves(client: KafkaClient) -> bool:
     path = journal_path(client)
     if not is_open(RealHeldFiles(), path):
         return False
-    state = journal_state(path)
+    state = read_journal_state(path)
     left = [change for change in state.begun.changes if change.name not in state.ended]
     notify(
         f"the moves of an earlier apply are not over: {len(left)} of "

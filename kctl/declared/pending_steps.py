@@ -114,11 +114,13 @@ def read_cluster_state(client: KafkaClient, declared: DeclaredState) -> CurrentS
     return state
 
 
-def compared(client: KafkaClient, declared: DeclaredState, *, prunes: bool) -> StateComparison:
+def compare_with_cluster(
+    client: KafkaClient, declared: DeclaredState, *, prunes: bool
+) -> StateComparison:
     """Return the steps from a cluster to the declared state, and print notes.
 
-    The notes name undeclared resources, and users who could not log in.
-    Errors: ImpossibleProperty, those of requests.
+    The notes name undeclared resources, and users who could not log in. `prunes` adds steps that
+    delete undeclared resources. Errors: ImpossibleProperty, those of requests.
     """
     state = read_cluster_state(client, declared)
     comparison = compare(declared, state, prunes=prunes)

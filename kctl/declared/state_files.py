@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from engine.declared.resources import DeclaredState
 from engine.host.input_file import read_input
 from engine.host.real import RealFiles
-from kctl.declared.state_sections import declared_state, document_contexts
+from kctl.declared.state_sections import document_contexts, parse_declared_state
 from kctl.declared.yaml_nodes import BadStateFile, YamlValue, yaml_documents
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -40,8 +40,8 @@ def read_state_files(
     """
     counting: list[YamlValue] = []
     passed_over: list[str] = []
-    for path in dict.fromkeys(file for named in paths for file in _files(named)):
-        for document in yaml_documents(_content(path), path, environment):
+    for path in dict.fromkeys(file for named in paths for file in _state_files(named)):
+        for document in yaml_documents(_read_content(path), path, environment):
             names = document_contexts(document)
             if names is None or context in names:
                 counting.append(document)
@@ -55,16 +55,16 @@ def read_state_files(
         names_of = ", ".join(paths)
         reason = f"no document is for context {context}" if passed_over else "nothing is declared"
         raise BadStateFile(names_of, reason)
-    return ReadState(declared_state(counting), passed_over)
+    return ReadState(parse_declared_state(counting), passed_over)
 
 
-def _files(path: str) -> Iterator[str]:
+def _state_files(path: str) -> Iterator[str]:
     """Yield a file, or the state files of a folder in order; raises BadStateFile if it has none."""
     if path == _STDIN or not RealFiles().is_dir(path):
         yield path
         return
     found = []
-    for entries, file in enumerate(_below(path), 1):
+    for entries, file in enumerate(_walk_folder(path), 1):
         if entries > _ENTRIES_MAX:
             reason = f"the folder has more than {_ENTRIES_MAX} files: is it the right one?"
             raise BadStateFile(path, reason)
@@ -76,7 +76,7 @@ def _files(path: str) -> Iterator[str]:
     yield from found
 
 
-def _below(folder: str) -> Iterator[str | None]:
+def _walk_folder(folder: str) -> Iterator[str | None]:
     """Yield the path of each state file at any depth of a folder, and None for each other file."""
     files = RealFiles()
     for name in files.list_dir(folder):
@@ -84,12 +84,12 @@ def _below(folder: str) -> Iterator[str | None]:
         if name.startswith("."):
             continue
         if files.is_dir(path):
-            yield from _below(path)
+            yield from _walk_folder(path)
         else:
             yield path if name.endswith(_SUFFIXES) else None
 
 
-def _content(path: str) -> bytes:
+def _read_content(path: str) -> bytes:
     """Return the content of a file or of stdin; raises BadStateFile if it is too large."""
     if path == _STDIN:
         content = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)

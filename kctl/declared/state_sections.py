@@ -26,9 +26,9 @@ from engine.security.scram import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
 from kctl.arguments import UnreadableArgument
 from kctl.commands.acls.rules_file import entry_rules
 from kctl.commands.acls.wanted_rules import RulesNotClear
-from kctl.commands.quotas.amounts import CONNECTIONS, amount_of, quota_of
+from kctl.commands.quotas.amounts import CONNECTIONS, parse_amount, parse_quota
 from kctl.commands.quotas.entities import DEFAULT
-from kctl.commands.users.credentials import mechanism_of
+from kctl.commands.users.credentials import parse_mechanism
 from kctl.declared.state_schema import (
     ACL,
     BROKER,
@@ -78,7 +78,7 @@ class _Sections:
         self._places[kind, name] = value.where
 
 
-def declared_state(documents: Iterable[YamlValue]) -> DeclaredState:
+def parse_declared_state(documents: Iterable[YamlValue]) -> DeclaredState:
     """Return the state that several documents declare together; raises BadStateFile."""
     sections = _Sections()
     for document in documents:
@@ -117,7 +117,7 @@ def _read_document(document: YamlValue, sections: _Sections) -> None:
         raise version.fault(f"version {version.text('version')} is not known here: {VERSION} is")
     keep = fields.get("keep")
     if keep is not None:
-        sections.kept_topics += _kept_topics(keep)
+        sections.kept_topics += _parse_kept_topics(keep)
     for kind in ResourceKind:
         section = fields.get(kind.value)
         if section is not None:
@@ -135,7 +135,7 @@ def _check_keys(fields: Mapping[str, YamlValue], shape: Schema, at: YamlValue) -
             raise value.fault(f"there is no key {key} here", hint)
 
 
-def _kept_topics(keep: YamlValue) -> list[str]:
+def _parse_kept_topics(keep: YamlValue) -> list[str]:
     """Return the regular expressions of topics to keep; raises BadStateFile."""
     fields = keep.mapping("keep")
     _check_keys(fields, KEEP, keep)
@@ -161,14 +161,14 @@ def _read_topics(section: YamlValue, sections: _Sections) -> None:
         except EngineError as error:
             raise value.fault(f"topics: {error}") from error
         sections.declare(ResourceKind.TOPICS, name, name, value)
-        sections.topics[name] = _topic(name, value)
+        sections.topics[name] = _parse_topic(name, value)
 
 
-def _topic(name: str, value: YamlValue) -> DeclaredTopic:
+def _parse_topic(name: str, value: YamlValue) -> DeclaredTopic:
     """Return a declared topic; raises BadStateFile if placement and counts contradict."""
     fields = value.mapping(f"topic {name}")
     _check_keys(fields, TOPIC, value)
-    placement = _placement(fields["placement"]) if "placement" in fields else ()
+    placement = _parse_placement(fields["placement"]) if "placement" in fields else ()
     counts = {
         key: fields[key].int32(key) if key in fields else None
         for key in ("partitions", "replication_factor")
@@ -180,10 +180,12 @@ def _topic(name: str, value: YamlValue) -> DeclaredTopic:
         )
     if placement and factor is not None and any(len(row) != factor for row in placement):
         raise fields["placement"].fault(f"placement has not {factor} replicas of each partition")
-    return DeclaredTopic(partitions, None if placement else factor, placement, _settings(fields))
+    return DeclaredTopic(
+        partitions, None if placement else factor, placement, _parse_settings(fields)
+    )
 
 
-def _placement(value: YamlValue) -> Placement:
+def _parse_placement(value: YamlValue) -> Placement:
     """Return the replicas of each partition; raises BadStateFile."""
     rows = []
     for row in value.items("placement"):
@@ -196,15 +198,15 @@ def _placement(value: YamlValue) -> Placement:
     return tuple(rows)
 
 
-def _settings(fields: Mapping[str, YamlValue]) -> dict[str, str | None]:
+def _parse_settings(fields: Mapping[str, YamlValue]) -> dict[str, str | None]:
     """Return declared settings by key; None means that the resource does not set the key."""
     value = fields.get("settings")
     if value is None:
         return {}
-    return {name: _setting(name, one) for name, one in value.mapping("settings").items()}
+    return {name: _setting_text(name, one) for name, one in value.mapping("settings").items()}
 
 
-def _setting(name: str, value: YamlValue) -> str | None:
+def _setting_text(name: str, value: YamlValue) -> str | None:
     """Return a setting as text, a list joined by commas, None for null."""
     if value.is_null:
         return None
@@ -225,7 +227,7 @@ def _read_brokers(section: YamlValue, sections: _Sections) -> None:
         _check_keys(fields, BROKER, value)
         broker = ALL_BROKERS if name == DEFAULT_NAME else str(int(name))
         sections.declare(ResourceKind.BROKERS, broker, name, value)
-        sections.brokers[broker] = _settings(fields)
+        sections.brokers[broker] = _parse_settings(fields)
 
 
 # -- users
@@ -240,14 +242,14 @@ def _read_users(section: YamlValue, sections: _Sections) -> None:
         _check_keys(fields, USER, value)
         sections.declare(ResourceKind.USERS, name, name, value)
         sections.users[name] = DeclaredUser(
-            _mechanisms(fields["mechanisms"])
+            _parse_mechanisms(fields["mechanisms"])
             if "mechanisms" in fields
             else {ScramMechanism.SCRAM_SHA_512: None},
-            _password(fields["password"]) if "password" in fields else None,
+            _parse_password(fields["password"]) if "password" in fields else None,
         )
 
 
-def _mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
+def _parse_mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
     """Return the iterations of each SCRAM mechanism, None for the default; at least one mechanism.
 
     Errors: BadStateFile.
@@ -262,7 +264,7 @@ def _mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
         if mechanism in found:
             raise count.fault(f"{mechanism.key} is there twice")
         has_count = value.is_mapping and not count.is_null
-        found[mechanism] = _iterations(count) if has_count else None
+        found[mechanism] = _parse_iterations(count) if has_count else None
     if not found:
         raise value.fault("mechanisms names none")
     return found
@@ -270,12 +272,12 @@ def _mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
 
 def _mechanism(name: str, value: YamlValue) -> ScramMechanism:
     """Return the SCRAM mechanism with a name; raises BadStateFile for an unknown one."""
-    mechanism = _or_fault(value, mechanism_of, name)
+    mechanism = _with_place_of_fault(value, parse_mechanism, name)
     assert mechanism is not None
     return mechanism
 
 
-def _iterations(value: YamlValue) -> int:
+def _parse_iterations(value: YamlValue) -> int:
     """Return a number of SCRAM iterations within Kafka's bounds; raises BadStateFile."""
     count = value.int32("iterations", lowest=ITERATIONS_MIN)
     if count > ITERATIONS_MAX:
@@ -283,7 +285,7 @@ def _iterations(value: YamlValue) -> int:
     return count
 
 
-def _password(value: YamlValue) -> DeclaredPassword:
+def _parse_password(value: YamlValue) -> DeclaredPassword:
     """Return the variable of a password and its value; raises BadStateFile for a plain password."""
     variable = variable_of(value.written("password"))
     if variable is None:
@@ -299,7 +301,7 @@ def _read_acls(section: YamlValue, sections: _Sections) -> None:
     """Add the ACLs of all entries of the section; raises BadStateFile."""
     for value in section.items("acls"):
         _check_keys(value.mapping("an entry of acls"), ACL, value)
-        sections.acls.update(_or_fault(value, entry_rules, value.plain()))
+        sections.acls.update(_with_place_of_fault(value, entry_rules, value.plain()))
 
 
 def _read_quotas(section: YamlValue, sections: _Sections) -> None:
@@ -310,20 +312,20 @@ def _read_quotas(section: YamlValue, sections: _Sections) -> None:
     for value in section.items("quotas"):
         fields = value.mapping("an entry of quotas")
         _check_keys(fields, QUOTA, value)
-        entity = _entity(fields, value)
+        entity = _parse_entity(fields, value)
         sections.declare(ResourceKind.QUOTAS, entity, entity_text(entity), value)
         if "limits" not in fields:
             raise value.fault(f"quotas: {entity_text(entity)} has no limits")
         is_address = entity[0][0] == "ip"
         limits: dict[str, float] = {}
         for quota_name, amount in fields["limits"].mapping("limits").items():
-            quota = _or_fault(amount, quota_of, quota_name)
+            quota = _with_place_of_fault(amount, parse_quota, quota_name)
             if (quota == CONNECTIONS) != is_address:
                 of = "an address" if quota == CONNECTIONS else "users and client ids"
                 raise amount.fault(f"{quota} is a quota of {of}")
             if quota in limits:
                 raise amount.fault(f"{quota} is there twice")
-            limits[quota] = _or_fault(amount, _amount, quota, amount.text(quota))
+            limits[quota] = _with_place_of_fault(amount, _amount, quota, amount.text(quota))
             if not isfinite(limits[quota]):
                 raise amount.fault(f"{quota} is a finite number, and no {amount.text(quota)}")
         sections.quotas[entity] = limits
@@ -333,10 +335,10 @@ def _amount(quota: str, text: str) -> float:
     """Return the amount of a limit, which may have a unit; raises UnreadableArgument."""
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text.strip(), re.ASCII):
         return float(text)
-    return amount_of(quota, text)
+    return parse_amount(quota, text)
 
 
-def _entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
+def _parse_entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
     """Return the entity of a quota; raises BadStateFile for an impossible combination or none."""
     entity = tuple(
         (kind, None if (name := fields[key].text(key)) == DEFAULT else name)
@@ -350,7 +352,7 @@ def _entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
     return entity
 
 
-def _or_fault(value: YamlValue, read: Callable[..., V], *arguments: object) -> V:
+def _with_place_of_fault(value: YamlValue, read: Callable[..., V], *arguments: object) -> V:
     """Return the result of `read`, whose errors become BadStateFile with the place of `value`."""
     try:
         return read(*arguments)

@@ -24,7 +24,7 @@ from engine.declared.step_making import DEFAULT_NAME, entity_text
 from engine.security.acls import WILDCARD_HOST, AclBinding, AclResource, PatternType
 from engine.security.scram import ScramMechanism
 from kctl.arguments import UnreadableArgument
-from kctl.commands.acls.rule_texts import cli_name, host_of, in_order
+from kctl.commands.acls.rule_texts import cli_name, in_order, parse_host
 from kctl.commands.quotas.entities import DEFAULT
 from kctl.declared.state_schema import VERSION
 from kctl.declared.variables import without_references
@@ -47,15 +47,15 @@ def state_text(
     sections: dict[str, Any] = {"version": VERSION}
     wanted = set(kinds)
     for kind, section in (
-        (ResourceKind.BROKERS, _brokers(state.brokers)),
-        (ResourceKind.TOPICS, _topics(state.topics, with_placement=with_placement)),
-        (ResourceKind.USERS, _users(state.users)),
-        (ResourceKind.QUOTAS, _quotas(state.quotas)),
+        (ResourceKind.BROKERS, _brokers_document(state.brokers)),
+        (ResourceKind.TOPICS, _topics_document(state.topics, with_placement=with_placement)),
+        (ResourceKind.USERS, _users_document(state.users)),
+        (ResourceKind.QUOTAS, _quotas_document(state.quotas)),
         (ResourceKind.ACLS, _acls(state.acls)),
     ):
         if kind in wanted:
             sections[kind.value] = section
-    return _yaml(sections)
+    return _yaml_text(sections)
 
 
 def unreadable_settings(state: CurrentState) -> list[tuple[str, str]]:
@@ -79,21 +79,21 @@ def idle_rules(state: CurrentState) -> list[AclBinding]:
 def _is_host(host: str) -> bool:
     """Return True if a host is in the form in which brokers compare it."""
     try:
-        return host_of(host) == host
+        return parse_host(host) == host
     except UnreadableArgument:
         return False
 
 
-def _topics(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> dict[str, Any]:
+def _topics_document(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> dict[str, Any]:
     """Return the topics by name, without internal ones."""
     return {
-        name: _topic(topic, with_placement=with_placement)
+        name: _topic_fields(topic, with_placement=with_placement)
         for name, topic in sorted(topics.items())
         if not topic.is_internal
     }
 
 
-def _topic(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
+def _topic_fields(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
     """Return the fields of a topic, with `placement` if its replica counts differ."""
     fields: dict[str, Any] = {}
     if with_placement or topic.replication_factor is None:
@@ -101,11 +101,11 @@ def _topic(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
     else:
         fields["partitions"] = topic.partitions
         fields["replication_factor"] = topic.replication_factor
-    settings = _settings(topic.settings)
+    settings = _settings_to_write(topic.settings)
     return fields | ({"settings": settings} if settings else {})
 
 
-def _settings(settings: Mapping[str, ClusterSetting]) -> dict[str, str]:
+def _settings_to_write(settings: Mapping[str, ClusterSetting]) -> dict[str, str]:
     """Return the settings to write: neither defaults nor hidden values nor throttles of moves."""
     return {
         name: _Plain(without_references(setting.value))
@@ -114,19 +114,19 @@ def _settings(settings: Mapping[str, ClusterSetting]) -> dict[str, str]:
     }
 
 
-def _brokers(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> dict[Any, Any]:
+def _brokers_document(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> dict[Any, Any]:
     """Return the settings by broker, the default of all brokers first."""
     found: dict[Any, Any] = {}
     for name in sorted(brokers, key=lambda name: int(name or -1)):
-        settings = _settings(brokers[name])
+        settings = _settings_to_write(brokers[name])
         if settings:
             found[DEFAULT_NAME if name == ALL_BROKERS else int(name)] = {"settings": settings}
     return found
 
 
-def _users(users: Mapping[str, Mapping[ScramMechanism, int]]) -> dict[str, Any]:
+def _users_document(users: Mapping[str, Mapping[ScramMechanism, int]]) -> dict[str, Any]:
     """Return users with their mechanisms, and a reference to a variable as password."""
-    variables = _variables(users)
+    variables = _variable_names(users)
     return {
         without_references(name): {
             "mechanisms": {m.key: users[name][m] for m in sorted(users[name])},
@@ -137,7 +137,7 @@ def _users(users: Mapping[str, Mapping[ScramMechanism, int]]) -> dict[str, Any]:
     }
 
 
-def _variables(names: Iterable[str]) -> dict[str, str]:
+def _variable_names(names: Iterable[str]) -> dict[str, str]:
     """Return a variable name of its own for each user."""
     found: dict[str, str] = {}
     taken: set[str] = set()
@@ -152,7 +152,7 @@ def _variables(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _quotas(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]]:
+def _quotas_document(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]]:
     """Return quotas sorted by entity; limits without a fraction as integers."""
     return [
         {
@@ -172,7 +172,7 @@ def _quotas(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]
 def _acls(rules: Iterable[AclBinding]) -> list[dict[str, Any]]:
     """Return ACLs as entries: rules that differ only in their operation share one."""
     written = [rule for rule in in_order(rules) if _is_host(rule.entry.host)]
-    return [_entry(list(group)) for _, group in groupby(written, key=_entry_key)]
+    return [_acl_entry(list(group)) for _, group in groupby(written, key=_entry_key)]
 
 
 def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
@@ -180,7 +180,7 @@ def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
     return rule.pattern, rule.entry.principal, rule.entry.host, rule.entry.permission
 
 
-def _entry(rules: list[AclBinding]) -> dict[str, Any]:
+def _acl_entry(rules: list[AclBinding]) -> dict[str, Any]:
     """Return the entry for ACLs that differ only in their operation."""
     pattern, entry = rules[0]
     fields: dict[str, Any] = {cli_name(entry.permission): without_references(entry.principal)}
@@ -195,7 +195,7 @@ def _entry(rules: list[AclBinding]) -> dict[str, Any]:
     return fields
 
 
-def _yaml(document: dict[str, Any]) -> str:
+def _yaml_text(document: dict[str, Any]) -> str:
     """Return a document as YAML: keys in the given order, lists of words on one line."""
     import yaml
 

@@ -29,7 +29,7 @@ class BadReference(EngineError):
 
 def with_variables(text: str, environment: Mapping[str, str]) -> str:
     """Return a text with its references replaced; raises BadReference."""
-    return _REFERENCE.sub(lambda match: _value(match, environment), text)
+    return _REFERENCE.sub(lambda match: _replacement(match, environment), text)
 
 
 def has_reference(text: str) -> bool:
@@ -48,7 +48,7 @@ def without_references(text: str) -> str:
     return text.replace("${", "$${")
 
 
-def _value(match: re.Match[str], environment: Mapping[str, str]) -> str:
+def _replacement(match: re.Match[str], environment: Mapping[str, str]) -> str:
     """Return the replacement of a reference; raises BadReference."""
     if match[0] == "$${":
         return "${"

@@ -79,7 +79,7 @@ class YamlValue:
             raise self.fault(f"{what} is a mapping")
         if not getattr(self._node, _FLAT, False):
             self._refuse_duplicates()
-            self._flatten()
+            self._merge_mappings()
         return {self._key(key): self._child(value) for key, value in self._node.value}
 
     def _refuse_duplicates(self) -> None:
@@ -94,7 +94,7 @@ class YamlValue:
                 raise here.fault(f"{text} is there twice: first at {seen[text].where}")
             seen[text] = here
 
-    def _flatten(self) -> None:
+    def _merge_mappings(self) -> None:
         """Merge the mappings of `<<` into this one, whose own keys have precedence."""
         from yaml.constructor import ConstructorError, SafeConstructor
 

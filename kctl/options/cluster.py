@@ -133,9 +133,9 @@ def with_settings(cluster: ClusterOptions, settings: list[str] | None) -> Cluste
     """
     if not settings:
         return cluster
-    from kctl.client_overrides import client_overrides
+    from kctl.client_overrides import parse_client_overrides
 
-    return cluster._replace(overrides=client_overrides(settings).shared)
+    return cluster._replace(overrides=parse_client_overrides(settings).shared)
 
 
 def _is_settings(parameter: inspect.Parameter) -> bool:

@@ -25,10 +25,14 @@ RateWindow = Annotated[
 ]
 
 
-def sampled(
+def sample_rates_or_report(
     client: KafkaClient, topics: Iterable[str] | None, window_s: float | None
 ) -> tuple[dict[TopicPartition, PartitionRate], int]:
-    """Return the write rates of topics (None: all), and the number of errors, which are printed."""
+    """Sample the write rates of topics (None: all); print the errors of partitions.
+
+    Returns the rates by partition, and the number of errors. `window_s` is the time between the two
+    samples, None for the default.
+    """
     from engine.client.rates import sample_rates
     from kctl.console import report_error
 

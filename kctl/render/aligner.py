@@ -20,9 +20,9 @@ _METADATA = "importlib.metadata"
 _WIDTHS = "wcwidth"
 
 
-def tabulated(cells: Sequence[Sequence[str]], headings: Sequence[str], **options: Any) -> str:
+def align_table(cells: Sequence[Sequence[str]], headings: Sequence[str], **options: Any) -> str:
     """Return a table as tabulate makes it; `options` are those of tabulate."""
-    tabulate = _tabulate()
+    tabulate = _import_tabulate()
     is_ascii = all(text.isascii() for line in (headings, *cells) for text in line)
     if not is_ascii and tabulate.wcwidth is None:
         import wcwidth
@@ -45,7 +45,7 @@ def width_of(text: str) -> int:
     return int(wcswidth(text))
 
 
-def _tabulate() -> Any:
+def _import_tabulate() -> Any:
     """Import tabulate with stand-ins for modules, or normally if that fails."""
     if "tabulate" not in sys.modules:
         try:

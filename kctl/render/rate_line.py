@@ -31,13 +31,13 @@ class RateLine:
 
     def update(self, count: int, done_bytes: int) -> None:
         """Show the number of records and of bytes that are done so far."""
-        self._line.show(lambda lasting_s: self._text(count, done_bytes, lasting_s))
+        self._line.show(lambda lasting_s: self._progress_text(count, done_bytes, lasting_s))
 
     def clear(self) -> None:
         """Remove the line, before other output and at the end."""
         self._line.clear()
 
-    def _text(self, count: int, done_bytes: int, lasting_s: float) -> str:
+    def _progress_text(self, count: int, done_bytes: int, lasting_s: float) -> str:
         """Return records, bytes, rate, share and time left as a line."""
         parts = [f"{count:,} records", f"{done_bytes / 1e6:,.1f} MB"]
         parts.append(f"{count / lasting_s:,.0f} records/s")

@@ -126,7 +126,7 @@ class RowWriter:
         keys = [column.key for column in self._columns]
         if self._output == "csv":
             if not self._count:
-                self._csv_line(keys)
+                self._write_csv_line(keys)
             self._stream.write(csv_rows(keys, shared, varying, _csv_cell))
             self._stream.write("\n")
         elif self._output == "ndjson":
@@ -144,7 +144,7 @@ class RowWriter:
         if self._output == "json":
             self._stream.write("\n]\n" if self._count else "[]\n")
         elif self._output == "csv" and not self._count:
-            self._csv_line([column.key for column in self._columns])
+            self._write_csv_line([column.key for column in self._columns])
         elif self._output == "yaml" and not self._count:
             self._stream.write("[]\n")
         elif self._output in MARKUPS:
@@ -161,10 +161,10 @@ class RowWriter:
     def _write_json(self, row: Row) -> None:
         """Write a row as an item of the JSON array; the first row opens the array."""
         self._stream.write(",\n " if self._count else "[\n ")
-        self._stream.write(_json(self._plain(row)))
+        self._stream.write(_json_text(self._plain(row)))
 
     def _write_ndjson(self, row: Row) -> None:
-        self._stream.write(_json(self._plain(row)) + "\n")
+        self._stream.write(_json_text(self._plain(row)) + "\n")
 
     def _write_yaml(self, row: Row) -> None:
         """Write a row as a YAML list of one item."""
@@ -185,10 +185,10 @@ class RowWriter:
     def _write_csv(self, row: Row) -> None:
         """Write a row as a line of CSV, after the heading line if it is the first row."""
         if not self._count:
-            self._csv_line([column.key for column in self._columns])
-        self._csv_line([_csv_cell(row.get(c.key)) for c in self._columns])
+            self._write_csv_line([column.key for column in self._columns])
+        self._write_csv_line([_csv_cell(row.get(c.key)) for c in self._columns])
 
-    def _csv_line(self, cells: list[Any]) -> None:
+    def _write_csv_line(self, cells: list[Any]) -> None:
         """Write cells as a line of CSV."""
         import csv
         import io
@@ -237,7 +237,7 @@ def write_object(
     stream = stream or sys.stdout
     plain = {column.key: row.get(column.key) for column in columns}
     if output == "json":
-        stream.write(_json(plain, indent=1) + "\n")
+        stream.write(_json_text(plain, indent=1) + "\n")
     elif output == "yaml":
         import yaml
 
@@ -246,22 +246,24 @@ def write_object(
         write_rows(columns, [row], output, stream)
 
 
-def _json(value: object, indent: int | None = None) -> str:
+def _json_text(value: object, indent: int | None = None) -> str:
     """Return strictly valid JSON: NaN and infinities become texts, as in Protobuf's JSON."""
     import json
 
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     except ValueError:
-        return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, indent=indent)
+        return json.dumps(
+            _without_non_finite(value), ensure_ascii=False, allow_nan=False, indent=indent
+        )
 
 
-def _finite(value: object) -> object:
+def _without_non_finite(value: object) -> object:
     """Return a value in which NaN and infinities are replaced by texts, at any depth."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: _without_non_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_without_non_finite(item) for item in value]
     if isinstance(value, float) and not isfinite(value):
         return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value
@@ -270,7 +272,7 @@ def _finite(value: object) -> object:
 def _csv_cell(value: object) -> Any:
     """Return a value for a CSV cell: lists and dicts as JSON, booleans in lower case."""
     if isinstance(value, list | dict):
-        return _json(value)
+        return _json_text(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     return value

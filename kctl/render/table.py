@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TextIO
 
-from kctl.render.aligner import tabulated, width_of
+from kctl.render.aligner import align_table, width_of
 from kctl.render.columns import Column
 from kctl.render.visible import visible_cell
 
@@ -58,10 +58,10 @@ def size_text(size_bytes: int) -> str:
 
 def _cells(columns: Sequence[Column], row: Mapping[str, object]) -> list[str]:
     """Return the cells of a row: values as text, sizes with units, times as dates."""
-    return [_cell(column, row.get(column.key)) for column in columns]
+    return [_column_cell_text(column, row.get(column.key)) for column in columns]
 
 
-def _cell(column: Column, value: Any) -> str:
+def _column_cell_text(column: Column, value: Any) -> str:
     """Return a value as the text of a cell in its column."""
     if value is not None and column.is_size:
         return size_text(value)
@@ -92,7 +92,7 @@ def write_markup(
     if output == "markdown":
         # `|` separates cells.
         cells = [[text.replace("|", "\\|") for text in line] for line in cells]
-    text = tabulated(
+    text = align_table(
         cells,
         [column.heading for column in columns],
         tablefmt=_MARKUPS[output],
@@ -139,8 +139,8 @@ def fitted_widths(
 ) -> list[int] | None:
     """Return column widths that fit into `available`, None if not even the headings fit.
 
-    A column is at most as wide as its widest cell, and never narrower than the longest word of its
-    heading; the widest columns shrink first.
+    `widest` has the width of each column's widest cell. A column is never narrower than the longest
+    word of its heading; the widest columns shrink first.
     """
     least = [max(map(width_of, heading.split()), default=0) for heading in headings]
     if sum(least) > available:
@@ -167,13 +167,13 @@ def _write_aligned(
     beneath = [column for column in columns if column.beneath]
     columns = [column for column in columns if not column.beneath]
     cells = [_cells(columns, row) for row in rows]
-    for number, line in enumerate(_aligned(columns, cells)):
+    for number, line in enumerate(_align_lines(columns, cells)):
         stream.write(line.rstrip() + "\n")
         if number and beneath:
             _write_beneath(beneath, rows[number - 1], stream)
 
 
-def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
+def _align_lines(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
     """Return the heading line, then a line for each row."""
     lines = [[column.heading for column in columns], *cells]
     aligned = []

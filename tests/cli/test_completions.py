@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from kctl.completion_live import can_be_offered, options_in, settings_in
+from kctl.completion_live import can_be_offered, cluster_options_in, settings_in
 from kctl.completions import all_commands
 from tests.cli.shell import KCTL, Shell
 
@@ -248,7 +248,7 @@ def test_a_look_up_that_hangs_ends_in_time(tmp_path: Path) -> None:
 
 def test_the_cluster_is_read_from_the_line() -> None:
     line = ["topics", "describe", "-b", "h:1", "--context=prod", "--command-config"]
-    assert {"bootstrap_server": "h:1", "context": "prod"} == options_in(line)
+    assert {"bootstrap_server": "h:1", "context": "prod"} == cluster_options_in(line)
 
 
 def test_the_settings_of_clients_are_read_from_the_line() -> None:

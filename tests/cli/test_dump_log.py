@@ -240,12 +240,12 @@ def test_help_goes_to_stdout_when_asked_shortly() -> None:
 def test_quick_reading_knows_the_same_options_as_typer() -> None:
     from typer.main import get_command
 
-    from kctl.commands.dump_log.app import read_options_fast
+    from kctl.commands.dump_log.app import parse_simple_options
     from kctl.commands.dump_log.options import app
 
     command = get_command(app)
     defaults = {p.name: p.default for p in command.params if p.name != "paths"}
-    quick = read_options_fast([])
+    quick = parse_simple_options([])
     assert quick is not None
     assert {**defaults, "paths": []} == quick
 
@@ -256,9 +256,9 @@ def test_quick_reading_knows_the_same_options_as_typer() -> None:
      ["--max-records", "x"], ["--print_data_log"], ["--files=a"]],
 )  # fmt: skip
 def test_quick_reading_leaves_what_it_does_not_know(args: list[str]) -> None:
-    from kctl.commands.dump_log.app import read_options_fast
+    from kctl.commands.dump_log.app import parse_simple_options
 
-    assert read_options_fast(args) is None
+    assert parse_simple_options(args) is None
 
 
 @pytest.mark.parametrize("count", [0, 1, 130])

@@ -367,7 +367,7 @@ def _prepare(side: Side) -> None:
     run("consumer-groups", *server, "--delete", "--all-groups")
     if side.is_four:
         run("share-groups", *server, "--delete", "--all-groups")
-    _clear(side)
+    _remove_throttles(side)
     deadline = time.monotonic() + 20
     while run("topics", *server, "--list", "--exclude-internal").stdout.strip():
         assert time.monotonic() < deadline, "topics of an earlier stage stay"
@@ -413,7 +413,7 @@ def _prepare(side: Side) -> None:
         )
 
 
-def _clear(side: Side) -> None:
+def _remove_throttles(side: Side) -> None:
     """Remove rules, quotas, credentials and dynamic settings that an earlier stage made."""
     from tests.compat.tools.clearing import clear_cluster
 

@@ -106,8 +106,8 @@ class Life:
     def check(self, disk: MemoryFiles) -> None:
         """Start on what the cut left, look at everything, stop, and start once more."""
         store = self.stage.store
-        end = self._check_life(_started(disk, store), disk)
-        reports = _started(disk, store)
+        end = self._check_life(_request_log_dir_changes(disk, store), disk)
+        reports = _request_log_dir_changes(disk, store)
         assert reports.broker.storage.logs.directories[0].is_online
         assert _end_of(reports) == end
         reports.stop()
@@ -151,7 +151,7 @@ class Life:
         assert not problems
 
 
-def _started(disk: MemoryFiles, store: ZnodeStore) -> MemoryBroker:
+def _request_log_dir_changes(disk: MemoryFiles, store: ZnodeStore) -> MemoryBroker:
     for session_id in store.session_ids():
         store.close_session(session_id)
     return MemoryBroker(disk, store, **SETTINGS).start()

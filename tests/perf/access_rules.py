@@ -38,7 +38,7 @@ _CASE: Final = Case("produce one record a request, pipelined", produce_pipelined
 _AT_ONCE: Final = 500
 
 
-def _rule(
+def _parse_rule(
     principal: str, kind: AclResource, name: str, pattern: PatternType, operation: AclOperation
 ) -> AclBinding:
     entry = AccessEntry(principal, "*", operation, AclPermission.ALLOW)
@@ -49,16 +49,16 @@ def rules(count: int) -> list[AclBinding]:
     """Return those of the client, and so many of others: a quarter prefixed, on 1,000 topics."""
     everybody = "User:ANONYMOUS"
     found = [
-        _rule(
+        _parse_rule(
             everybody, AclResource.CLUSTER, "kafka-cluster", PatternType.LITERAL, AclOperation.ALL
         ),
-        _rule(everybody, AclResource.TOPIC, "perf-", PatternType.PREFIXED, AclOperation.ALL),
+        _parse_rule(everybody, AclResource.TOPIC, "perf-", PatternType.PREFIXED, AclOperation.ALL),
     ]
     for number in range(count - len(found)):
         pattern = PatternType.LITERAL if number % 4 else PatternType.PREFIXED
         operation = AclOperation.READ if number % 2 else AclOperation.WRITE
         user, topic = f"User:user-{number // 10}", f"topic-{number % 1000}"
-        found.append(_rule(user, AclResource.TOPIC, topic, pattern, operation))
+        found.append(_parse_rule(user, AclResource.TOPIC, topic, pattern, operation))
     return found
 
 

@@ -19,7 +19,7 @@ from random import Random
 
 from engine.model import TopicPartition
 from engine.planner.cluster_model import ClusterModel
-from engine.planner.kafka_assignment import generate_kafka_way
+from engine.planner.kafka_assignment import generate_assignment
 
 Placement = dict[TopicPartition, list[int]]
 
@@ -27,7 +27,7 @@ Placement = dict[TopicPartition, list[int]]
 def kafka_generate(model: ClusterModel, targets: list[int], seed: int) -> Placement:
     topics = sorted({partition.topic for partition in model.partitions})
     # A topic whose partitions differ in their number of replicas gets that of its first.
-    placed = generate_kafka_way(model, targets, topics, Random(seed))
+    placed = generate_assignment(model, targets, topics, Random(seed))
     return {name: list(replicas) for name, replicas in placed.items()}
 
 

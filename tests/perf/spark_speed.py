@@ -161,7 +161,7 @@ class Bench:
 
     def headers(self) -> None:
         """Time a query that headers answer."""
-        large = str(self._needed())
+        large = str(self._needed_throttle())
         query = "select topic, count(*) from records group by topic"
         (cost,) = self._least(lambda: [_KCTL, "spark-sql", "--engine", "local", query, large])
         _line("select topic, count(*), headers alone", cost, "<= 1 s")
@@ -198,7 +198,7 @@ class Bench:
 
     def memory(self) -> None:
         """Watch the memory of the export and of all reports."""
-        large = str(self._needed())
+        large = str(self._needed_throttle())
         for label, command in (
             ("export", self._export(large)),
             ("all reports, Spark", [_KCTL, "spark-report", "all", "--engine", "spark", large]),
@@ -239,7 +239,7 @@ class Bench:
         shutil.rmtree(out, ignore_errors=True)
         return str(out)
 
-    def _needed(self) -> Path:
+    def _needed_throttle(self) -> Path:
         if self._large is None:
             raise SystemExit("this case needs --large DIR")
         return self._large

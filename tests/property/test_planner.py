@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import RATE_GOALS, LevelGoal, PlanConstraints, RackRule
 from engine.planner.plan import ReassignmentPlan
-from engine.planner.plan_checks import broken_rules
+from engine.planner.plan_checks import find_broken_rules
 from engine.planner.planner import (
     balance,
     balance_log_dirs,
@@ -124,7 +124,7 @@ def assert_harmless(
             assert rack_faults(model, change.new_replicas, leaving) <= before
     assert sorted(p for batch in plan.batches for p in batch) == list(range(len(plan.changes)))
     assert_never_over_capacity(model, plan)
-    assert [] == broken_rules(model, plan, constraints, tuple(leaving))
+    assert [] == find_broken_rules(model, plan, constraints, tuple(leaving))
     assert plan.moves == sum(len(change.added) for change in plan.changes)
     if not plan.unmet:
         assert plan.bound_moves <= plan.moves

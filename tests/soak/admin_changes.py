@@ -92,7 +92,7 @@ class AdminChanges:
             raise AssertionError("a change went wrong") from self._failure
 
     def _run(self) -> None:
-        acts = [self._create, self._delete, self._configure, self._trim, self._take_ids]
+        acts = [self._create, self._delete, self._change_settings, self._trim, self._take_ids]
         while True:
             if not self._runs.wait(_PAUSE_S):
                 self._idle.set()
@@ -133,7 +133,7 @@ class AdminChanges:
             del self.maybe[name]
             self.gone.add(name)
 
-    def _configure(self, client: RawClient) -> None:
+    def _change_settings(self, client: RawClient) -> None:
         value = str(self._random.randrange(300_000, 900_000))
         self.retention.add(value)
         config = of(

@@ -93,9 +93,9 @@ class Workers:
         for index, process in enumerate(self._processes):
             if process is None or process.poll() is not None:
                 self.ended_count += process is not None
-                self._processes[index] = self._started(index)
+                self._processes[index] = self._request_log_dir_changes(index)
 
-    def _started(self, index: int) -> subprocess.Popen[bytes]:
+    def _request_log_dir_changes(self, index: int) -> subprocess.Popen[bytes]:
         seed = str(self._random.randrange(1 << 30))
         words = [_CLIENTS[index], self._address, _GROUP, f"copier-{index}", _INPUT, seed]
         words += self._debug

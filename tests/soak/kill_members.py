@@ -100,9 +100,9 @@ class Members:
         for index, slot in enumerate(SLOTS):
             process = self._processes.get(index)
             if process is None or process.poll() is not None:
-                self._processes[index] = self._started(index, slot)
+                self._processes[index] = self._request_log_dir_changes(index, slot)
 
-    def _started(self, index: int, slot: MemberSlot) -> subprocess.Popen[bytes]:
+    def _request_log_dir_changes(self, index: int, slot: MemberSlot) -> subprocess.Popen[bytes]:
         self._lives[index] += 1
         path = self._folder / f"{slot.group}-{index}-{self._lives[index]}.processed"
         words = [slot.client, self._address, slot.group, _TOPIC, str(path)]

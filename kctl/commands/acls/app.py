@@ -157,14 +157,14 @@ def check(
     With --for: each rule that a job needs, and the commands that create the missing rules. The two
     settings of the authorizer are read from a broker; Kafka's brokers hide their values.
     """
-    from kctl.commands.acls.checking import CheckRequest, check_rules
+    from kctl.commands.acls.checking import CheckRequest, check_permissions
     from kctl.commands.acls.wanted_rules import RulesRequest
 
     wanted = RulesRequest(resources=resources, pattern=pattern, job=job, inputs=inputs or ())
     request = CheckRequest(
         principal, operation, resource, host, wanted, super_user or (), allow_everyone, output
     )
-    return check_rules(cluster, request)
+    return check_permissions(cluster, request)
 
 
 @app.command("apply", epilog="Example: kctl acls apply acls.yaml --prune --dry-run")

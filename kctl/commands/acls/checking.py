@@ -33,12 +33,12 @@ from kctl.commands.acls.listing import EVERY_RULE, described
 from kctl.commands.acls.rule_texts import (
     RULE_COLUMNS,
     cli_name,
-    create_command,
-    host_of,
-    operations_of,
-    pattern_type_of,
-    principal_of,
-    resource_of,
+    create_commands,
+    parse_host,
+    parse_operations,
+    parse_pattern_type,
+    parse_principal,
+    parse_resource,
     resource_text,
     rule_row,
     rule_text,
@@ -86,15 +86,18 @@ class AccessCheck(NamedTuple):
     needed: NeededRule
 
 
-def check_rules(options: ClusterOptions, request: CheckRequest) -> int:
-    """Print a row for each decision; return exit code 4 if an operation is not allowed."""
+def check_permissions(options: ClusterOptions, request: CheckRequest) -> int:
+    """Print the decision on each permission and host; return exit code 4 if one is not allowed.
+
+    With `--for`, the commands that create the missing rules are printed, too.
+    """
     check_format(request.output)
-    principal = principal_of(request.user)
-    host = None if request.host is None else host_of(request.host)
-    wanted = _needed(request)
+    principal = parse_principal(request.user)
+    host = None if request.host is None else parse_host(request.host)
+    wanted = _permissions_to_check(request)
     with connect(options) as client:
         rules = described(client, [EVERY_RULE])
-        settings = _settings(client, request)
+        settings = _authorizer_settings(client, request)
     checks = _access_checks(rules, principal, wanted, host)
     decisions = {
         check: decide(
@@ -106,15 +109,15 @@ def check_rules(options: ClusterOptions, request: CheckRequest) -> int:
         )
         for check in checks
     }
-    rows = [_row(principal, check, decision) for check, decision in decisions.items()]
+    rows = [_decision_row(principal, check, decision) for check, decision in decisions.items()]
     code = end_with(CHECK_COLUMNS, rows, request.output)
     refused = [check for check, decision in decisions.items() if not decision.is_allowed]
     if refused and request.job.job is not None:
-        _propose(principal, refused, decisions)
+        _print_create_commands(principal, refused, decisions)
     return exits.PROBLEMS_FOUND if refused else code
 
 
-def _needed(request: CheckRequest) -> list[NeededRule]:
+def _permissions_to_check(request: CheckRequest) -> list[NeededRule]:
     """Return the permissions to check, of `--for` or of OPERATION and RESOURCE.
 
     Errors: RulesNotClear, UnreadableArgument.
@@ -132,10 +135,10 @@ def _needed(request: CheckRequest) -> list[NeededRule]:
         )
     if any(request.job.resources) or request.job.inputs:
         raise RulesNotClear("names of topics, groups and ids go with --for")
-    resource = resource_of(request.resource, pattern_type_of(request.job.pattern))
+    resource = parse_resource(request.resource, parse_pattern_type(request.job.pattern))
     return [
         NeededRule(_as_prefix(resource), operation)
-        for operation in operations_of([request.operation])
+        for operation in parse_operations([request.operation])
     ]
 
 
@@ -152,9 +155,10 @@ def _access_checks(
     wanted: Sequence[NeededRule],
     host: str | None,
 ) -> list[AccessCheck]:
-    """Return a check per permission and host.
+    """Return a check for each permission and host.
 
-    `host` None stands for `*` and each host that an ACL of the principal and resource names.
+    If `host` is None, the hosts are `*` and each host that an ACL names for the principal and the
+    resource.
     """
     checks = []
     for needed in wanted:
@@ -164,9 +168,13 @@ def _access_checks(
     return checks
 
 
-def _settings(client: KafkaClient, request: CheckRequest) -> AuthorizerSettings:
-    """Return the authorizer's settings: the values of the options, else those a broker returns."""
-    shown = _shown_settings(client)
+def _authorizer_settings(client: KafkaClient, request: CheckRequest) -> AuthorizerSettings:
+    """Return the two settings that the authorizer decides by: from the options, else from a broker.
+
+    If the brokers hide a value that no option gives, a note is printed, and the decision may be
+    UNKNOWN.
+    """
+    shown = _read_authorizer_settings(client)
     allows: bool | None = False
     if _ALLOW_EVERYONE in shown:
         value = shown[_ALLOW_EVERYONE]
@@ -177,14 +185,18 @@ def _settings(client: KafkaClient, request: CheckRequest) -> AuthorizerSettings:
         notify(f"note: brokers hide {_ALLOW_EVERYONE}; give --allow-everyone or --deny-everyone")
     super_users, _ = super_users_of(shown.get(_SUPER_USERS) or "")
     if request.super_users:
-        super_users = frozenset(map(principal_of, request.super_users))
+        super_users = frozenset(map(parse_principal, request.super_users))
     elif _SUPER_USERS in shown and shown[_SUPER_USERS] is None:
         notify("note: brokers hide super.users; give --super-user for those that are to count")
     return AuthorizerSettings(super_users, allows)
 
 
-def _shown_settings(client: KafkaClient) -> dict[str, str | None]:
-    """Read the authorizer's settings from one broker; None for a value that the broker hides."""
+def _read_authorizer_settings(client: KafkaClient) -> dict[str, str | None]:
+    """Read the authorizer's settings from the broker with the lowest id.
+
+    A value is None if the broker hides it or the request fails; a setting that the broker does not
+    return is missing from the result.
+    """
     hidden: dict[str, str | None] = {_ALLOW_EVERYONE: None, _SUPER_USERS: None}
     brokers = client.brokers_view().brokers
     resource = Resource(ConfigResourceType.BROKER, str(min(brokers)))
@@ -197,7 +209,7 @@ def _shown_settings(client: KafkaClient) -> dict[str, str | None]:
     return {entry.name: entry.value for entry in entries}
 
 
-def _row(principal: str, check: AccessCheck, decision: AclDecision) -> OutputRow:
+def _decision_row(principal: str, check: AccessCheck, decision: AclDecision) -> OutputRow:
     """Return the output row of a decision: the requested permission, the result and its reason."""
     resource = check.needed.resource
     row = rule_row(rule_that_allows(principal, check.host, check.needed.operation, resource))
@@ -206,13 +218,13 @@ def _row(principal: str, check: AccessCheck, decision: AclDecision) -> OutputRow
         **row,
         "result": decision.result.value,
         "reason": decision.reason.value,
-        "why": _why(check, decision),
+        "why": _reason_text(check, decision),
         "rule": None if decision.rule is None else rule_row(decision.rule),
     }
 
 
-def _why(check: AccessCheck, decision: AclDecision) -> str:
-    """Return the reason of a decision as text: the deciding rule, or why no rule decided."""
+def _reason_text(check: AccessCheck, decision: AclDecision) -> str:
+    """Return the text of column `why`: the deciding rule, or the setting if no rule matches."""
     if decision.rule is not None:
         return rule_text(decision.rule)
     operation = cli_name(check.needed.operation)
@@ -229,10 +241,10 @@ def _why(check: AccessCheck, decision: AclDecision) -> str:
     return f"no rule is about {resource}, and {_ALLOW_EVERYONE} {end[decision.result]}"
 
 
-def _propose(
+def _print_create_commands(
     principal: str, refused: Sequence[AccessCheck], decisions: dict[AccessCheck, AclDecision]
 ) -> None:
-    """Print the commands that create missing rules, not for checks that a DENY rule refuses."""
+    """Print `kctl acls create` commands for refused checks, not for those a DENY rule refuses."""
     missing = [
         rule_that_allows(principal, check.host, check.needed.operation, check.needed.resource)
         for check in refused
@@ -240,4 +252,4 @@ def _propose(
     ]
     if missing:
         notify("rules are missing; to create them:")
-        notify(create_command(missing))
+        notify(create_commands(missing))

@@ -24,9 +24,9 @@ from kctl.commands.acls.options import FilterOptions, ResourceOptions
 from kctl.commands.acls.rule_texts import (
     RULE_COLUMNS,
     in_order,
-    member_of,
-    operations_of,
-    principal_of,
+    parse_member,
+    parse_operations,
+    parse_principal,
     rule_row,
     rule_text,
 )
@@ -73,7 +73,11 @@ def delete_rules(
     yes: bool,
     output: str,
 ) -> int:
-    """Show the rules that match the options, ask, and delete them; returns the exit code."""
+    """Show the rules that match the options, ask for confirmation, and delete them.
+
+    Returns the exit code. Raises RulesNotClear if the options select nothing and `is_all` is not
+    set, or select something and it is set.
+    """
     check_format(output)
     if is_all == _is_limited(filters, resources):
         raise RulesNotClear("which rules? Give options that say it, or --all for every one")
@@ -87,12 +91,16 @@ def delete_rules(
             rows = [{**rule_row(rule), "result": "would be deleted"} for rule in rules]
             return end_with(CHANGE_COLUMNS, rows, output)
         confirm(f"Delete {few_rules(rules)} of {cluster_named(client)}", yes=yes)
-        rows, failures = deleted_rows(client, rules)
+        rows, failures = delete_exact_rules(client, rules)
     return end_with(CHANGE_COLUMNS, rows, output, failures=failures)
 
 
-def deleted_rows(client: KafkaClient, rules: list[AclBinding]) -> tuple[list[OutputRow], int]:
-    """Delete exactly these ACLs; return their rows and the number of failures."""
+def delete_exact_rules(client: KafkaClient, rules: list[AclBinding]) -> tuple[list[OutputRow], int]:
+    """Delete exactly these ACLs; return the rows of those gone and the number of failures.
+
+    `was gone` is the result of a rule that another client deleted in between. Each error is
+    printed.
+    """
     rows: list[OutputRow] = []
     failures = 0
     results = delete_each(client, list(map(exactly, rules))) if rules else []
@@ -115,26 +123,31 @@ def filters_of(filters: FilterOptions, resources: ResourceOptions) -> list[AclFi
 
     Errors: UnreadableArgument, RulesNotClear.
     """
-    principals: list[str | None] = [principal_of(text) for text in filters.principal or ()]
+    principals: list[str | None] = [parse_principal(text) for text in filters.principal or ()]
     hosts: list[str | None] = list(filters.host or ())
     entries = [
         EntryFilter(principal, host, operation, _permission_of(filters.permission))
         for principal in principals or [None]
         for host in hosts or [None]
-        for operation in operations_of(filters.operation or ()) or [AclOperation.ANY]
+        for operation in parse_operations(filters.operation or ()) or [AclOperation.ANY]
     ]
     return [
         AclFilter(patterns, entry)
-        for patterns in _patterns(filters, resources)
+        for patterns in _pattern_filters(filters, resources)
         for entry in entries
     ]
 
 
-def _patterns(filters: FilterOptions, resources: ResourceOptions) -> list[PatternFilter]:
-    """Return a filter for each named resource; a single one for every resource if none is named."""
+def _pattern_filters(filters: FilterOptions, resources: ResourceOptions) -> list[PatternFilter]:
+    """Return a filter for each named resource, or one for all resources if none is named.
+
+    Errors: UnreadableArgument; RulesNotClear for `--pattern match` without a name.
+    """
     pattern_type = PatternType.ANY
     if filters.pattern is not None:
-        pattern_type = member_of(PatternType, filters.pattern, "a type of pattern", _FILTER_TYPES)
+        pattern_type = parse_member(
+            PatternType, filters.pattern, "a type of pattern", _FILTER_TYPES
+        )
     named = named_resources(resources, pattern_type)
     if not named and pattern_type is PatternType.MATCH:
         raise RulesNotClear("--pattern match needs a name", "give --topic NAME, --group ID, …")
@@ -146,7 +159,9 @@ def _permission_of(text: str | None) -> AclPermission:
     """Return the permission of a filter, ANY for None; raises UnreadableArgument."""
     if text is None:
         return AclPermission.ANY
-    return member_of(AclPermission, text, "a permission", (AclPermission.ALLOW, AclPermission.DENY))
+    return parse_member(
+        AclPermission, text, "a permission", (AclPermission.ALLOW, AclPermission.DENY)
+    )
 
 
 def _is_limited(filters: FilterOptions, resources: ResourceOptions) -> bool:

@@ -48,7 +48,7 @@ def cli_name(member: W) -> str:
     return member.name.lower().replace("_", "-")
 
 
-def member_of(kind: type[W], text: str, what: str, allowed: Iterable[W]) -> W:
+def parse_member(kind: type[W], text: str, what: str, allowed: Iterable[W]) -> W:
     """Return the member of `allowed` with this name, in any case, with or without `-` and `_`.
 
     `what` names the argument in the error. Errors: UnreadableArgument.
@@ -61,18 +61,18 @@ def member_of(kind: type[W], text: str, what: str, allowed: Iterable[W]) -> W:
     raise UnreadableArgument(what, text, f"one of {', '.join(map(cli_name, members))}")
 
 
-def operations_of(texts: Iterable[str]) -> list[AclOperation]:
-    """Return the operations that texts name, one or several by commas each, without duplicates.
+def parse_operations(texts: Iterable[str]) -> list[AclOperation]:
+    """Parse names of operations; one text may have several, separated by commas.
 
-    Errors: UnreadableArgument.
+    Duplicates are dropped. Errors: UnreadableArgument.
     """
     names = [name for text in texts for name in text.split(",")]
     concrete = [operation for operation in AclOperation if operation > AclOperation.ANY]
-    found = [member_of(AclOperation, name, "an operation", concrete) for name in names]
+    found = [parse_member(AclOperation, name, "an operation", concrete) for name in names]
     return list(dict.fromkeys(found))
 
 
-def principal_of(text: str) -> str:
+def parse_principal(text: str) -> str:
     """Return `User:alice` for `alice`, `TYPE:NAME` unchanged; raises UnreadableArgument."""
     kind, colon, name = text.strip().partition(":")
     if not is_utf8(text) or not kind or (colon and not name):
@@ -80,10 +80,10 @@ def principal_of(text: str) -> str:
     return text.strip() if colon else user_principal(kind)
 
 
-def host_of(text: str) -> str:
-    """Return an IP address as brokers write it, `::1` in full, and `*` as is.
+def parse_host(text: str) -> str:
+    """Parse the host of a rule: `*`, or an IP address, which becomes the text brokers compare with.
 
-    Brokers resolve no host names: a rule for one applies to no client, and is refused here.
+    Brokers resolve no host names: a rule for a name applies to no client, so a name is refused.
     Errors: UnreadableArgument.
     """
     from ipaddress import ip_address
@@ -97,29 +97,29 @@ def host_of(text: str) -> str:
     return java_address(text)
 
 
-def pattern_type_of(text: str | None) -> PatternType:
-    """Return LITERAL or PREFIXED by its name, LITERAL for None; raises UnreadableArgument."""
+def parse_pattern_type(text: str | None) -> PatternType:
+    """Parse `literal` or `prefixed`; None gives LITERAL. Raises UnreadableArgument."""
     if text is None:
         return PatternType.LITERAL
-    return member_of(
+    return parse_member(
         PatternType, text, "a type of pattern", (PatternType.LITERAL, PatternType.PREFIXED)
     )
 
 
-def resource_of(text: str, pattern_type: PatternType) -> AclPattern:
-    """Return the resource of `topic:orders` or `cluster`; raises UnreadableArgument."""
+def parse_resource(text: str, pattern_type: PatternType) -> AclPattern:
+    """Parse `TYPE:NAME`, as in `topic:orders`, or `cluster`; raises UnreadableArgument."""
     kind_name, colon, name = text.partition(":")
     if kind_name == "cluster" and name in ("", CLUSTER_NAME):
         return AclPattern(AclResource.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
     if not colon or not name or not is_utf8(text):
         raise UnreadableArgument("a resource", text, "TYPE:NAME as in topic:orders, or cluster")
     kinds = [kind for kind in AclResource if kind > AclResource.ANY]
-    kind = member_of(AclResource, kind_name, "a type of resource", kinds)
+    kind = parse_member(AclResource, kind_name, "a type of resource", kinds)
     return AclPattern(kind, name, pattern_type)
 
 
 def resource_text(pattern: AclPattern) -> str:
-    """Return a resource as `TYPE:NAME`."""
+    """Return a resource as `TYPE:NAME` for messages; a prefixed pattern ends in `…`."""
     if pattern.kind is AclResource.CLUSTER:
         return cli_name(pattern.kind)
     name = pattern.name
@@ -157,8 +157,8 @@ def in_order(rules: Iterable[AclBinding]) -> list[AclBinding]:
     return sorted(set(rules))
 
 
-def create_command(rules: Sequence[AclBinding]) -> str:
-    """Return the `kctl acls create` commands that add these ALLOW rules of one principal."""
+def create_commands(rules: Sequence[AclBinding]) -> str:
+    """Return `kctl acls create` commands, one a line, that add these rules of one principal."""
     import shlex
 
     principal = rules[0].entry.principal

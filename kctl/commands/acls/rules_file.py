@@ -25,7 +25,7 @@ from engine.errors import EngineError
 from engine.security.acls import AclBinding
 from kctl.arguments import UnreadableArgument
 from kctl.commands.acls.options import ResourceOptions
-from kctl.commands.acls.rule_texts import RULE_COLUMNS, host_of
+from kctl.commands.acls.rule_texts import RULE_COLUMNS, parse_host
 from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, wanted_rules
 
 _RESOURCES: Final = ResourceOptions._fields
@@ -45,7 +45,7 @@ class BadRulesFile(EngineError):
         self.hint = hint
 
 
-def rules_in(content: bytes, path: str) -> list[AclBinding]:
+def parse_rules_file(content: bytes, path: str) -> list[AclBinding]:
     """Parse the content of a rules file; `path` is its name in errors. Raises BadRulesFile."""
     import yaml
 
@@ -71,16 +71,19 @@ def rules_in(content: bytes, path: str) -> list[AclBinding]:
 
 def entry_rules(entry: object) -> list[AclBinding]:
     """Return the rules of one entry of a file; raises RulesNotClear, UnreadableArgument."""
-    return wanted_rules(_request(entry))
+    return wanted_rules(_parse_entry(entry))
 
 
-def _request(entry: object) -> RulesRequest:
-    """Parse one entry of a file into a request; raises RulesNotClear, UnreadableArgument."""
+def _parse_entry(entry: object) -> RulesRequest:
+    """Parse one entry of a rules file, in the form of options or as `kctl acls list` prints rows.
+
+    Errors: RulesNotClear, UnreadableArgument.
+    """
     if not isinstance(entry, dict):
         raise RulesNotClear("expected a mapping such as {allow: alice, for: producer, topic: t}")
     is_listed = "principal" in entry
     if is_listed:
-        entry = _as_written(entry)
+        entry = _entry_of_listed_row(entry)
     unknown = sorted(str(key) for key in entry if key not in KEYS_OF_RULES)
     if unknown:
         raise RulesNotClear(
@@ -96,7 +99,7 @@ def _request(entry: object) -> RulesRequest:
         deny=_texts(entry, "deny"),
         operations=_texts(entry, "operations"),
         # A listed rule is kept unchanged, even if it applies to no client.
-        hosts=hosts if is_listed else list(map(host_of, hosts)),
+        hosts=hosts if is_listed else list(map(parse_host, hosts)),
         resources=ResourceOptions(cluster=cluster, **named),
         pattern=_text(entry, "pattern"),
         job=_text(entry, "for"),
@@ -104,8 +107,11 @@ def _request(entry: object) -> RulesRequest:
     )
 
 
-def _as_written(row: Mapping[object, object]) -> dict[object, object]:
-    """Convert a row of `kctl acls list` to an entry of a file; raises RulesNotClear."""
+def _entry_of_listed_row(row: Mapping[object, object]) -> dict[object, object]:
+    """Convert a row, as printed by `kctl acls list`, to an entry in the form of options.
+
+    Errors: RulesNotClear.
+    """
     if set(row) != _LISTED_KEYS:
         raise RulesNotClear(f"a listed rule has {', '.join(sorted(_LISTED_KEYS))}")
     permission = row["permission"]

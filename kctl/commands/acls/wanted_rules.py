@@ -30,9 +30,9 @@ from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.commands.acls.options import ResourceOptions
 from kctl.commands.acls.rule_texts import (
     cli_name,
-    operations_of,
-    pattern_type_of,
-    principal_of,
+    parse_operations,
+    parse_pattern_type,
+    parse_principal,
     resource_text,
 )
 
@@ -76,17 +76,21 @@ class RulesRequest(NamedTuple):
 
 
 def wanted_rules(request: RulesRequest) -> list[AclBinding]:
-    """Return the requested rules; raises RulesNotClear, UnreadableArgument."""
+    """Return an ACL for each combination of resource, principal, host and operation of a request.
+
+    With a job (`--for`) the resources and operations are those that it needs. Errors:
+    RulesNotClear, UnreadableArgument.
+    """
     if not (request.allow or request.deny):
         raise RulesNotClear("whose rules? Nobody is named", "give --allow USER or --deny USER")
     if request.job is not None:
         return _rules_of_job(request)
     if request.inputs:
         raise RulesNotClear("--input goes with --for transactional or streams")
-    operations = operations_of(request.operations)
+    operations = parse_operations(request.operations)
     if not operations:
         raise RulesNotClear("which operations? None is named", "give --operation, or --for JOB")
-    resources = named_resources(request.resources, pattern_type_of(request.pattern))
+    resources = named_resources(request.resources, parse_pattern_type(request.pattern))
     if not resources:
         raise RulesNotClear(
             "rules about what? Nothing is named", "give --topic NAME, --group ID, --cluster, …"
@@ -103,7 +107,10 @@ def wanted_rules(request: RulesRequest) -> list[AclBinding]:
 
 
 def _rules_of_job(request: RulesRequest) -> list[AclBinding]:
-    """Return the rules of `--for`; raises RulesNotClear with `--deny` or `--operation`."""
+    """Return the ACLs that allow the job of `--for`.
+
+    Errors: RulesNotClear with `--deny` or `--operation`, or if the resources do not fit the job.
+    """
     if request.deny or request.operations:
         raise RulesNotClear("--for says what is allowed: leave out --deny and --operation")
     return [
@@ -119,7 +126,7 @@ def rules_for_job(request: RulesRequest) -> list[NeededRule]:
 
     Errors: RulesNotClear if a resource is missing or does not fit the job, UnreadableArgument.
     """
-    job = _job_of(request.job or "")
+    job = _parse_job(request.job or "")
     given: dict[str, Any] = {**request.resources._asdict(), "input": request.inputs}
     needs, may_have = _OF_JOB[job]
     for name in needs:
@@ -138,7 +145,7 @@ def rules_for_job(request: RulesRequest) -> list[NeededRule]:
         names = names._replace(groups=groups, transactional_ids=given["transactional_id"] or ())
     elif job is Job.STREAMS:
         names = names._replace(application_id=_application_id(list(groups)))
-    return needed_rules(names, pattern_type=pattern_type_of(request.pattern))
+    return needed_rules(names, pattern_type=parse_pattern_type(request.pattern))
 
 
 def _application_id(groups: list[str]) -> str:
@@ -148,7 +155,7 @@ def _application_id(groups: list[str]) -> str:
     return groups[0]
 
 
-def _job_of(text: str) -> Job:
+def _parse_job(text: str) -> Job:
     """Return the job of a name in any case; raises UnreadableArgument."""
     try:
         return Job(text.strip().lower())
@@ -167,7 +174,7 @@ def named_resources(options: ResourceOptions, pattern_type: PatternType) -> list
     found = [
         AclPattern(kind, _check_name(name), pattern_type)
         if kind is not AclResource.USER
-        else AclPattern(kind, name if name == "*" else principal_of(name), pattern_type)
+        else AclPattern(kind, name if name == "*" else parse_principal(name), pattern_type)
         for option, kind in _NAMED
         for name in given[option] or ()
     ]
@@ -198,8 +205,8 @@ def _check_operations(resource: AclPattern, operations: Sequence[AclOperation]) 
 
 def _principals(request: RulesRequest) -> list[tuple[str, AclPermission]]:
     """Return the distinct principals of --allow and --deny with their permissions."""
-    found = [(principal_of(name), AclPermission.ALLOW) for name in request.allow]
-    found += [(principal_of(name), AclPermission.DENY) for name in request.deny]
+    found = [(parse_principal(name), AclPermission.ALLOW) for name in request.allow]
+    found += [(parse_principal(name), AclPermission.DENY) for name in request.deny]
     return list(dict.fromkeys(found))
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.config_admin import ConfigChange, ConfigOp, ConfigResourceType, Resource
 from engine.declared.resources import ResourceKind
-from engine.declared.step_execution import Errors, check_passwords, perform, validate
+from engine.declared.step_execution import Errors, check_passwords, perform, validate_steps
 from engine.declared.steps import (
     AddPartitions,
     ChangeSettings,
@@ -23,9 +23,9 @@ from engine.errors import EngineError
 from engine.reassign.cluster_reader import ReassignmentInProgress
 from kctl import exits
 from kctl.command_results import end_with
-from kctl.commands.apply.moving import check_moves, finish_earlier_moves, move
+from kctl.commands.apply.moving import check_moves, execute_moves, finish_earlier_moves
 from kctl.commands.apply.step_run import StepResult, StepRun
-from kctl.commands.reassign.execute import settings_of
+from kctl.commands.reassign.execute import execution_settings
 from kctl.commands.topics.metadata_wait import await_created, await_deleted, await_partitions
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
@@ -33,7 +33,7 @@ from kctl.declared.open_moves import has_earlier_moves
 from kctl.declared.pending_steps import (
     STEP_COLUMNS,
     ImpossibleProperty,
-    compared,
+    compare_with_cluster,
     name_of,
     read_declared,
     step_line,
@@ -44,7 +44,7 @@ from kctl.declared.state_schema import state_schema
 from kctl.options.moves import MoveOptions
 from kctl.render import Column, check_format
 from kctl.schemas import schema_text
-from kctl.setting_checks import note_on_unknown, with_hint
+from kctl.setting_checks import notes_on_unknown, with_hint
 
 RESULT_COLUMNS: Final = (
     *STEP_COLUMNS,
@@ -96,21 +96,24 @@ def print_state_schema() -> int:
 
 
 def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
-    """Carry out the steps to a declared state and print a row for each; returns the exit code."""
+    """Change the cluster to the declared state, print a row for each step, return the exit code.
+
+    Moves of replicas that an interrupted `apply` began are finished first.
+    """
     moves = request.moves
     check_format(moves.output)
     # Check the options of moves even if no replica moves.
-    settings_of(moves)
+    execution_settings(moves)
     declared = read_declared(options, request.files)
     with connect(options) as client:
         has_moves = has_earlier_moves(client)
         if has_moves and not moves.dry_run:
             has_moves = finish_earlier_moves(client, moves) != exits.OK
-        steps = compared(client, declared, prunes=request.prunes).steps
+        steps = compare_with_cluster(client, declared, prunes=request.prunes).steps
         for number, step in enumerate(steps, 1):
             notify(step_line(number, step))
         if steps:
-            _check(client, steps, request)
+            _validate_steps(client, steps, request)
         if moves.dry_run:
             rows = [{**step_row(n, s), "result": _PENDING} for n, s in enumerate(steps, 1)]
             end_with(RESULT_COLUMNS, rows, moves.output)
@@ -119,10 +122,12 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
             notify("nothing to change: the cluster has the declared state")
             return end_with(RESULT_COLUMNS, [], moves.output, failures=has_moves)
         confirm(f"carry out {steps_counted(steps)}, of {cluster_named(client)}", yes=moves.yes)
-        return _carried_out(client, steps, moves)
+        return _carry_out(client, steps, moves)
 
 
-def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateRequest) -> None:
+def _validate_steps(
+    client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateRequest
+) -> None:
     """Validate all steps before the first is performed; raise if any is not allowed or impossible.
 
     Errors: DeletionNotAllowed, TooManyDeletions, ImpossibleProperty, those of impossible moves.
@@ -133,7 +138,7 @@ def _check(client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateR
     if deletions > request.deletions_max:
         raise TooManyDeletions(deletions, request.deletions_max)
     faults: list[EngineError] = [*_lock_outs(client, steps), *check_passwords(steps)]
-    for step, error in zip(steps, validate(client, steps), strict=True):
+    for step, error in zip(steps, validate_steps(client, steps), strict=True):
         if error is not None:
             faults.append(_Refused(step, _with_hint(step, error)))
     if faults:
@@ -202,35 +207,38 @@ def _changes(settings: dict[str, str | None]) -> list[ConfigChange]:
 # -- carrying out
 
 
-def _carried_out(client: KafkaClient, steps: Sequence[StateStep], moves: MoveOptions) -> int:
-    """Perform the steps and print a row for each, even if interrupted; returns the exit code."""
-    run = StepRun(steps, lambda group: _errors_of(client, group, moves))
+def _carry_out(client: KafkaClient, steps: Sequence[StateStep], moves: MoveOptions) -> int:
+    """Perform the steps and print a row for each, even if interrupted.
+
+    Returns the exit code: UNREACHABLE if a step failed because the cluster does not respond.
+    """
+    run = StepRun(steps, lambda group: _perform_group(client, group, moves))
     try:
         run.run()
     except KeyboardInterrupt:
         notify("interrupted: the same command again does what is left")
         raise
     finally:
-        code = _print(steps, run.results, moves.output)
+        code = _print_results(steps, run.results, moves.output)
     return exits.UNREACHABLE if run.is_out_of_reach else code
 
 
-def _errors_of(client: KafkaClient, group: Sequence[StateStep], moves: MoveOptions) -> Errors:
+def _perform_group(client: KafkaClient, group: Sequence[StateStep], moves: MoveOptions) -> Errors:
     """Perform steps of one kind; print and return the error of each, None for success."""
     operations = [s.operation for s in group if isinstance(s.operation, MoveReplicas)]
     errors: Errors
     try:
-        errors = move(client, operations, moves) if operations else perform(client, group)
+        errors = execute_moves(client, operations, moves) if operations else perform(client, group)
     except EngineError as of_all:
         errors = [of_all] * len(group)
     for step, error in zip(group, errors, strict=True):
         if error is not None:
             report_error(_with_hint(step, error), name_of(step))
-    _settle(client, [s for s, error in zip(group, errors, strict=True) if error is None])
+    _await_changes(client, [s for s, error in zip(group, errors, strict=True) if error is None])
     return errors
 
 
-def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
+def _await_changes(client: KafkaClient, steps: Sequence[StateStep]) -> None:
     """Wait until brokers report changed topics; print a note for settings that no broker knows."""
     operations = [step.operation for step in steps]
     await_created(client, [one.topic for one in operations if isinstance(one, CreateTopic)])
@@ -241,11 +249,11 @@ def _settle(client: KafkaClient, steps: Sequence[StateStep]) -> None:
     for one in operations:
         if isinstance(one, ChangeSettings):
             names = [name for name, value in one.settings.items() if value is not None]
-            for line in note_on_unknown(_resource(one), names):
+            for line in notes_on_unknown(_resource(one), names):
                 notify(line)
 
 
-def _print(steps: Sequence[StateStep], results: Sequence[StepResult], output: str) -> int:
+def _print_results(steps: Sequence[StateStep], results: Sequence[StepResult], output: str) -> int:
     """Print the result of each step; return the exit code, PROBLEM if a step is not done."""
     rows = [
         {

@@ -21,9 +21,9 @@ from engine.reassign.journal import JournalHeld, is_held
 from engine.reassign.journal_state import Begun
 from engine.reassign.plan_reading import in_order
 from kctl.arguments import counted
-from kctl.commands.reassign.execute import begin, resume_on, settings_of
-from kctl.commands.reassign.files import journal_state
-from kctl.commands.reassign.jobs import change_of
+from kctl.commands.reassign.execute import begin_execution, execution_settings, resume_execution
+from kctl.commands.reassign.files import read_journal_state
+from kctl.commands.reassign.jobs import change_from_options
 from kctl.commands.reassign.preflight import require_possible
 from kctl.console import confirm, notify
 from kctl.declared.open_moves import journal_path
@@ -96,23 +96,23 @@ def check_moves(
     require_possible(
         client,
         planned.changes,
-        settings_of(moves),
+        execution_settings(moves),
         is_dry_run=moves.dry_run,
         ignores_room=moves.ignore_free_space,
     )
 
 
-def move(
+def execute_moves(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> list[EngineError | None]:
-    """Move replicas with a journal and wait; return NotMoved for each topic that differs still.
+    """Move replicas with a journal and wait; return NotMoved for each topic that still differs.
 
-    None stands for a topic whose replicas are as declared. Errors: those of `plan_moves` and of
-    executions.
+    None is returned for a topic whose replicas are as declared. Errors: those of `plan_moves` and
+    of executions.
     """
     planned = plan_moves(client, operations, moves)
     if planned.changes:
-        settings = settings_of(moves)
+        settings = execution_settings(moves)
         require_possible(
             client,
             planned.changes,
@@ -122,7 +122,9 @@ def move(
         )
         path = journal_path(client)
         RealFiles().make_dir(os.path.dirname(path))
-        begin(client, path, Begun(planned.cluster_id, tuple(planned.changes), settings), None)
+        begin_execution(
+            client, path, Begun(planned.cluster_id, tuple(planned.changes), settings), None
+        )
     topics = read_topics(client, [one.topic for one in operations])
     return [
         None if is_placed(one, topics.get(one.topic)) else NotMoved(one.topic) for one in operations
@@ -139,12 +141,15 @@ def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
 
 
 def finish_earlier_moves(client: KafkaClient, moves: MoveOptions) -> int:
-    """Resume the moves of an earlier `apply`, after confirmation; returns the exit code.
+    """Resume, after confirmation, the moves of an earlier `apply` that was interrupted.
 
-    Errors: JournalHeld, those of executions.
+    Returns the exit code. Errors: JournalHeld if another process executes them, those of
+    executions.
     """
     path = journal_path(client)
     if is_held(RealHeldFiles(), path):
-        raise JournalHeld(path, journal_state(path).writer)
+        raise JournalHeld(path, read_journal_state(path).writer)
     confirm("go on with these moves", yes=moves.yes)
-    return resume_on(client, path, change_of(moves), None, ignores_room=moves.ignore_free_space)
+    return resume_execution(
+        client, path, change_from_options(moves), None, ignores_room=moves.ignore_free_space
+    )

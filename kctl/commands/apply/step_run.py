@@ -71,7 +71,10 @@ class StepRun:
         return [self._results.get(number, skipped) for number in range(len(self._steps))]
 
     def run(self) -> None:
-        """Perform all steps; KeyboardInterrupt is raised on, with the results up to it recorded."""
+        """Perform all steps, group by group, except those that earlier failures exclude.
+
+        Failures are recorded in `results`, not raised; KeyboardInterrupt is recorded and raised.
+        """
         number = 0
         for group in step_groups(self._steps):
             wanted = [(number + at, step) for at, step in enumerate(group) if self._may_run(step)]
@@ -89,7 +92,10 @@ class StepRun:
         return step.kind is not ResourceKind.TOPICS or step.name not in self._failed_topics
 
     def _run_group(self, wanted: Sequence[tuple[int, StateStep]]) -> None:
-        """Perform a group of steps and record the results; a raised error fails each step."""
+        """Perform a group of steps, each with its number, and record the results.
+
+        An error that `_perform` raises fails each step of the group.
+        """
         steps = [step for _, step in wanted]
         try:
             errors = self._perform(steps)
@@ -101,10 +107,14 @@ class StepRun:
         for (number, step), error in zip(wanted, errors, strict=True):
             self._results[number] = StepResult(_DONE[step.action])
             if error is not None:
-                self._fail(number, step, error)
+                self._record_failure(number, step, error)
 
-    def _fail(self, number: int, step: StateStep, error: EngineError) -> None:
-        """Record a failed step, which may exclude later steps."""
+    def _record_failure(self, number: int, step: StateStep, error: EngineError) -> None:
+        """Record a failed step.
+
+        No step on the same topic is performed after it, and none at all if the cluster does not
+        respond.
+        """
         self._results[number] = StepResult(FAILED, error)
         self._has_failures = True
         is_silence = getattr(error, "exit_code", None) == exits.UNREACHABLE

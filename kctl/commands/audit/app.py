@@ -67,5 +67,7 @@ def audit(
     """
     from kctl.commands.audit.decisions import AuditFilter, AuditRequest, show_audit
 
-    wanted = AuditFilter.of(principal, operation, resource, since, until, is_denied_alone=denied)
+    wanted = AuditFilter.from_options(
+        principal, operation, resource, since, until, is_denied_alone=denied
+    )
     return show_audit(AuditRequest(files or [], data, wanted, utc, summary, output))

@@ -84,7 +84,7 @@ class AuditFilter(NamedTuple):
     is_denied_alone: bool
 
     @classmethod
-    def of(
+    def from_options(
         cls,
         principals: Sequence[str] | None,
         operations: Sequence[str] | None,
@@ -94,17 +94,20 @@ class AuditFilter(NamedTuple):
         *,
         is_denied_alone: bool,
     ) -> AuditFilter:
-        """Parse the options; raises UnreadableArgument, UnreadableTime."""
+        """Parse the options into a filter; an option that is not given selects everything.
+
+        A principal without a type is a `User:`. Errors: UnreadableArgument, UnreadableTime.
+        """
         return cls(
             frozenset(one if ":" in one else user_principal(one) for one in principals or ()),
-            frozenset(_operation(one) for one in operations or ()),
-            frozenset(_resource(one) for one in resources or ()),
+            frozenset(_parse_operation(one) for one in operations or ()),
+            frozenset(_parse_resource(one) for one in resources or ()),
             None if since is None else parse_time_ms(since),
             None if until is None else parse_time_ms(until),
             is_denied_alone,
         )
 
-    def wants(self, line: AuditLine) -> bool:
+    def matches(self, line: AuditLine) -> bool:
         """Return True if a decision matches; one without a time is outside any time range."""
         if self.is_denied_alone and line.is_allowed:
             return False
@@ -133,24 +136,24 @@ class AuditRequest(NamedTuple):
 
 
 def show_audit(request: AuditRequest) -> int:
-    """Print decisions sorted by time, or their counts; returns the exit code."""
+    """Print the authorizer's decisions sorted by time, or their counts; returns the exit code."""
     check_format(request.output)
     zone = UTC if request.is_utc else None
     found = [
         decision
-        for path in request.files or _embedded_logs(request.data)
-        for decision in parse_audit_lines(_lines(path), zone)
-        if request.wanted.wants(decision)
+        for path in request.files or _embedded_log_paths(request.data)
+        for decision in parse_audit_lines(_read_lines(path), zone)
+        if request.wanted.matches(decision)
     ]
     if request.has_summary:
-        return end_with(SUMMARY_COLUMNS, _summary(found), request.output)
+        return end_with(SUMMARY_COLUMNS, _summary_rows(found), request.output)
     # Sort only if every line has a time: a line without one keeps its place in its log.
     if all(decision.time_ms is not None for decision in found):
         found.sort(key=lambda decision: decision.time_ms or 0)
-    return end_with(COLUMNS, map(_row, found), request.output)
+    return end_with(COLUMNS, map(_decision_row, found), request.output)
 
 
-def _embedded_logs(data: str | None) -> list[str]:
+def _embedded_log_paths(data: str | None) -> list[str]:
     """Return the paths of the existing logs of an embedded cluster; raises NoEmbeddedLog."""
     files = RealFiles()
     directory = DataDirectory(files, cluster_path(os.environ, data))
@@ -162,19 +165,19 @@ def _embedded_logs(data: str | None) -> list[str]:
     return [path for path in paths if files.exists(path)]
 
 
-def _lines(path: str) -> Iterator[str]:
+def _read_lines(path: str) -> Iterator[str]:
     """Yield the lines of a log, plain or compressed by gzip, without reading it into memory.
 
     Errors: FileMissing, FileRefused, DamagedLog.
     """
     if path == _STDIN:
-        yield from _lines_of(sys.stdin.buffer, "stdin")
+        yield from _decoded_lines(sys.stdin.buffer, "stdin")
         return
     with open_input(path) as file:
-        yield from _lines_of(file, path)
+        yield from _decoded_lines(file, path)
 
 
-def _lines_of(stream: BinaryIO, path: str) -> Iterator[str]:
+def _decoded_lines(stream: BinaryIO, path: str) -> Iterator[str]:
     """Yield the lines of a stream, decompressed if it is gzip; raises DamagedLog if that fails."""
     buffered = stream if isinstance(stream, BufferedReader) else None
     if buffered is None or not buffered.peek(len(_GZIP)).startswith(_GZIP):
@@ -190,7 +193,7 @@ def _lines_of(stream: BinaryIO, path: str) -> Iterator[str]:
         raise DamagedLog(path, str(error)) from error
 
 
-def _row(line: AuditLine) -> OutputRow:
+def _decision_row(line: AuditLine) -> OutputRow:
     """Return one decision of the authorizer as an output row."""
     return {
         "time_ms": line.time_ms,
@@ -208,7 +211,7 @@ def _row(line: AuditLine) -> OutputRow:
     }
 
 
-def _summary(lines: Iterable[AuditLine]) -> list[OutputRow]:
+def _summary_rows(lines: Iterable[AuditLine]) -> list[OutputRow]:
     """Return a row for each result, principal, operation and resource, the most frequent first."""
     groups: dict[tuple[str, str, str, str], list[AuditLine]] = {}
     for line in lines:
@@ -243,7 +246,7 @@ def _resource_text(line: AuditLine) -> str:
     return f"{line.resource_type}:{line.resource_name}"
 
 
-def _operation(text: str) -> AclOperation:
+def _parse_operation(text: str) -> AclOperation:
     """Parse the name of an operation; raises UnreadableArgument."""
     operation = from_name(AclOperation, text.strip().replace("-", "_"))
     if operation is AclOperation.UNKNOWN:
@@ -251,7 +254,7 @@ def _operation(text: str) -> AclOperation:
     return operation
 
 
-def _resource(text: str) -> tuple[AclResource, str | None]:
+def _parse_resource(text: str) -> tuple[AclResource, str | None]:
     """Parse `KIND[:NAME]`; the name is None if it is not given. Raises UnreadableArgument."""
     kind_text, colon, name = text.strip().partition(":")
     kind = from_name(AclResource, kind_text.replace("-", "_"))

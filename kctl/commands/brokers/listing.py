@@ -106,7 +106,7 @@ def list_brokers(options: ClusterOptions, output: str) -> int:
 
 
 def _broker_row(broker: BrokerView, view: ClusterView) -> dict[str, object]:
-    """Return a broker's row; `is_controller` is None if no controller is known."""
+    """Return the columns on a broker's address; `is_controller` is None if it is not known."""
     is_controller = broker.broker_id == view.controller_id
     return {
         "broker_id": broker.broker_id,
@@ -117,8 +117,11 @@ def _broker_row(broker: BrokerView, view: ClusterView) -> dict[str, object]:
     }
 
 
-def _chosen(view: ClusterView, ids: list[int]) -> tuple[list[int], int]:
-    """Return the selected brokers, and the number of those not alive, which are reported."""
+def _select_brokers(view: ClusterView, ids: list[int]) -> tuple[list[int], int]:
+    """Return the selected brokers that are alive, and the number of selected ones that are not.
+
+    An error is printed for each of these. An empty `ids` selects every live broker.
+    """
     if not ids:
         return sorted(view.brokers), 0
     failures = 0
@@ -136,20 +139,20 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
 
     with connect(options) as client:
         view = client.view(None)
-        chosen, failures = _chosen(view, ids)
+        chosen, failures = _select_brokers(view, ids)
         dirs = describe_log_dirs(client, chosen)
-        configs = _configs(client, chosen)
+        configs = _describe_brokers(client, chosen)
     counts = _Counts(view)
     rows = []
     for broker_id in chosen:
-        row = _broker_row(view.brokers[broker_id], view) | counts.row(broker_id)
+        row = _broker_row(view.brokers[broker_id], view) | counts.columns(broker_id)
         held = dirs[broker_id]
         if isinstance(held, EngineError):
             report_error(held, f"broker {broker_id}")
             failures += 1
         else:
             row |= _disk_row(held)
-            failures += _print_failed(broker_id, held)
+            failures += _report_failed_dirs(broker_id, held)
         settings = configs[broker_id]
         if isinstance(settings, EngineError):
             report_error(settings, f"broker {broker_id}")
@@ -163,7 +166,9 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
     return end_with(DESCRIBE_COLUMNS, rows, output, failures=failures)
 
 
-def _configs(client: KafkaClient, ids: list[int]) -> dict[int, list[ConfigEntry] | EngineError]:
+def _describe_brokers(
+    client: KafkaClient, ids: list[int]
+) -> dict[int, list[ConfigEntry] | EngineError]:
     """Return the settings of each broker, or the error of its request."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 
@@ -181,7 +186,7 @@ class _Counts:
         self._leaders = Counter(p.leader for p in partitions)
         self._lagging = Counter(b for p in partitions for b in set(p.replicas) - set(p.isr))
 
-    def row(self, broker_id: int) -> dict[str, int]:
+    def columns(self, broker_id: int) -> dict[str, int]:
         """Return the numbers of a broker's replicas: all, leading, following, out of sync."""
         return {
             "replicas": self._replicas[broker_id],
@@ -214,7 +219,7 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
 
     check_format(request.output)
     with connect(options) as client:
-        chosen, failures = _chosen(client.view([]), request.ids)
+        chosen, failures = _select_brokers(client.view([]), request.ids)
         if request.topics:
             _, _, unknown = select_topics(client, request.topics, None)
             for error in unknown:
@@ -227,7 +232,7 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
             report_error(dirs, f"broker {broker_id}")
             failures += 1
             continue
-        failures += _print_failed(broker_id, dirs)
+        failures += _report_failed_dirs(broker_id, dirs)
         for log_dir in dirs:
             rows += (
                 _replica_rows(broker_id, log_dir)
@@ -242,7 +247,7 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
     )
 
 
-def _print_failed(broker_id: int, dirs: Sequence[LogDirView]) -> int:
+def _report_failed_dirs(broker_id: int, dirs: Sequence[LogDirView]) -> int:
     """Report the log directories that a broker cannot use; return their number."""
     failed = [(log_dir.path, log_dir.error) for log_dir in dirs if log_dir.error is not None]
     for path, error in failed:
@@ -251,7 +256,7 @@ def _print_failed(broker_id: int, dirs: Sequence[LogDirView]) -> int:
 
 
 def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, object]:
-    """Return a log directory's row; disk bytes are None where the broker does not know them."""
+    """Return a log directory's row; disk bytes are None if the broker does not report them."""
     return {
         "broker_id": broker_id,
         "path": log_dir.path,
@@ -286,7 +291,7 @@ def list_api_versions(options: ClusterOptions, ids: list[int], output: str) -> i
     check_format(output)
     rows = []
     with connect(options) as client:
-        chosen, failures = _chosen(client.view([]), ids)
+        chosen, failures = _select_brokers(client.view([]), ids)
         for broker_id in chosen:
             try:
                 broker_apis = api_versions(client, broker_id)
@@ -300,7 +305,11 @@ def list_api_versions(options: ClusterOptions, ids: list[int], output: str) -> i
 
 
 def _api_row(key: int, versions: VersionRange) -> dict[str, object]:
-    """Return a row; an API that this release does not know has a number for its name."""
+    """Return the row of an API: its name, the broker's versions, and the highest usable one.
+
+    `usable` is None if the broker and this client have no version in common. An API that this
+    release does not know is named by its number.
+    """
     name, usable = f"API {key}", None
     try:
         own_api = api(key)

@@ -15,7 +15,7 @@ from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
 from kctl.embedded_metrics import embedded_metrics
 from kctl.render import Column, check_format
-from kctl.run_location import embedded_cluster
+from kctl.run_location import find_embedded_cluster
 
 #: The attributes of a meter in JMX, in the order of a MeterReading.
 _METER_ATTRIBUTES = (
@@ -78,10 +78,13 @@ class BrokerHasNoMetrics(EngineError):
 
 
 def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
-    """Print the metrics of brokers, and return the exit code. Errors: NoRequestForMetrics."""
+    """Print the metrics of an embedded cluster's brokers, and return the exit code.
+
+    Errors: NoRequestForMetrics for any other cluster, as the protocol has no request for them.
+    """
     check_format(request.output)
     with connect(options) as client:
-        data = embedded_cluster(client)
+        data = find_embedded_cluster(client)
         if data is None:
             raise NoRequestForMetrics
         metrics = embedded_metrics(client, data, client.timeout_ms / 1000)
@@ -105,22 +108,22 @@ def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
 def matching_attributes(
     metrics: Mapping[str, MetricValue], match: str | None
 ) -> Iterator[tuple[str, str, float]]:
-    """Yield the attributes that match a pattern, with the names of their objects.
+    """Yield (MBean name, attribute, value) for the attributes that match a pattern.
 
-    The name is JmxTool's `object:attribute`; a pattern may match the object's name alone. A pattern
-    without a wildcard matches any name that contains it.
+    The pattern is compared with the MBean's name and with JmxTool's `object:attribute`. A pattern
+    without a wildcard matches any name that contains it; None matches all.
     """
     pattern = "*"
     if match is not None:
         pattern = match if any(sign in match for sign in "*?[") else f"*{match}*"
     for name, value in metrics.items():
         is_named = fnmatchcase(name, pattern)
-        for attribute, figure in _attributes(value):
+        for attribute, figure in _jmx_attributes(value):
             if is_named or fnmatchcase(f"{name}:{attribute}", pattern):
                 yield name, attribute, figure
 
 
-def _attributes(value: MetricValue) -> Iterable[tuple[str, float]]:
+def _jmx_attributes(value: MetricValue) -> Iterable[tuple[str, float]]:
     """Return the attributes of a metric, by the names that JMX has for its kind."""
     if isinstance(value, MeterReading):
         return zip(_METER_ATTRIBUTES, value, strict=True)
@@ -128,5 +131,5 @@ def _attributes(value: MetricValue) -> Iterable[tuple[str, float]]:
         return zip(_HISTOGRAM_ATTRIBUTES, value[:-1], strict=True)
     if isinstance(value, TimerReading):
         # Both have the count.
-        return chain(_attributes(value.meter), list(_attributes(value.times))[1:])
+        return chain(_jmx_attributes(value.meter), list(_jmx_attributes(value.times))[1:])
     return (("Value", value),)

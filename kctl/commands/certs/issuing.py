@@ -90,6 +90,7 @@ def write_certificates(
 ) -> list[OutputRow]:
     """Write the requested certificates and return a row for each file.
 
+    The authority of the folder is created if it is missing. No existing file is overwritten.
     Errors: FilesExist, UnreadableArgument, those of `engine.host.certificates` and `create_file`.
     """
     names = list(dict.fromkeys((*request.brokers, *request.clients)))
@@ -105,7 +106,7 @@ def write_certificates(
         raise FilesExist([_path(request.folder, name) for name in present], hint)
     validity = Validity(now_ms, request.days)
     files.make_dir(request.folder)
-    authority, rows = _authority(request.folder, files, validity)
+    authority, rows = _ensure_authority(request.folder, files, validity)
     hosts = list(dict.fromkeys((*LOCAL_HOSTS, *request.hosts)))
     for name in names:
         is_broker = name in request.brokers
@@ -114,16 +115,16 @@ def write_certificates(
         chain = issued.key_pem + issued.certificate_pem + authority.certificate_pem
         create_file(_path(request.folder, name), chain)
         kind = "broker" if is_broker else "client"
-        rows.append(_row(_path(request.folder, name), kind, name, of_name, issued.expires_ms))
+        rows.append(_file_row(_path(request.folder, name), kind, name, of_name, issued.expires_ms))
     return rows
 
 
-def _authority(
+def _ensure_authority(
     folder: str, files: Files, validity: Validity
 ) -> tuple[IssuedCertificate, list[OutputRow]]:
-    """Read the authority of a folder, or create it; return it and the rows of its files.
+    """Read the certificate authority of a folder, or create it; return it and rows of its files.
 
-    Errors: FilesExist; those of `read_authority`.
+    Errors: FilesExist if only one of its two files exists; those of `read_authority`.
     """
     key_path, path = f"{folder}/{AUTHORITY_KEY}", f"{folder}/{AUTHORITY}"
     present = [one for one in (key_path, path) if files.exists(one)]
@@ -133,12 +134,12 @@ def _authority(
         subject, kept = read_authority(
             files.read_bytes(key_path), files.read_bytes(path), validity.now_ms
         )
-        row = _row(path, "authority", _AUTHORITY_NAME, [], kept.expires_ms)
+        row = _file_row(path, "authority", _AUTHORITY_NAME, [], kept.expires_ms)
         return kept, [{**row, "subject": subject, "result": "kept"}]
     made = create_authority(_AUTHORITY_NAME, validity)
     create_file(key_path, made.key_pem)
     create_file(path, made.certificate_pem, is_private=False)
-    return made, [_row(path, "authority", _AUTHORITY_NAME, [], made.expires_ms)]
+    return made, [_file_row(path, "authority", _AUTHORITY_NAME, [], made.expires_ms)]
 
 
 def _path(folder: str, name: str) -> str:
@@ -166,7 +167,7 @@ def _check_host(host: str) -> None:
             raise UnreadableArgument("a host", host, expected) from None
 
 
-def _row(path: str, kind: str, name: str, hosts: Sequence[str], expires_ms: int) -> OutputRow:
+def _file_row(path: str, kind: str, name: str, hosts: Sequence[str], expires_ms: int) -> OutputRow:
     """Return the output row of a written file; `expires_ms` is in ms since 1970."""
     return {
         "file": path,

@@ -21,10 +21,11 @@ class FindingRow(NamedTuple):
     row: OutputRow
 
 
-def folded(rows: Sequence[FindingRow]) -> list[OutputRow]:
+def fold_rows(rows: Sequence[FindingRow]) -> list[OutputRow]:
     """Return the rows in order; more than _APART_MAX rows of one cause become a single row.
 
-    It is at the position of the first of them.
+    The single row is at the position of the first of them. It keeps a table readable if a broker
+    fails.
     """
     groups: dict[tuple[object, ...], list[FindingRow]] = {}
     for number, one in enumerate(rows):
@@ -33,11 +34,11 @@ def folded(rows: Sequence[FindingRow]) -> list[OutputRow]:
         groups.setdefault((finding.severity, finding.kind, alike), []).append(one)
     found: list[OutputRow] = []
     for group in groups.values():
-        found += [_row_of(group)] if len(group) > _APART_MAX else [one.row for one in group]
+        found += [_folded_row(group)] if len(group) > _APART_MAX else [one.row for one in group]
     return found
 
 
-def _row_of(group: Sequence[FindingRow]) -> OutputRow:
+def _folded_row(group: Sequence[FindingRow]) -> OutputRow:
     """Return one row for findings of one cause: first subjects, their number, the earliest time."""
     first = group[0]
     named = ", ".join(one.finding.subject for one in group[:_NAMED])

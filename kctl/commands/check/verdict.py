@@ -24,10 +24,10 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.commands.check.folding import FindingRow, folded
+from kctl.commands.check.folding import FindingRow, fold_rows
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.render import Column, check_format, write_rows
 from kctl.render.table import size_text
 from kctl.state_nodes import StateNodes
@@ -83,7 +83,7 @@ class CheckRequest(NamedTuple):
         Errors: UnreadableArgument.
         """
         return ReaderThresholds(
-            duration_ms(self.idle_transaction, "--idle-transaction"), self.group_lag
+            parse_duration_ms(self.idle_transaction, "--idle-transaction"), self.group_lag
         )
 
 
@@ -102,30 +102,35 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
         if kind not in KINDS:
             raise UnreadableArgument("a finding", kind, ", ".join(KINDS))
     request.thresholds()
-    result = _await(options, request) if request.wait else _check(options, request)
+    result = (
+        _check_until_solved(options, request) if request.wait else _check_once(options, request)
+    )
     rows = [FindingRow(one, finding_row(one, result)) for one in result.findings]
-    shown = folded(rows) if request.output == "table" else [one.row for one in rows]
+    shown = fold_rows(rows) if request.output == "table" else [one.row for one in rows]
     write_rows(FINDING_COLUMNS, shown, request.output)
     if not rows:
         notify("nothing is wrong")
     elif len(shown) < len(rows):
         notify(f"{len(rows)} findings, those of one cause in one row; -o wide shows each")
-    return exits.PROBLEMS_FOUND if _problems(result, request) else exits.OK
+    return exits.PROBLEMS_FOUND if _counted_findings(result, request) else exits.OK
 
 
-def _await(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Check periodically until no awaited problem is left or time is up; return the last result."""
+def _check_until_solved(options: ClusterOptions, request: CheckRequest) -> CheckResult:
+    """Check periodically until no awaited problem is left or --timeout ends.
+
+    Returns the last result. A cluster that cannot be reached meanwhile is checked again, too.
+    """
     deadline_s = time.monotonic() + options.timeout_s
     while True:
         left_s = max(deadline_s - time.monotonic(), _PERIOD_S)
         try:
-            result = _check(options._replace(timeout_s=min(left_s, _CHECK_S)), request)
+            result = _check_once(options._replace(timeout_s=min(left_s, _CHECK_S)), request)
         except EngineError as error:
             is_unreachable = getattr(error, "exit_code", exits.FAILED) == exits.UNREACHABLE
             if not is_unreachable or _is_late(deadline_s):
                 raise
         else:
-            if not _awaited(result, request) or _is_late(deadline_s):
+            if not _awaited_findings(result, request) or _is_late(deadline_s):
                 return result
         time.sleep(_PERIOD_S)
 
@@ -139,11 +144,11 @@ def _owners(cluster_id: str | None) -> Mapping[TopicPartition, KnownMove]:
     """Return the owner of each partition's move, as far as journals of this machine contain it."""
     from kctl.commands.reassign.files import known_journals
 
-    return known_journals().moves(cluster_id)
+    return known_journals().read_moves(cluster_id)
 
 
-def _problems(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
-    """Return the findings that cause exit code 4."""
+def _counted_findings(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
+    """Return the findings that cause exit code 4, notices only with --strict or --moves."""
     return [
         one
         for one in result.findings
@@ -151,19 +156,22 @@ def _problems(result: CheckResult, request: CheckRequest) -> list[HealthFinding]
     ]
 
 
-def _awaited(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
-    """Return the problems that --wait waits for.
+def _awaited_findings(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
+    """Return the findings that --wait waits for.
 
-    Without --moves, findings that a running move causes are left out.
+    Without --moves, while a reassignment runs, the kinds of findings that it causes are left out.
     """
-    problems = _problems(result, request)
+    problems = _counted_findings(result, request)
     if request.moves or not any(one.kind == "move" for one in result.findings):
         return problems
     return [one for one in problems if one.kind not in _OF_MOVES]
 
 
-def _check(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Collect facts within the time-out, and return the findings."""
+def _check_once(options: ClusterOptions, request: CheckRequest) -> CheckResult:
+    """Collect facts within --timeout, and return the findings, the worst first.
+
+    Errors: those of `connect`, and of a topic that does not exist.
+    """
     began_s = time.monotonic()
     with connect(options) as client:
         gathering_s = options.timeout_s * (1 - _STORE_SHARE)
@@ -172,19 +180,22 @@ def _check(options: ClusterOptions, request: CheckRequest) -> CheckResult:
             failure = topic_failure(facts.view, topic.name) if topic.error_code else None
             if failure is not None:
                 raise failure
-        readers = _of_readers(client, facts, request, began_s + options.timeout_s)
+        readers = _reader_findings(client, facts, request, began_s + options.timeout_s)
         found = [*findings_of(facts), *readers]
         end_s = began_s + options.timeout_s * (1 - _END_SHARE)
-        since, of_store = _of_store(client, request, found, end_s)
+        since, of_store = _isr_times_and_store_findings(client, request, found, end_s)
         owners = _owners(facts.view.cluster_id) if facts.moves else {}
     found = sorted([*of_store, *found], key=lambda one: SEVERITIES.index(one.severity))
     return CheckResult([one for one in found if one.kind not in request.ignored], since, owners)
 
 
-def _of_readers(
+def _reader_findings(
     client: KafkaClient, facts: ClusterFacts, request: CheckRequest, end_s: float
 ) -> list[HealthFinding]:
-    """Return the findings on blocked readers, collected in half of the time until `end_s`."""
+    """Return the findings on blocked consumers, collected in half of the time until `end_s`.
+
+    `end_s` is in s of the monotonic clock.
+    """
     left_ms = max(round((end_s - time.monotonic()) * 1000), 0)
     deadline_ms = client.clock.monotonic_ms() + left_ms // 2
     thresholds = request.thresholds()
@@ -192,7 +203,7 @@ def _of_readers(
     return list(reader_findings(of_readers, thresholds))
 
 
-def _of_store(
+def _isr_times_and_store_findings(
     client: KafkaClient, request: CheckRequest, found: Sequence[HealthFinding], end_s: float
 ) -> tuple[dict[str, str], list[HealthFinding]]:
     """Return the times of the last ISR changes, and the findings on the metadata store.
@@ -211,7 +222,7 @@ def _of_store(
     try:
         if partitions:
             return nodes.since(partitions), []
-        nodes.require_answer()
+        nodes.check_reachable()
     except EngineError as error:
         if getattr(error, "exit_code", exits.FAILED) == exits.USAGE:
             raise

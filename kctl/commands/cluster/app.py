@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kctl.commands.cluster.start_arguments import read_start
+from kctl.commands.cluster.start_arguments import parse_simple_start
 
 
 def run(args: list[str]) -> int:
     """Run one command of `kctl cluster`; returns the exit code."""
-    requested = read_start(args[1:]) if args[:1] == ["start"] else None
+    requested = parse_simple_start(args[1:]) if args[:1] == ["start"] else None
     if requested is None:
         from kctl.__main__ import run_typer
         from kctl.typer_alone import import_typer

@@ -29,7 +29,7 @@ _DONE = {
 }
 
 
-def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
+def _directory_and_plan(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
     """Return the cluster's directory and plan; raises NoClusterInDirectory if it has no plan."""
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
@@ -43,7 +43,7 @@ def request_change(action: str, broker_id: int | None, data: str | None, timeout
 
     `action` is the value of an `Action`; `broker_id` is None for a broker to add.
     """
-    directory, plan = _cluster(data)
+    directory, plan = _directory_and_plan(data)
     if broker_id is not None:
         check_broker(directory, plan, broker_id)
     requested = Action(action)
@@ -62,7 +62,7 @@ def _address(directory: DataDirectory, broker_id: int) -> str | None:
 
 def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bool) -> int:
     """Ask for confirmation, and remove a broker without replicas; return the exit code."""
-    directory, plan = _cluster(data)
+    directory, plan = _directory_and_plan(data)
     check_broker(directory, plan, broker_id)
     confirm(
         f"remove broker {broker_id} of the cluster in {directory.path} with its files",
@@ -74,7 +74,7 @@ def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bo
 
 def signal_broker(what: str, broker_id: int, data: str | None) -> int:
     """Kill, pause or resume a broker's process; return the exit code."""
-    directory, plan = _cluster(data)
+    directory, plan = _directory_and_plan(data)
     if what == "kill":
         pid, done = kill_broker(directory, plan, broker_id, _pause), "killed"
     elif what == "pause":

@@ -125,23 +125,23 @@ def start_cluster(request: StartRequest) -> int:
     """Start a cluster in this process (`foreground`) or a new one; return the exit code."""
     check_format(request.output)
     data, files = _directory(request.data), RealFiles()
-    plan = _plan(data, request)
+    plan = _plan_to_start(data, request)
     _warn_of_secrets(request.settings)
-    _check(plan)
+    _validate_plan(plan)
     check_start(data, files, plan)
     with ExitStack() as turn:
         turn.enter_context(
             daemon.hold_start_lock(data, files, RealClock(), request.timeout_s, _pause)
         )
         # Another `start` may have created the cluster while this one waited.
-        plan = _plan(data, request)
+        plan = _plan_to_start(data, request)
         if request.from_logs:
-            from kctl.commands.cluster.served_logs import make_served
+            from kctl.commands.cluster.served_logs import create_served_cluster
 
-            make_served(data, request.from_logs, plan, is_writable=request.writable)
+            create_served_cluster(data, request.from_logs, plan, is_writable=request.writable)
         note_cluster(files, os.environ, data.path)
         if request.foreground:
-            _run_here(data, plan, turn, request.output)
+            _run_in_foreground(data, plan, turn, request.output)
             return exits.OK
         if data.state() is ClusterState.RUNNING:
             daemon.check_running(data, plan)
@@ -167,7 +167,9 @@ def _complete_securing(data: DataDirectory, timeout_s: float) -> None:
         complete_securing(data, servers, list(running.values()), timeout_s)
 
 
-def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: str) -> None:
+def _run_in_foreground(
+    data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: str
+) -> None:
     """Run a cluster in this process until a signal; release `turn` once it has started."""
     from engine.cluster.run import log_to_stderr, run_cluster
 
@@ -179,8 +181,11 @@ def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: s
     run_cluster(data, plan, ready)
 
 
-def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
-    """Return the plan to start with: the stored plan, overridden by this command's options."""
+def _plan_to_start(data: DataDirectory, request: StartRequest) -> ClusterPlan:
+    """Return the plan to start with: the stored plan, overridden by this command's options.
+
+    Nothing is stored. Errors: those of `settings_to_start`, `daemon.plan_for` and `check_port`.
+    """
     given = set()
     plan = ClusterPlan(settings=settings_to_start(data, request))
     if request.insecure:
@@ -196,7 +201,7 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
         plan = plan._replace(zookeeper_port=request.zookeeper_port)
         given.add("zookeeper_port")
     if request.racks is not None:
-        plan = plan._replace(racks=_racks(request.racks))
+        plan = plan._replace(racks=_parse_racks(request.racks))
         given.add("racks")
     if request.processes is not None:
         plan = plan._replace(is_in_processes=request.processes)
@@ -213,16 +218,20 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
 
 
 def settings_to_start(data: DataDirectory, request: StartRequest) -> dict[str, str]:
-    """Return the settings of this start: --set overrides --secure, which overrides --config."""
+    """Return the settings of this start: --set overrides --secure, which overrides --config.
+
+    --advertise adds the listeners. With --secure, certificates are written if they are missing.
+    Errors: SecureInForeground, those of files, settings and `advertised_settings`.
+    """
     given = settings_of(request.settings)
     if request.secure:
-        from kctl.commands.cluster.securing import SecureInForeground, secure_settings
+        from kctl.commands.cluster.securing import SecureInForeground, prepare_secure_settings
 
         if request.foreground:
             raise SecureInForeground
         # Listeners have an IPv6 address in brackets, certificates without them.
         advertised = request.advertise and request.advertise.strip("[]")
-        given = {**secure_settings(data, RealFiles(), advertised), **given}
+        given = {**prepare_secure_settings(data, RealFiles(), advertised), **given}
     if request.config is not None:
         from engine.config.java_properties import parse_properties
 
@@ -243,7 +252,7 @@ def _warn_of_secrets(arguments: list[str]) -> None:
         )
 
 
-def _check_open(plan: ClusterPlan) -> None:
+def _check_open_listeners(plan: ClusterPlan) -> None:
     """Raise UnauthenticatedListener for open listeners; with --insecure print a warning only."""
     found = unauthenticated_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     if found and not plan.is_insecure:
@@ -252,7 +261,7 @@ def _check_open(plan: ClusterPlan) -> None:
         notify(f"warning: {listener} takes everybody who reaches it, without authentication")
 
 
-def _racks(text: str) -> tuple[str, ...]:
+def _parse_racks(text: str) -> tuple[str, ...]:
     """Parse a list of racks separated by commas; "" gives none. Raises UnreadableArgument."""
     racks = tuple(rack.strip() for rack in text.split(",")) if text.strip() else ()
     if not all(racks):
@@ -260,8 +269,11 @@ def _racks(text: str) -> tuple[str, ...]:
     return racks
 
 
-def _check(plan: ClusterPlan) -> None:
-    """Validate a plan before a process is started; raises ConfigError for the first error."""
+def _validate_plan(plan: ClusterPlan) -> None:
+    """Validate a plan before a process is started; raises ConfigError for the first error.
+
+    Unknown settings and open listeners are warned of; the latter raise without --insecure.
+    """
     try:
         unknown = check_plan(plan)
     except ConfigError as error:
@@ -271,7 +283,7 @@ def _check(plan: ClusterPlan) -> None:
         suggestion = did_you_mean(name, broker_keys())
         line = f"warning: {name} is no setting of brokers and is passed over"
         notify(f"{line}; {suggestion}" if suggestion else line)
-    _check_open(plan)
+    _check_open_listeners(plan)
 
 
 def stop_cluster(data: str | None, timeout_s: float) -> int:
@@ -291,7 +303,10 @@ def _pause(duration_ms: int) -> None:
 
 
 def list_clusters(output: str) -> int:
-    """Print a row for each known data directory that contains a cluster."""
+    """Print a row for each known data directory that contains a cluster; returns the exit code.
+
+    A directory whose files cannot be parsed is shown as `damaged`, with its error.
+    """
     check_format(output)
     rows = []
     for path in known_clusters(RealFiles(), os.environ):
@@ -334,9 +349,10 @@ def _show(status: ClusterStatus, output: str) -> int:
 def print_logs(
     data: str | None, line_count: int | None, *, follow: bool, broker_id: int | None = None
 ) -> int:
-    """Print the log of the cluster's process or of a broker's, or its last lines.
+    """Print the log of the cluster's process, or of a broker's process; returns the exit code.
 
-    `line_count` None prints the complete log.
+    `line_count` limits it to the last lines; None prints the complete log. With `follow`, appended
+    lines are printed until an interrupt.
     """
     directory = _directory(data)
     path = directory.log_path if broker_id is None else directory.broker_log_path(broker_id)
@@ -375,19 +391,23 @@ def _start_of_last_lines(file: File, line_count: int) -> int:
 
 
 def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Stop a cluster and delete its data, after confirmation."""
+    """Stop a cluster and delete its data, after confirmation; returns the exit code.
+
+    Log directories outside its data directory and files that are not the cluster's are kept, and
+    named. Errors: NoClusterInDirectory.
+    """
     directory, files = _directory(data), RealFiles()
     state = directory.state()
     if state is ClusterState.ABSENT:
         raise NoClusterInDirectory(directory.path)
     stays = daemon.directories_that_stay(directory)
-    what = f"remove the cluster in {directory.path} ({_named(directory)}) with all its data"
+    what = f"remove the cluster in {directory.path} ({_cluster_text(directory)}) with all its data"
     if stays:
         what = f"{what} but that in {', '.join(stays)}"
     confirm(what, yes=yes, can_be_tried=False)
     daemon.stop(directory, RealClock(), timeout_s, _pause)
     with daemon.hold_start_lock(directory, files, RealClock(), timeout_s, _pause):
-        _forget_secured(directory)
+        _delete_secured_files(directory)
         left = daemon.destroy(directory, files)
     forget_cluster(files, os.environ, directory.path)
     notify(f"the cluster in {directory.path} is gone")
@@ -398,15 +418,15 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
     return exits.OK
 
 
-def _forget_secured(directory: DataDirectory) -> None:
+def _delete_secured_files(directory: DataDirectory) -> None:
     """Delete the keys, passwords and context of a cluster started with --secure."""
     if os.path.exists(directory.security_path):
-        from kctl.commands.cluster.securing import forget_secured
+        from kctl.commands.cluster.securing import delete_secured_files
 
-        forget_secured(directory)
+        delete_secured_files(directory)
 
 
-def _named(directory: DataDirectory) -> str:
+def _cluster_text(directory: DataDirectory) -> str:
     """Return the id and addresses of a directory's cluster as text, as far as known."""
     status = daemon.status_of(directory)
     cluster_id = daemon.cluster_id_of(directory, RealFiles())

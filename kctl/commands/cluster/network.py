@@ -24,9 +24,13 @@ _LOSS = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?)%")
 _IN_MS = {"ms": 1, "s": 1000}
 
 
-def partition(groups: list[str], data: str | None, timeout_s: float) -> int:
-    """Partition groups of brokers and the store from each other; replaces an earlier partition."""
-    directory, plan = _cluster(data)
+def partition_brokers(groups: list[str], data: str | None, timeout_s: float) -> int:
+    """Partition groups of brokers and the store from each other; replaces an earlier partition.
+
+    Each group is a list of broker ids, separated by commas, and may have `store`. Clients still
+    reach every broker. Returns the exit code; errors: UnreadableArgument.
+    """
+    directory, plan = _directory_and_plan(data)
     parted = [_group(plan, group) for group in groups]
     _check_groups(parted)
     faults = _change(
@@ -40,16 +44,20 @@ def partition(groups: list[str], data: str | None, timeout_s: float) -> int:
     return exits.OK
 
 
-def slow(
+def slow_links(
     place: str, delay: str | None, loss: str | None, data: str | None, timeout_s: float
 ) -> int:
-    """Delay and drop frames that a broker or the store sends and receives."""
-    directory, plan = _cluster(data)
-    of = _place(plan, place)
+    """Delay and drop frames that a broker or the store sends and receives; returns the exit code.
+
+    `place` is a broker id or `store`; `delay` is text as 50ms, `loss` text as 1%. None counts as 0.
+    Errors: UnreadableArgument.
+    """
+    directory, plan = _directory_and_plan(data)
+    of = _parse_place(plan, place)
     if delay is None and loss is None:
         raise UnreadableArgument("a slow link", place, "--delay, --loss or both")
     made = SlowPlace(
-        0 if delay is None else _delay_ms(delay), 0.0 if loss is None else _share(loss)
+        0 if delay is None else _parse_delay_ms(delay), 0.0 if loss is None else _parse_loss(loss)
     )
     _change(directory, plan, lambda faults: faults.with_slow(of, made), timeout_s=timeout_s)
     if not made.delay_ms and not made.loss:
@@ -62,15 +70,15 @@ def slow(
     return exits.OK
 
 
-def heal(data: str | None, timeout_s: float) -> int:
+def heal_network(data: str | None, timeout_s: float) -> int:
     """Remove all faults from the network between brokers."""
-    directory, plan = _cluster(data)
+    directory, plan = _directory_and_plan(data)
     _change(directory, plan, lambda _faults: LinkFaults(), timeout_s=timeout_s)
     notify("the network has no faults")
     return exits.OK
 
 
-def _cluster(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
+def _directory_and_plan(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
     """Return the data directory and plan of the cluster; raises NoClusterInDirectory."""
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
@@ -96,11 +104,14 @@ def _change(
 
 def _group(plan: ClusterPlan, text: str) -> list[str]:
     """Parse a list of brokers and `store` separated by commas; raises UnreadableArgument."""
-    return [_place(plan, place.strip()) for place in text.split(",")]
+    return [_parse_place(plan, place.strip()) for place in text.split(",")]
 
 
-def _place(plan: ClusterPlan, place: str) -> str:
-    """Return the normalized broker id, or `store`; raises UnreadableArgument for other texts."""
+def _parse_place(plan: ClusterPlan, place: str) -> str:
+    """Return the normalized broker id, or `store`; raises UnreadableArgument for other texts.
+
+    `10` and `010` are the same broker.
+    """
     ids = plan.broker_ids()
     if place == STORE:
         return place
@@ -121,7 +132,7 @@ def _check_groups(groups: list[list[str]]) -> None:
         seen.add(place)
 
 
-def _delay_ms(text: str) -> int:
+def _parse_delay_ms(text: str) -> int:
     """Parse a delay such as 50ms or 1.5s into ms; raises UnreadableArgument."""
     expected = f"whole milliseconds up to {LINK_DELAY_MS_MAX // 1000}s, such as 50ms or 1.5s"
     match = _DELAY.fullmatch(text)
@@ -133,7 +144,7 @@ def _delay_ms(text: str) -> int:
     return int(delay_ms)
 
 
-def _share(text: str) -> float:
+def _parse_loss(text: str) -> float:
     """Parse a percentage such as 1% into a share from 0 to 1; raises UnreadableArgument."""
     match = _LOSS.fullmatch(text)
     if match is None or float(match[1]) > 100:

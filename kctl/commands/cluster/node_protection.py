@@ -55,12 +55,17 @@ def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -
             return
         paths = [ROOT]
         for path in paths:
-            paths += _protected_children(session, path, owner)
+            paths += _protect_and_list_children(session, path, owner)
         _protect(session, ROOT, owner)
 
 
-def _protected_children(session: ZnodeShellSession, path: str, owner: tuple[str, str]) -> list[str]:
-    """Restrict a node to its owner, unless it is the root, and return its children's paths."""
+def _protect_and_list_children(
+    session: ZnodeShellSession, path: str, owner: tuple[str, str]
+) -> list[str]:
+    """Restrict a node to its owner, unless it is the root, and return its children's paths.
+
+    The result is empty if the node is gone, or belongs to another user; a warning is printed then.
+    """
     from engine.znode.kazoo_reader import child_path
     from engine.znode.node_acl import NodeRefused
 

@@ -37,7 +37,10 @@ class RepairRequest(NamedTuple):
 
 
 def repair_cluster(request: RepairRequest) -> int:
-    """Show the files that a repair would write, confirm, write them; returns the exit code."""
+    """Write the metadata files that a cluster lost, recovered from its logs, after confirmation.
+
+    Files in their place are renamed, not deleted. Returns the exit code.
+    """
     check_format(request.output)
     files, clock = RealFiles(), RealClock()
     data = DataDirectory(files, cluster_path(os.environ, request.data))
@@ -50,15 +53,15 @@ def repair_cluster(request: RepairRequest) -> int:
         for note in found.notes:
             notify(f"note: {note}")
         if request.dry_run:
-            write_rows(REPAIR_COLUMNS, _rows(found, "would be written"), request.output)
+            write_rows(REPAIR_COLUMNS, _repair_rows(found, "would be written"), request.output)
             return exits.CHANGES_PENDING
         for path, reason in found.reasons.items():
             notify(f"{path}: {reason}")
-        confirm(_prompt(data, found), yes=request.yes)
+        confirm(_confirmation_text(data, found), yes=request.yes)
         aside = repair.apply(data, files, clock, found)
     for path in aside:
         notify(f"note: what was there is now {path}")
-    write_rows(REPAIR_COLUMNS, _rows(found, "written"), request.output)
+    write_rows(REPAIR_COLUMNS, _repair_rows(found, "written"), request.output)
     return exits.OK
 
 
@@ -66,7 +69,7 @@ def _pause(duration_ms: int) -> None:
     time.sleep(duration_ms / 1000)
 
 
-def _prompt(data: DataDirectory, found: Repair) -> str:
+def _confirmation_text(data: DataDirectory, found: Repair) -> str:
     """Return the confirmation question of a repair: which files are written for which cluster."""
     if found.found is None:
         return f"Write a new plan of the cluster in {data.path}"
@@ -75,7 +78,7 @@ def _prompt(data: DataDirectory, found: Repair) -> str:
     return f"Write the metadata of cluster {cluster_id} in {data.path} again, with {count} topics"
 
 
-def _rows(found: Repair, result: str) -> list[dict[str, object]]:
+def _repair_rows(found: Repair, result: str) -> list[dict[str, object]]:
     """Return a row for each repaired file, then for each recovered topic."""
     rows: list[dict[str, object]] = [
         {"kind": "file", "name": path, "result": result, "reason": reason}

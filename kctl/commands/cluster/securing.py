@@ -120,7 +120,7 @@ def secured_files(data: DataDirectory) -> SecuredFiles:
     return SecuredFiles(data.security_path)
 
 
-def secure_settings(
+def prepare_secure_settings(
     data: DataDirectory, files: Files, advertised: str | None = None
 ) -> dict[str, str]:
     """Create the missing security files, and return the settings of a secured cluster.
@@ -130,8 +130,8 @@ def secure_settings(
     """
     secured = secured_files(data)
     check_context(data)
-    _make_files(secured, files, RealEntropy(), [] if advertised is None else [advertised])
-    password = _password_in(files, secured.broker_properties)
+    _create_missing_files(secured, files, RealEntropy(), [] if advertised is None else [advertised])
+    password = _read_password(files, secured.broker_properties)
     listener = f"listener.name.{_LISTENER.lower()}"
     plain = f'{_PLAIN} username="{_BROKER}" password="{password}" user_{_BROKER}="{password}";'
     return {
@@ -152,7 +152,7 @@ def secure_settings(
 
 
 def _store_settings(data: DataDirectory, secured: SecuredFiles) -> dict[str, str]:
-    """Return the settings that protect the store; empty if the cluster has another login."""
+    """Return the settings that protect the metadata store; empty if it has another login."""
     plan = data.plan()
     stored = secured.store_login if plan is None else plan.settings.get(JAAS_FILE)
     if stored not in (None, secured.store_login):
@@ -160,7 +160,7 @@ def _store_settings(data: DataDirectory, secured: SecuredFiles) -> dict[str, str
     return {"zookeeper.set.acl": "true", JAAS_FILE: secured.store_login}
 
 
-def _make_files(
+def _create_missing_files(
     secured: SecuredFiles, files: Files, entropy: Entropy, hosts: Sequence[str]
 ) -> None:
     """Create the missing certificates, properties and JAAS files of brokers and administrator."""
@@ -192,7 +192,7 @@ def _make_files(
         create_file(path, encode_settings(properties))
 
 
-def _password_in(files: Files, path: str) -> str:
+def _read_password(files: Files, path: str) -> str:
     """Return the password in a properties file; raises BadSecuredFile if it has none."""
     found = _PASSWORD.search(_properties(files, path).get("sasl.jaas.config", ""))
     if found is None:
@@ -226,10 +226,12 @@ def complete_securing(
     administrator can log in at each running broker. Errors: those of a client.
     """
     files, secured = RealFiles(), secured_files(data)
-    _protect(data, secured, timeout_s)
-    password = _password_in(files, secured.admin_properties).encode()
+    _protect_store(data, secured, timeout_s)
+    password = _read_password(files, secured.admin_properties).encode()
     mechanism = ScramMechanism.SCRAM_SHA_512
-    with _client(files, secured.broker_properties, ",".join(running), timeout_s) as client:
+    with _client_with_login(
+        files, secured.broker_properties, ",".join(running), timeout_s
+    ) as client:
         found = describe_credentials(client, [_ADMIN])[_ADMIN]
         if isinstance(found, EngineError) or mechanism not in found:
             alter_credentials(
@@ -238,10 +240,10 @@ def complete_securing(
     deadline = time.monotonic() + timeout_s
     for address in running:
         _await_login(files, secured.admin_properties, address, deadline)
-    _keep_context(data, servers)
+    _store_context(data, servers)
 
 
-def _protect(data: DataDirectory, secured: SecuredFiles, timeout_s: float) -> None:
+def _protect_store(data: DataDirectory, secured: SecuredFiles, timeout_s: float) -> None:
     """Restrict the store's nodes to the brokers if the cluster logs in with `store.jaas`."""
     plan, running = data.plan(), data.running()
     if plan is None or running is None or running.znode_address is None:
@@ -252,7 +254,7 @@ def _protect(data: DataDirectory, secured: SecuredFiles, timeout_s: float) -> No
         protect_nodes(running.znode_address, settings, timeout_s)
 
 
-def _client(files: Files, path: str, servers: str, timeout_s: float) -> KafkaClient:
+def _client_with_login(files: Files, path: str, servers: str, timeout_s: float) -> KafkaClient:
     """Return a client of the cluster that logs in with a properties file."""
     from engine.client.blocking import KafkaClient
     from kctl.connect import real_host
@@ -272,7 +274,9 @@ def _await_login(files: Files, path: str, address: str, deadline: float) -> None
     """Log in at a broker, retrying until it knows the credential; raises after `deadline`."""
     while True:
         try:
-            with _client(files, path, address, max(deadline - time.monotonic(), 1)) as client:
+            with _client_with_login(
+                files, path, address, max(deadline - time.monotonic(), 1)
+            ) as client:
                 client.brokers_view()
                 return
         except (AuthenticationFailed, Unreachable):
@@ -302,11 +306,11 @@ def check_context(data: DataDirectory) -> None:
         raise ContextTaken(context_name(data))
 
 
-def _keep_context(data: DataDirectory, servers: str) -> None:
+def _store_context(data: DataDirectory, servers: str) -> None:
     """Store the administrator's context, unless a context of that name has other credentials."""
     name, properties = context_name(data), secured_files(data).admin_properties
 
-    def kept(profiles: Profiles) -> Profiles | None:
+    def with_context(profiles: Profiles) -> Profiles | None:
         """Return the contexts with the new one, None if its name has other credentials."""
         before = profiles.by_name.get(name)
         if before is not None and before.command_config != properties:
@@ -315,11 +319,11 @@ def _keep_context(data: DataDirectory, servers: str) -> None:
         changed = profiles.with_profile(name, profile._replace(bootstrap_servers=servers))
         return changed if changed.current else changed._replace(current=name)
 
-    change_profiles(RealFiles(), profiles_path(os.environ), kept)
+    change_profiles(RealFiles(), profiles_path(os.environ), with_context)
     notify(f"context {name} is the administrator's: `kctl topics list --context {name}`")
 
 
-def forget_secured(data: DataDirectory) -> None:
+def delete_secured_files(data: DataDirectory) -> None:
     """Delete the security files and the context of a secured cluster."""
     files, name, secured = RealFiles(), context_name(data), secured_files(data)
 

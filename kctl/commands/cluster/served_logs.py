@@ -10,7 +10,7 @@ from engine.host.real import RealClock
 from kctl.console import notify
 
 
-def make_served(
+def create_served_cluster(
     data: DataDirectory, sources: tuple[str, ...], plan: ClusterPlan, *, is_writable: bool
 ) -> None:
     """Create the cluster that serves log directories, unless it exists; print notes on topics.

@@ -51,18 +51,18 @@ def show_status(data: str | None, output: str) -> int:
     check_format(output)
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     status = daemon.status_of(directory)
-    row = status_row(status) | _health(status) | {"faults": _faults(directory, status)}
+    row = status_row(status) | _read_health(status) | {"faults": _fault_rows(directory, status)}
     for broker in row["brokers"]:
         if row["controller_id"] is not None:
             broker["is_controller"] = broker["broker_id"] == row["controller_id"]
     if output in TABLES:
-        _show_tables(row, output)
+        _print_tables(row, output)
     else:
         write_object(HEALTH_COLUMNS, row, output)
-    return _print_status(status)
+    return _print_problems(status)
 
 
-def _show_tables(row: OutputRow, output: str) -> None:
+def _print_tables(row: OutputRow, output: str) -> None:
     """Print the cluster's health, then the tables of brokers, throttles and faults."""
     columns = [column for column in HEALTH_COLUMNS if column.key not in _BELOW]
     write_object(columns, row, output)
@@ -77,7 +77,7 @@ def _show_tables(row: OutputRow, output: str) -> None:
         write_rows(FAULT_FIELDS, row["faults"], output)
 
 
-def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, object]]:
+def _fault_rows(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, object]]:
     """Return a row for each network fault that `partition` and `slow` have set."""
     if status.state not in (ClusterState.RUNNING, ClusterState.HUNG):
         return []
@@ -91,13 +91,13 @@ def _faults(directory: DataDirectory, status: ClusterStatus) -> list[dict[str, o
     ]
 
 
-def _health(status: ClusterStatus) -> OutputRow:
+def _read_health(status: ClusterStatus) -> OutputRow:
     """Return the health that running brokers report; None values if no broker responds."""
     unknown = dict.fromkeys(("controller_id", "under_replicated", "offline", "throttles"))
     running = status.running_brokers()
     if status.state is not ClusterState.RUNNING or not running:
         return unknown
-    from engine.client.health import cluster_health
+    from engine.client.health import request_health
     from kctl.connect import ClusterOptions, connect
     from kctl.embedded import admin_properties
 
@@ -105,7 +105,7 @@ def _health(status: ClusterStatus) -> OutputRow:
     options = ClusterOptions(",".join(running.values()), properties, timeout_s=_TIMEOUT_S)
     try:
         with connect(options) as client:
-            health = cluster_health(client, list(running))
+            health = request_health(client, list(running))
     except EngineError as error:
         report_error(error)
         return unknown
@@ -124,8 +124,11 @@ def _print_halt(broker: BrokerStatus, subject: str) -> None:
     notify(f"hint: {broker.halt.hint}")
 
 
-def _print_status(status: ClusterStatus) -> int:
-    """Print the brokers that are not running; returns the exit code."""
+def _print_problems(status: ClusterStatus) -> int:
+    """Print why brokers do not run, and the last lines of their logs.
+
+    Returns the exit code: UNREACHABLE if the process hangs, FAILED if a broker does not run.
+    """
     if status.state is ClusterState.HUNG:
         notify(f"process {status.pids[0]} is there and does not answer")
         notify(

@@ -273,7 +273,7 @@ def partition(
     """
     from kctl.commands.cluster import network as cluster_network
 
-    return cluster_network.partition(groups, data, timeout)
+    return cluster_network.partition_brokers(groups, data, timeout)
 
 
 @app.command("slow", epilog="Example: kctl cluster slow 2 --delay 50ms --loss 1%")
@@ -299,7 +299,7 @@ def slow(
     """
     from kctl.commands.cluster import network as cluster_network
 
-    return cluster_network.slow(place, delay, loss, data, timeout)
+    return cluster_network.slow_links(place, delay, loss, data, timeout)
 
 
 @app.command("heal", epilog="Example: kctl cluster heal")
@@ -307,7 +307,7 @@ def heal(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
     """Remove the faults set by partition and slow; waiting frames are sent."""
     from kctl.commands.cluster import network as cluster_network
 
-    return cluster_network.heal(data, timeout)
+    return cluster_network.heal_network(data, timeout)
 
 
 @app.command("add", epilog="Example: kctl cluster add")

@@ -77,12 +77,12 @@ def plan(
         topics or [], match, dirs or [], settings or [], exact, buffer, chart, output
     )
     if dirs:
-        from kctl.commands.compact.in_directory import plan_of_dirs
+        from kctl.commands.compact.in_directory import print_plan_of_dirs
 
-        return plan_of_dirs(request)
-    from kctl.commands.compact.on_cluster import plan_of_cluster
+        return print_plan_of_dirs(request)
+    from kctl.commands.compact.on_cluster import print_plan_of_cluster
 
-    return plan_of_cluster(cluster, request)
+    return print_plan_of_cluster(cluster, request)
 
 
 @app.command(
@@ -157,6 +157,8 @@ def status(
     A row for each replica: the cleaned offset, what a cleaning waits for, why it is impossible, and
     the progress of a running one. Not for Kafka's brokers.
     """
-    from kctl.commands.compact.on_embedded import CleanStatusRequest, show_status
+    from kctl.commands.compact.on_embedded import CleanStatusRequest, show_cleaner_status
 
-    return show_status(cluster, CleanStatusRequest(topics or [], match, watch, check, output))
+    return show_cleaner_status(
+        cluster, CleanStatusRequest(topics or [], match, watch, check, output)
+    )

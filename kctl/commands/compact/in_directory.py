@@ -10,8 +10,8 @@ from typing import NamedTuple
 from engine.broker.host import real_directory_lock
 from engine.errors import EngineError
 from engine.forecast.compaction_run import run_compaction
-from engine.forecast.directory_copy import directory_copy
-from engine.forecast.dirtiness import CompactedLog, dirtiness
+from engine.forecast.directory_copy import copied_directory
+from engine.forecast.dirtiness import CompactedLog, read_dirtiness
 from engine.forecast.opened_directory import DirectoryHost
 from engine.forecast.topic_settings import log_config
 from engine.host import lock_file
@@ -40,7 +40,7 @@ from kctl.commands.compact.rows import (
     print_sum,
     with_freed,
 )
-from kctl.commands.retention.settings import TopicNotInDirs, overrides_of
+from kctl.commands.retention.settings import TopicNotInDirs, parse_overrides
 from kctl.console import confirm, notify, report_error
 from kctl.destinations import check_destination
 from kctl.render import check_format
@@ -64,9 +64,14 @@ class _Chosen(NamedTuple):
         return topic in self.topics
 
 
-def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: list[str]) -> _Chosen:
-    """Return the named and matching topics; without either, those in the cleaner's checkpoint."""
-    overrides = overrides_of(settings)
+def _choose_topics(
+    log_dir: LogDir, topics: list[str], match: str | None, settings: list[str]
+) -> _Chosen:
+    """Return the named and matching topics; without either, those in the cleaner's checkpoint.
+
+    `settings` are KEY=VALUE texts that override the defaults of compacted logs.
+    """
+    overrides = parse_overrides(settings)
     present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
     named = set(topics)
     if match is not None:
@@ -98,8 +103,11 @@ def _machine() -> tuple[Clock, Entropy, DirectoryLock]:
     return RealClock(), RealEntropy(), real_directory_lock()
 
 
-def plan_of_dirs(request: CompactPlanRequest) -> int:
-    """Print the dirty ranges of the directories' logs; returns the exit code."""
+def print_plan_of_dirs(request: CompactPlanRequest) -> int:
+    """Print the dirty ranges of the logs in `--dir` directories; returns the exit code.
+
+    A directory that cannot be read is reported, and the others are still read.
+    """
     check_format(request.output)
     request.cleaning_settings()
     rows: list[dict[str, object]] = []
@@ -109,8 +117,8 @@ def plan_of_dirs(request: CompactPlanRequest) -> int:
     for path in request.dirs:
         try:
             log_dir = find_log_dir(RealFiles(), path)
-            chosen = _choose(log_dir, request.topics, request.match, request.settings)
-            for row, fault in _planned(log_dir, chosen, request):
+            chosen = _choose_topics(log_dir, request.topics, request.match, request.settings)
+            for row, fault in _plan_rows(log_dir, chosen, request):
                 found.add(row["topic"])
                 rows.append(row)
                 if fault is not None:
@@ -119,7 +127,7 @@ def plan_of_dirs(request: CompactPlanRequest) -> int:
         except EngineError as error:
             report_error(error, path)
             failures += 1
-    failures += _print_missing(request.topics, found)
+    failures += _report_missing(request.topics, found)
     rows.sort(key=lambda row: (row["topic"], row["partition"]))
     print_sum(rows, is_exact=request.exact)
     if request.chart:
@@ -128,13 +136,13 @@ def plan_of_dirs(request: CompactPlanRequest) -> int:
     return end_with(columns, rows, request.output, failures=failures)
 
 
-def _planned(
+def _plan_rows(
     log_dir: LogDir, chosen: _Chosen, request: CompactPlanRequest
 ) -> Iterator[tuple[OutputRow, EngineError | None]]:
     """Yield a row for each log, with the error of its trial cleaning or None."""
     now_ms = RealClock().wall_ms()
-    logs = list(dirtiness(RealFiles(), log_dir, chosen.compacted, chosen.is_wanted, now_ms))
-    tried = _tried(log_dir, chosen, request.cleaning_settings()) if request.exact else {}
+    logs = list(read_dirtiness(RealFiles(), log_dir, chosen.compacted, chosen.is_wanted, now_ms))
+    tried = _try_cleaning(log_dir, chosen, request.cleaning_settings()) if request.exact else {}
     for log in logs:
         waits_for = None if log.waits_for is None else log.waits_for.value
         row = {
@@ -146,11 +154,11 @@ def _planned(
         if not request.exact:
             yield row, None
             continue
-        freed, fault = _freed(tried.get(str(log.topic_partition)))
+        freed, fault = _freed_by_trial(tried.get(str(log.topic_partition)))
         yield with_freed(row, freed), fault
 
 
-def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
+def _freed_by_trial(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
     """Return the bytes that a trial cleaning frees, and the error that limited it or None."""
     if trial is None:
         return Freed(), None
@@ -162,7 +170,9 @@ def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
     return Freed(trial.freed_bytes, trial.freed_records), fault
 
 
-def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict[str, CompactedLog]:
+def _try_cleaning(
+    log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings
+) -> dict[str, CompactedLog]:
     """Clean temporary copies of the logs; return the results by partition."""
     from engine.forecast.compaction_trial import trial_files, try_compaction
 
@@ -179,7 +189,7 @@ def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict
         return {str(log.topic_partition): log for log in logs}
 
 
-def _print_missing(topics: list[str], found: set[str]) -> int:
+def _report_missing(topics: list[str], found: set[str]) -> int:
     """Print an error for each named topic without a log in the directories; return their number."""
     missing = sorted(set(topics) - found)
     for topic in missing:
@@ -188,7 +198,11 @@ def _print_missing(topics: list[str], found: set[str]) -> int:
 
 
 def clean_directory(directory: str, request: CompactRunRequest) -> int:
-    """Clean a directory's logs in place or in a copy; returns the exit code."""
+    """Clean a directory's logs in place (`--in-place`) or in a copy (`--out`).
+
+    Returns the exit code. Errors: ConflictingRunOptions unless exactly one of the two is given;
+    those of files and locks.
+    """
     check_format(request.output)
     if request.in_place == (request.out is not None):
         raise ConflictingRunOptions(
@@ -196,11 +210,11 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
         )
     check_destination(request.out, [directory])
     log_dir = find_log_dir(RealFiles(), directory)
-    chosen = _choose(log_dir, request.topics, request.match, request.settings)
+    chosen = _choose_topics(log_dir, request.topics, request.match, request.settings)
     _print_settings()
     present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
     if request.topics and not chosen.topics & present:
-        missing = _print_missing(request.topics, present)
+        missing = _report_missing(request.topics, present)
         return end_with(RUN_COLUMNS, [], request.output, failures=missing)
     settings = CleaningSettings(map_bytes=parse_bytes(request.buffer or BUFFER))
     host = DirectoryHost(RealFiles(), *_machine())
@@ -210,7 +224,7 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
         confirm(prompt, yes=request.yes, can_be_tried=False)
         where: AbstractContextManager[str] = nullcontext(directory)
     else:
-        where = directory_copy(RealFiles(), directory, request.out, lock_file.is_held)
+        where = copied_directory(RealFiles(), directory, request.out, lock_file.is_held)
     with where as target:
         logs = list(run_compaction(host, target, chosen.config_of, chosen.is_wanted, settings))
     for log in logs:
@@ -228,5 +242,5 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
     ]
     freed = sum(log.freed_bytes for log in logs)
     notify(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
-    missing = _print_missing(request.topics, {log.topic_partition.topic for log in logs})
+    missing = _report_missing(request.topics, {log.topic_partition.topic for log in logs})
     return end_with(RUN_COLUMNS, rows, request.output, failures=len(logs) - len(rows) + missing)

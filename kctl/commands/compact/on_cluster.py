@@ -10,7 +10,7 @@ from engine.client.batch_reading import StoredBatches, stored_batches
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError
 from engine.forecast.closed_segments import closed_segments
-from engine.forecast.cluster_history import cluster_histories
+from engine.forecast.cluster_history import request_histories
 from engine.forecast.log_history import LogHistory
 from engine.forecast.record_trial import RecordTrial, TrialRange, try_records
 from engine.host.real import RealClock
@@ -19,36 +19,36 @@ from engine.log.cleaner.compaction_state import LogCompaction
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from kctl.command_results import end_with
-from kctl.commands.compact.on_embedded import leaders_logs
+from kctl.commands.compact.on_embedded import read_leaders_logs
 from kctl.commands.compact.requests import CompactPlanRequest, KeysExceedMemory
 from kctl.commands.compact.rows import Freed, draw_bars, plan_columns, print_sum, with_freed
-from kctl.commands.compact.topics import CompactedTopics, compacted_topics
+from kctl.commands.compact.topics import CompactedTopics, find_compacted_topics
 from kctl.commands.logs.progress import Progress
-from kctl.commands.retention.settings import overrides_of
+from kctl.commands.retention.settings import parse_overrides
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
 from kctl.render import check_format
 
 
-def plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int:
+def print_plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int:
     """Print the bytes that compaction may free or, with --exact, frees; returns the exit code."""
     check_format(request.output)
-    overrides = overrides_of(request.settings)
+    overrides = parse_overrides(request.settings)
     settings = request.cleaning_settings()
     now_ms = RealClock().wall_ms()
     with connect(options) as client:
-        chosen = compacted_topics(client, request.topics, request.match, overrides)
-        logs = _logs(client, chosen, now_ms, is_reported=not overrides)
+        chosen = find_compacted_topics(client, request.topics, request.match, overrides)
+        logs = _fetch_logs(client, chosen, now_ms, is_reported=not overrides)
         failures = chosen.failures + sum(isinstance(log, EngineError) for log in logs.values())
         for key, log in logs.items():
             if isinstance(log, EngineError):
                 report_error(log, str(key))
         known = {key: log for key, log in logs.items() if not isinstance(log, EngineError)}
         if request.exact:
-            rows, unread = _exact_rows(client, known, settings, now_ms)
+            rows, unread = _rows_of_trials(client, known, settings, now_ms)
             failures += unread
         else:
-            rows = [log.row(None) for log in known.values()]
+            rows = [log.plan_row(None) for log in known.values()]
     print_sum(rows, is_exact=request.exact)
     if any(row["is_estimated"] for row in rows):
         notify("estimated: no request tells where segments begin, nor up to where a cleaner was")
@@ -75,7 +75,7 @@ class _KnownLog(NamedTuple):
         part = closed_segments(self.history, self.config, self.now_ms)
         return TrialRange(start, part.first_uncleanable_offset, end)
 
-    def row(self, trial: RecordTrial | None) -> dict[str, object]:
+    def plan_row(self, trial: RecordTrial | None) -> dict[str, object]:
         """Return the output row: the cleaner's report, else an estimate with the trial."""
         if self.state is not None:
             return self._reported_row(self.state)
@@ -121,7 +121,7 @@ class _KnownLog(NamedTuple):
         }
 
 
-def _logs(
+def _fetch_logs(
     client: KafkaClient, chosen: CompactedTopics, now_ms: int, *, is_reported: bool
 ) -> dict[TopicPartition, _KnownLog | EngineError]:
     """Fetch the logs' histories and, with `is_reported`, the state of their cleaners."""
@@ -132,8 +132,8 @@ def _logs(
         for config in chosen.configs.values()
         for lag_ms in (config.segment_ms, config.min_compaction_lag_ms)
     }
-    histories = cluster_histories(client, list(chosen.configs), cuts)
-    states = leaders_logs(client) if is_reported else {}
+    histories = request_histories(client, list(chosen.configs), cuts)
+    states = read_leaders_logs(client) if is_reported else {}
     logs: dict[TopicPartition, _KnownLog | EngineError] = {}
     for key, log in sorted(histories.items()):
         if isinstance(log, EngineError):
@@ -143,13 +143,17 @@ def _logs(
     return logs
 
 
-def _exact_rows(
+def _rows_of_trials(
     client: KafkaClient,
     logs: dict[TopicPartition, _KnownLog],
     settings: CleaningSettings,
     now_ms: int,
 ) -> tuple[list[dict[str, object]], int]:
-    """Read all records; return the rows, and the number of partitions with an incomplete result."""
+    """Read all records and apply the cleaner's rules; return a row for each partition.
+
+    The second result is the number of partitions with an incomplete result, whose errors are
+    printed.
+    """
     rows, failures = [], 0
     # All records are read twice: for the keys, then for the result.
     total = 2 * sum(log.history.size_bytes for log in logs.values())
@@ -162,7 +166,7 @@ def _exact_rows(
                 progress.clear()
                 report_error(error, str(key))
                 failures += 1
-                rows.append(with_freed(log.row(None), Freed()))
+                rows.append(with_freed(log.plan_row(None), Freed()))
                 continue
             if trial.mapped_offset < log.trial_range.first_uncleanable_offset:
                 progress.clear()
@@ -171,7 +175,7 @@ def _exact_rows(
             freed = Freed(
                 trial.read_bytes - trial.kept_bytes, trial.read_records - trial.kept_records
             )
-            rows.append(with_freed(log.row(trial), freed))
+            rows.append(with_freed(log.plan_row(trial), freed))
     return rows, failures
 
 

@@ -27,14 +27,14 @@ from kctl.commands.compact.rows import (
     replica_row,
     status_row,
 )
-from kctl.commands.compact.topics import CompactedTopics, advice, compacted_topics
+from kctl.commands.compact.topics import CompactedTopics, advised_commands, find_compacted_topics
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
 from kctl.render import RowWriter, check_format
 from kctl.render.rows import OutputRow
 from kctl.render.status_line import StatusLine, share_and_left
 from kctl.render.table import size_text
-from kctl.run_location import ConflictingRunOptions, embedded_cluster
+from kctl.run_location import ConflictingRunOptions, find_embedded_cluster
 
 #: Seconds between two requests for the progress of a cleaning.
 _PERIOD_S = 0.25
@@ -88,18 +88,18 @@ class CleanStatusRequest(NamedTuple):
     output: str
 
 
-def leaders_logs(client: KafkaClient) -> Mapping[TopicPartition, LogCompaction]:
+def read_leaders_logs(client: KafkaClient) -> Mapping[TopicPartition, LogCompaction]:
     """Return the compaction state of each leader's log; empty unless the cluster is embedded."""
-    data = embedded_cluster(client)
+    data = find_embedded_cluster(client)
     if data is None:
         return {}
-    replicas = _requested(client, data)
+    replicas = _request_compaction(client, data)
     view = client.view({key.topic for key, _ in replicas})
     leaders = {(key, p.leader) for key, _ in replicas if (p := view.partition(key)) is not None}
     return {key: log for (key, broker), log in replicas.items() if (key, broker) in leaders}
 
 
-def _requested(
+def _request_compaction(
     client: KafkaClient,
     data: DataDirectory,
     topics: Collection[str] | None = None,
@@ -108,7 +108,8 @@ def _requested(
 ) -> Replicas:
     """Request the state of an embedded cluster's cleaners; `begins` starts a cleaning first.
 
-    `topics` None means every topic.
+    `topics` None means every topic. Another command that sends requests to the cluster's process is
+    waited for.
     """
     timeout_s = client.timeout_ms / 1000
 
@@ -142,18 +143,18 @@ def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
 # Status
 
 
-def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
+def show_cleaner_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
     """Print the state of the cleaners, repeatedly with --watch; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
-        data = embedded_cluster(client)
+        data = find_embedded_cluster(client)
         if data is None:
             raise CleanerStateUnavailable
-        names, failures = _named(client, request)
+        names, failures = _named_topics(client, request)
         writer = RowWriter(STATUS_COLUMNS, request.output, is_stream=request.watch)
         seen: dict[CleanedReplica, dict[str, object]] = {}
         while True:
-            replicas = _of_topics(_requested(client, data), names)
+            replicas = _of_topics(_request_compaction(client, data), names)
             for key, log in replicas.items():
                 row = status_row(key.broker_id, log)
                 if seen.get(key) != row:
@@ -179,14 +180,14 @@ def _has_work(log: LogCompaction) -> bool:
     return log.is_due or log.phase in _AT_WORK
 
 
-def _named(client: KafkaClient, request: CleanStatusRequest) -> tuple[set[str] | None, int]:
+def _named_topics(client: KafkaClient, request: CleanStatusRequest) -> tuple[set[str] | None, int]:
     """Return the named and matching compacted topics, and the number of failed names.
 
     None means that no option restricts the topics.
     """
     if not request.topics and request.match is None:
         return None, 0
-    found = compacted_topics(client, request.topics, request.match, {})
+    found = find_compacted_topics(client, request.topics, request.match, {})
     return set(found.configs), found.failures
 
 
@@ -194,25 +195,26 @@ def _named(client: KafkaClient, request: CleanStatusRequest) -> tuple[set[str] |
 
 
 def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
-    """Start a cleaning by the embedded cluster's cleaners, wait, print rows.
+    """Start a cleaning by the embedded cluster's cleaners, wait for its end, and print rows.
 
-    Returns the exit code.
+    Returns the exit code. If the cluster is not embedded, it prints the settings that make a
+    cleaner clean soon, and returns FAILED.
     """
     check_format(request.output)
     _refuse_options(request)
     with connect(options) as client:
-        data = embedded_cluster(client)
-        found = compacted_topics(client, request.topics, request.match, {})
+        data = find_embedded_cluster(client)
+        found = find_compacted_topics(client, request.topics, request.match, {})
         if data is None:
             report_error(CleanerNotControllable())
-            _advise(found)
+            _print_advice(found)
             return exits.FAILED
         names = set(found.configs)
         before: Replicas = {}
         after: Replicas = {}
         if names:
-            before = _of_topics(_requested(client, data, names, begins=True), names)
-            after = _awaited(client, data, before, names)
+            before = _of_topics(_request_compaction(client, data, names, begins=True), names)
+            after = _await_cleaning(client, data, before, names)
             _print_silent(data)
     failures = found.failures
     rows = []
@@ -228,10 +230,10 @@ def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
     return end_with(CLUSTER_RUN_COLUMNS, rows, request.output, failures=failures)
 
 
-def _advise(found: CompactedTopics) -> None:
+def _print_advice(found: CompactedTopics) -> None:
     """Print the settings with which topics are cleaned soon, and the commands that restore them."""
     for topic in sorted(found.configs)[:_ADVISED_MAX]:
-        soon, *back = advice(topic, found.entries[topic])
+        soon, *back = advised_commands(topic, found.entries[topic])
         if soon:
             notify(f"to have {topic} cleaned soon: {soon}")
             notify(f"and afterwards: {' && '.join(back)}")
@@ -251,17 +253,20 @@ def _refuse_options(request: CompactRunRequest) -> None:
             )
 
 
-def _awaited(
+def _await_cleaning(
     client: KafkaClient, data: DataDirectory, before: Replicas, names: Collection[str]
 ) -> Replicas:
-    """Poll until no requested log is queued or being cleaned; return the final states."""
+    """Poll until no requested log is queued or being cleaned; return the final states.
+
+    Shows the progress on stderr. After Ctrl-C the brokers continue, and a note is printed.
+    """
     line = StatusLine(RealClock())
     replicas = before
     try:
         while any(log.phase in _AT_WORK for log in replicas.values()):
             time.sleep(_PERIOD_S)
-            replicas = _of_topics(_requested(client, data), names)
-            line.show(partial(_progress, before, replicas))
+            replicas = _of_topics(_request_compaction(client, data), names)
+            line.show(partial(_progress_text, before, replicas))
     except KeyboardInterrupt:
         line.clear()
         notify("brokers go on with what they were asked for: `kctl compact status` shows how far")
@@ -270,7 +275,7 @@ def _awaited(
     return replicas
 
 
-def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
+def _progress_text(before: Replicas, now: Replicas, lasting_s: float) -> str:
     """Return the progress of a cleaning as text: bytes read, rate and remaining time.
 
     The cleaner reads the dirty part of a log twice, for the offset map and to copy; the rest once.

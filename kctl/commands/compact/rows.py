@@ -114,7 +114,7 @@ def dirty_row(log: CompactedLog) -> OutputRow:
 
 
 def with_freed(row: OutputRow, freed: Freed) -> dict[str, object]:
-    """Return a row with the bytes and records that a cleaning of the log frees, and the rest."""
+    """Return a row with the bytes and records that a cleaning frees, and the bytes that remain."""
     left = None if freed.size_bytes is None else row["size_bytes"] - freed.size_bytes
     return {
         **row,

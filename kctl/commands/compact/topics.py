@@ -48,7 +48,7 @@ class CompactedTopics(NamedTuple):
     failures: int
 
 
-def compacted_topics(
+def find_compacted_topics(
     client: KafkaClient, topics: list[str], match: str | None, overrides: Mapping[str, str]
 ) -> CompactedTopics:
     """Return the named and matching compacted topics, or all compacted topics without either.
@@ -86,15 +86,15 @@ def compacted_topics(
     return found._replace(failures=len(failures))
 
 
-def advice(topic: str, entries: Mapping[str, ConfigEntry]) -> list[str]:
+def advised_commands(topic: str, entries: Mapping[str, ConfigEntry]) -> list[str]:
     """Return the command that makes a broker clean a topic soon, then the commands that undo it.
 
-    The first is empty if the topic's settings already have that effect.
+    The first is empty if the topic's settings already have that effect. `entries` are its settings.
     """
     changes = {
         key: value
         for key, value in SOON.items()
-        if key in entries and _number(entries[key].value) > float(value)
+        if key in entries and _number_or_zero(entries[key].value) > float(value)
     }
     if not changes:
         return [""]
@@ -114,7 +114,7 @@ def advice(topic: str, entries: Mapping[str, ConfigEntry]) -> list[str]:
     return lines
 
 
-def _number(text: str | None) -> float:
+def _number_or_zero(text: str | None) -> float:
     """Return a setting as a number, 0.0 if it is None or not numeric."""
     try:
         return float(text or 0)

@@ -18,8 +18,8 @@ _Arguments = Annotated[
 ]
 
 
-def _add(tool: str) -> None:
-    """Register a tool as a Typer command."""
+def _register_tool(tool: str) -> None:
+    """Register a tool as a Typer command that passes its arguments on, to list it in the help."""
 
     def run(arguments: _Arguments = None) -> int:
         return run_tool(tool, arguments or [])
@@ -28,7 +28,7 @@ def _add(tool: str) -> None:
 
 
 for _tool in TOOLS:
-    _add(_tool)
+    _register_tool(_tool)
 
 
 @app.command("install", epilog="Example: kctl compat install ~/bin")

@@ -119,12 +119,12 @@ def unset(
         ChangeRequest,
         change_configs,
         named_resources,
-        removals,
+        parse_removals,
     )
 
     request = ChangeRequest(
         resources=named_resources(topics, brokers, broker_defaults, loggers),
-        changes=removals(keys),
+        changes=parse_removals(keys),
         dry_run=dry_run,
         output=output,
     )

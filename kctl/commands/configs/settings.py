@@ -23,7 +23,7 @@ from kctl.console import notify, report_error
 from kctl.render import TABLES, Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_topics
-from kctl.setting_checks import missing, note_on_unknown, unset_errors, with_hint
+from kctl.setting_checks import find_unset_errors, missing_settings, notes_on_unknown, with_hint
 
 _KINDS = {
     ConfigResourceType.TOPIC: "topic",
@@ -121,7 +121,7 @@ def parse_change(text: str) -> ConfigChange:
     return ConfigChange(op, key, value)
 
 
-def removals(keys: Sequence[str]) -> list[ConfigChange]:
+def parse_removals(keys: Sequence[str]) -> list[ConfigChange]:
     """Return a DELETE change for each key; raises UnreadableArgument for `key=value`."""
     for key in keys:
         if "=" in key:
@@ -171,14 +171,14 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
     for resource in request.resources:
         entries = configs.get(resource, [])
         if isinstance(entries, EngineError):
-            report_error(entries, _label(resource))
+            report_error(entries, _resource_label(resource))
             failures += 1
             continue
-        for absent in missing(resource, request.keys, entries):
-            report_error(absent, _label(resource))
+        for absent in missing_settings(resource, request.keys, entries):
+            report_error(absent, _resource_label(resource))
             failures += 1
         shown = [entry for entry in entries if shows_all or not entry.is_default]
-        rows += [_row(resource, entry, is_table=is_table) for entry in shown]
+        rows += [_setting_row(resource, entry, is_table=is_table) for entry in shown]
     columns = (*CONFIG_COLUMNS, DOCUMENTATION_COLUMN) if request.doc else CONFIG_COLUMNS
     return end_with(columns, rows, request.output, failures=failures)
 
@@ -188,7 +188,7 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
     check_format(request.output)
     unset = [change.name for change in request.changes if change.op is ConfigOp.DELETE]
     with connect(options) as client:
-        refused, not_set = unset_errors(client, request.resources, unset)
+        refused, not_set = find_unset_errors(client, request.resources, unset)
         wanted = {r: request.changes for r in request.resources if r not in refused}
         if unset and wanted and not request.dry_run:
             notify(f"unset {', '.join(unset)} of {cluster_named(client)}")
@@ -199,11 +199,11 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
     for resource in request.resources:
         error = results.get(resource)
         if error is not None:
-            report_error(with_hint(error, resource, request.changes), _label(resource))
+            report_error(with_hint(error, resource, request.changes), _resource_label(resource))
             failures += 1
             continue
         rows.append(_changed_row(resource, request, not_set.get(resource, [])))
-        for line in note_on_unknown(resource, _names_set(request.changes)):
+        for line in notes_on_unknown(resource, _names_set(request.changes)):
             notify(line)
     return end_with(CHANGE_COLUMNS, rows, request.output, failures=failures)
 
@@ -236,12 +236,12 @@ def _change_text(change: ConfigChange) -> str:
     return f"{change.name}{signs[change.op]}{change.value}"
 
 
-def _label(resource: Resource) -> str:
+def _resource_label(resource: Resource) -> str:
     """Return a resource as text for messages, such as `broker 1`."""
     return f"{_KINDS[resource.kind]} {resource.name or _DEFAULTS}"
 
 
-def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> OutputRow:
+def _setting_row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> OutputRow:
     """Return a setting as an output row; documentation is plain text with `is_table`."""
     row = {
         "resource_type": _KINDS[resource.kind],

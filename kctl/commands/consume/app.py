@@ -128,7 +128,7 @@ def consume(
     The default format is each value and a newline. Bytes that are not UTF-8 are base64 in json,
     ndjson, yaml and csv; `kctl produce --input ndjson` reads the output of -o ndjson.
     """
-    from kctl.client_overrides import client_overrides
+    from kctl.client_overrides import parse_client_overrides
     from kctl.commands.consume.consuming import ConsumeRequest, consume_records
     from kctl.commands.consume.settings import (
         CONSUMER_KEYS,
@@ -141,7 +141,7 @@ def consume(
 
     own_keys = CONSUMER_KEYS if group is None else (*CONSUMER_KEYS, *GROUP_KEYS)
     options = ClusterOptions(bootstrap, command_config, context, timeout)
-    overrides = client_overrides(settings or [], own_keys).above(
+    overrides = parse_client_overrides(settings or [], own_keys).above(
         settings_in_file(options, own_keys)
     )
     request = ConsumeRequest(

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS, GroupConsumer
-from engine.client.group_consumers import group_consumer_of
+from engine.client.group_consumers import create_group_consumer
 from engine.client.member_session import MemberSettings
 from engine.dump.filters import Filters
 from engine.errors import EngineError, api_error
@@ -26,7 +26,7 @@ from kctl.console import notify, report_error
 from kctl.exits import Terminated
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.offset_points import OffsetLookup, PointKind, parse_point
-from kctl.record_decoding import Decoded, RecordDecoding, schema_decoders
+from kctl.record_decoding import Decoded, RecordDecoding, create_decoders
 from kctl.record_format import RecordFormat
 from kctl.record_rows import DECODED_COLUMNS, RECORD_COLUMNS, run_columns
 from kctl.render import MARKUPS, TABLES, RowWriter, check_format
@@ -110,7 +110,7 @@ class RowSink:
         self._is_table = output in (*TABLES, "csv", *MARKUPS)
 
     def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
-        """Print records as rows."""
+        """Print records as rows; `decoded` has texts by schemas, None without schemas."""
         shared, varying = run_columns(partition, run, is_table=self._is_table)
         if decoded is not None:
             varying |= decoded.columns()
@@ -137,14 +137,14 @@ def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
 
 def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldInterrupts) -> int:
     """Print records as a group member or from given offsets; returns the exit code."""
-    decoders = schema_decoders(
+    decoders = create_decoders(
         request.schema_registry,
         request.schemas,
         request.key_schema,
         os.environ,
         options.timeout_s,
     )
-    sink = _sink(request, is_decoded=decoders is not None)
+    sink = _create_sink(request, is_decoded=decoders is not None)
     with connect(options) as client:
         run = PrintRun(sink, request.max_messages, interrupts)
         if request.filters.json_conditions:
@@ -155,10 +155,10 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
             run.decoding = RecordDecoding(decoders, run.fail)
         try:
             if request.group is not None:
-                run.consume_all(group_consumer(client, request, run), client.timeout_ms)
+                run.consume_all(join_group(client, request, run), client.timeout_ms)
             else:
                 with interrupts.allowed():
-                    starts = _starts(client, request, run)
+                    starts = _resolve_range(client, request, run)
                 run.rate_line = _rate_line(client, starts, run.ends)
                 run.fetch_all(client, starts, request.fetch)
         finally:
@@ -168,7 +168,7 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
     return run.exit_code
 
 
-def _starts(
+def _resolve_range(
     client: KafkaClient, request: ConsumeRequest, run: PrintRun
 ) -> dict[TopicPartition, int]:
     """Return the start offset of each partition with records to print; set the ends of `run`."""
@@ -179,19 +179,19 @@ def _starts(
     for error in errors:
         run.fail(error)
     lookup = OffsetLookup(client, partitions, read_committed=request.fetch.read_committed)
-    starts = run.without_errors(lookup.resolve(start))
+    starts = run.drop_failed(lookup.resolve(start))
     if until is None:
         return starts
     ends = lookup.resolve(until)
-    run.ends = run.without_errors({partition: ends[partition] for partition in starts})
+    run.ends = run.drop_failed({partition: ends[partition] for partition in starts})
     left = {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
     if start.kind is PointKind.OFFSET and len(left) < len(starts):
-        _print_beyond(run, lookup, {p: o for p, o in starts.items() if p not in left})
+        _report_offsets_beyond_end(run, lookup, {p: o for p, o in starts.items() if p not in left})
     return left
 
 
-def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) -> GroupConsumer:
-    """Return a member of the requested group; with an end, `run.ends` gets the end offsets.
+def join_group(client: KafkaClient, request: ConsumeRequest, run: PrintRun) -> GroupConsumer:
+    """Return a consumer that joins the requested group; with an end, `run.ends` gets end offsets.
 
     Errors: UnreadableArgument for a partition number, or an end other than the log end.
     """
@@ -209,11 +209,11 @@ def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) 
     ) -> Mapping[TopicPartition, int | EngineError]:
         return OffsetLookup(client, partitions, read_committed=read_committed).resolve(start)
 
-    def assigned(partitions: Sequence[TopicPartition]) -> None:
+    def record_ends(partitions: Sequence[TopicPartition]) -> None:
         lookup = OffsetLookup(client, partitions, read_committed=read_committed)
-        run.ends = run.without_errors(lookup.resolve(parse_point("end", 0)))
+        run.ends = run.drop_failed(lookup.resolve(parse_point("end", 0)))
 
-    consumer = group_consumer_of(
+    consumer = create_group_consumer(
         client,
         request.group,
         request.selectors,
@@ -222,11 +222,11 @@ def group_consumer(client: KafkaClient, request: ConsumeRequest, run: PrintRun) 
         auto_commit_interval_ms=request.auto_commit_interval_ms,
     )
     if request.until is not None:
-        consumer.on_assigned = assigned
+        consumer.on_assigned = record_ends
     return consumer
 
 
-def _print_beyond(
+def _report_offsets_beyond_end(
     run: PrintRun, lookup: OffsetLookup, offsets: Mapping[TopicPartition, int]
 ) -> None:
     """Print OFFSET_OUT_OF_RANGE for each offset above its partition's log end offset."""
@@ -253,7 +253,7 @@ def _rate_line(
     return RateLine(client.clock, total_count=sum(ends[p] - o for p, o in starts.items()))
 
 
-def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
+def _create_sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
     """Return the sink for the output format; raises UnreadableArgument for --format with rows."""
     check_format(request.output, _FORMATS)
     if request.output == _TEXT:
@@ -308,7 +308,7 @@ class PrintRun:
         self.failures += 1
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
 
-    def without_errors(
+    def drop_failed(
         self, results: dict[TopicPartition, int | EngineError]
     ) -> dict[TopicPartition, int]:
         """Return the offsets of partitions without an error; print and count the errors."""
@@ -329,9 +329,9 @@ class PrintRun:
             with self._interrupts.allowed():
                 arrived = fetcher.poll(_WAIT_MS)
             for fetched in arrived:
-                self._take(fetcher, fetched)
+                self._print_fetched(fetcher, fetched)
             self._sink.flush()
-            self._print_trouble(fetcher.trouble, client.timeout_ms)
+            self._notify_of_retries(fetcher.trouble, client.timeout_ms)
 
     def consume_all(self, consumer: GroupConsumer, timeout_ms: int) -> None:
         """Print records as a group member until the end of the run, then commit and leave.
@@ -343,28 +343,34 @@ class PrintRun:
                 with self._interrupts.allowed():
                     arrived = consumer.poll(_WAIT_MS)
                 for consumed in arrived:
-                    self._take_of_group(consumer, consumed)
+                    self._print_consumed(consumer, consumed)
                 self._sink.flush()
-                self._print_trouble(consumer.trouble, timeout_ms)
+                self._notify_of_retries(consumer.trouble, timeout_ms)
         finally:
             self._sink.flush()
             consumer.close()
 
-    def _take_of_group(self, consumer: GroupConsumer, consumed: ConsumedRecords) -> None:
-        """Print records of a group's member; mark only printed records as processed."""
+    def _print_consumed(self, consumer: GroupConsumer, consumed: ConsumedRecords) -> None:
+        """Print records that a group member consumed; mark only printed records as processed.
+
+        The member commits the offsets of processed records, so that --max-messages loses none.
+        """
         for run in consumed.runs:
             if self._left == 0:
-                consumer.processed(consumed.partition, run.offsets[0])
+                consumer.set_processed(consumed.partition, run.offsets[0])
                 return
-            self._print(consumed.partition, run)
+            self._print_run(consumed.partition, run)
             if self._left == 0 and self._last_offset is not None:
-                consumer.processed(consumed.partition, self._last_offset + 1)
+                consumer.set_processed(consumed.partition, self._last_offset + 1)
                 return
         if consumed.error is not None:
             self.fail(consumed.error, str(consumed.partition))
 
-    def _print_trouble(self, trouble: EngineError | None, timeout_ms: int) -> None:
-        """Print once that no broker responds, and once that the run continues."""
+    def _notify_of_retries(self, trouble: EngineError | None, timeout_ms: int) -> None:
+        """Print once that no broker responds, and once that one responds again.
+
+        `trouble` is the error of the last poll, None if it succeeded.
+        """
         if trouble is not None and not self._is_waiting:
             self.clear_rate_line()
             notify(f"{trouble}; trying again for {timeout_ms // 1000} s (--timeout)")
@@ -372,18 +378,18 @@ class PrintRun:
             notify("going on")
         self._is_waiting = trouble is not None
 
-    def _take(self, fetcher: Fetcher, fetched: ConsumedRecords) -> None:
+    def _print_fetched(self, fetcher: Fetcher, fetched: ConsumedRecords) -> None:
         """Print fetched records below the end; stop fetching a partition that reached it."""
         partition = fetched.partition
         end = self.ends.get(partition)
         for run in fetched.runs:
-            self._print(partition, run if end is None else run.between(0, end))
+            self._print_run(partition, run if end is None else run.between(0, end))
         if fetched.error is not None:
             self.fail(fetched.error, str(partition))
         elif end is not None and fetched.next_offset >= end:
             fetcher.stop(partition)
 
-    def _print(self, partition: TopicPartition, run: RecordRun) -> None:
+    def _print_run(self, partition: TopicPartition, run: RecordRun) -> None:
         """Print the records of a run that pass the filters, up to the limit of --max-messages.
 
         Callers stop when `_left` is 0; a group member then commits up to `_last_offset`.

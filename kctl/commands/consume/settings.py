@@ -10,7 +10,7 @@ from engine.client.group_consumer import AUTO_COMMIT_INTERVAL_MS
 from engine.client.group_protocol import GROUP_PROTOCOLS, refuse_others
 from engine.client.member_session import MemberSettings
 from kctl.arguments import UnreadableArgument
-from kctl.numbers import INT32_MAX, whole_number
+from kctl.numbers import INT32_MAX, parse_whole_number
 
 _ISOLATION = {"read_committed": True, "read_uncommitted": False}
 
@@ -44,9 +44,9 @@ _ASSIGNOR_CLASSES = {
 
 
 def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -> FetchOptions:
-    """Return the fetch settings of -X; `read_committed` overrides isolation.level unless None.
+    """Return the fetch options of client settings (-X); `read_committed` overrides isolation.level.
 
-    Errors: UnreadableArgument.
+    `read_committed` is None if no option gives it. Errors: UnreadableArgument.
     """
     level = settings.get("isolation.level", "read_uncommitted")
     if level not in _ISOLATION:
@@ -54,20 +54,22 @@ def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -
     defaults = FetchOptions()
     return FetchOptions(
         read_committed=_ISOLATION[level] if read_committed is None else read_committed,
-        max_wait_ms=_number(settings, "fetch.max.wait.ms", defaults.max_wait_ms),
-        max_bytes=_number(settings, "fetch.max.bytes", defaults.max_bytes),
-        partition_max_bytes=_number(
+        max_wait_ms=_parse_number(settings, "fetch.max.wait.ms", defaults.max_wait_ms),
+        max_bytes=_parse_number(settings, "fetch.max.bytes", defaults.max_bytes),
+        partition_max_bytes=_parse_number(
             settings, "max.partition.fetch.bytes", defaults.partition_max_bytes
         ),
         client_rack=settings.get("client.rack"),
-        metadata_max_age_ms=_number(settings, "metadata.max.age.ms", defaults.metadata_max_age_ms),
+        metadata_max_age_ms=_parse_number(
+            settings, "metadata.max.age.ms", defaults.metadata_max_age_ms
+        ),
     )
 
 
 def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings:
-    """Return the settings of a group member.
+    """Return the settings of a group member from the client settings (-X), with Kafka's defaults.
 
-    Errors: UnreadableArgument, SettingOfOtherProtocol.
+    Errors: UnreadableArgument; SettingOfOtherProtocol for a setting of the other `group.protocol`.
     """
     defaults = MemberSettings(group_id)
     protocol = settings.get("group.protocol", defaults.group_protocol)
@@ -83,14 +85,18 @@ def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings
     return MemberSettings(
         group_id,
         group_instance_id=settings.get("group.instance.id"),
-        session_timeout_ms=_number(settings, "session.timeout.ms", defaults.session_timeout_ms),
-        heartbeat_interval_ms=_number(
+        session_timeout_ms=_parse_number(
+            settings, "session.timeout.ms", defaults.session_timeout_ms
+        ),
+        heartbeat_interval_ms=_parse_number(
             settings, "heartbeat.interval.ms", defaults.heartbeat_interval_ms
         ),
-        max_poll_interval_ms=_number(
+        max_poll_interval_ms=_parse_number(
             settings, "max.poll.interval.ms", defaults.max_poll_interval_ms
         ),
-        metadata_max_age_ms=_number(settings, "metadata.max.age.ms", defaults.metadata_max_age_ms),
+        metadata_max_age_ms=_parse_number(
+            settings, "metadata.max.age.ms", defaults.metadata_max_age_ms
+        ),
         assignors=tuple(names),
         client_rack=settings.get("client.rack"),
         group_protocol=protocol.lower(),
@@ -100,12 +106,12 @@ def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings
 
 def commit_interval_ms(settings: Mapping[str, str]) -> int:
     """Return auto.commit.interval.ms; raises UnreadableArgument."""
-    return _number(settings, "auto.commit.interval.ms", AUTO_COMMIT_INTERVAL_MS)
+    return _parse_number(settings, "auto.commit.interval.ms", AUTO_COMMIT_INTERVAL_MS)
 
 
-def _number(settings: Mapping[str, str], key: str, default: int) -> int:
+def _parse_number(settings: Mapping[str, str], key: str, default: int) -> int:
     """Return an integer setting of at least 1, `default` if unset; raises UnreadableArgument."""
     text = settings.get(key)
     if text is None:
         return default
-    return whole_number(text, f"a value of {key}", 1, INT32_MAX)
+    return parse_whole_number(text, f"a value of {key}", 1, INT32_MAX)

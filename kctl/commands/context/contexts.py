@@ -21,7 +21,7 @@ from kctl.context import (
     profiles_path,
     servers_in,
 )
-from kctl.properties_file import properties_of
+from kctl.properties_file import read_properties
 from kctl.render import Column, write_object, write_rows
 
 _GUARD_COLUMNS = (
@@ -57,12 +57,12 @@ def _change(change: Callable[[Profiles], Profiles]) -> Profiles:
 def list_contexts(output: str) -> int:
     """Print a row for each context; returns the exit code."""
     profiles = _load()
-    rows = [_row(name, profiles) for name in sorted(profiles.by_name)]
+    rows = [_context_row(name, profiles) for name in sorted(profiles.by_name)]
     write_rows(CONTEXT_COLUMNS, rows, output)
     return exits.OK
 
 
-def _row(name: str, profiles: Profiles) -> dict[str, object]:
+def _context_row(name: str, profiles: Profiles) -> dict[str, object]:
     """Return the row of a context."""
     return {
         "name": name,
@@ -82,45 +82,51 @@ class ContextChange(NamedTuple):
 
 
 def set_context(name: str, change: ContextChange, *, use: bool) -> int:
-    """Validate and store a context; parts that are not given keep their values."""
+    """Validate and store a context; parts that are not given keep their values.
+
+    The first context, and any with `use`, becomes current. Returns the exit code. Errors:
+    UnreadableArgument, those of files.
+    """
     if not is_utf8(name):
         raise UnreadableArgument("the name of a context", name, "text in UTF-8")
     if change.bootstrap is not None and not is_utf8(change.bootstrap):
         raise UnreadableArgument("an address", change.bootstrap, "HOST:PORT in UTF-8")
     kept = _load().by_name.get(name)
-    profile, note = _with_id(_changed(name, kept, change), kept, change)
+    profile, note = _with_cluster_id(_apply_change(name, kept, change), kept, change)
 
-    def keep(profiles: Profiles) -> Profiles:
+    def with_context(profiles: Profiles) -> Profiles:
         """Return the contexts with this one, merged with a concurrent change by another command."""
         current = name if use or profiles.current is None else profiles.current
         now = profiles.by_name.get(name)
         # Another command may have changed the context during the request.
-        whole = profile if now in (kept, None) else _with_changes_of(now, profile, change, name)
+        whole = profile if now in (kept, None) else _apply_to_concurrent(now, profile, change, name)
         return profiles.with_profile(name, whole)._replace(current=current)
 
-    profiles = _change(keep)
+    profiles = _change(with_context)
     profile = profiles.by_name[name]
     is_current = profiles.current == name
-    notify(f"context {name} is kept" + (" and current" if is_current else "") + _guards(profile))
+    notify(
+        f"context {name} is kept" + (" and current" if is_current else "") + _guards_text(profile)
+    )
     if note:
         notify(note)
     return exits.OK
 
 
-def _with_changes_of(
+def _apply_to_concurrent(
     now: Profile | None, profile: Profile, change: ContextChange, name: str
 ) -> Profile:
     """Apply `change` to the stored context `now`, and take the cluster id from `profile`.
 
     Another command may have changed the context during the request for the cluster's id.
     """
-    merged = _changed(name, now, change)
+    merged = _apply_change(name, now, change)
     if change.cluster_id is None and profile.cluster_id is None:
         return merged
     return merged._replace(cluster_id=profile.cluster_id)
 
 
-def _guards(profile: Profile) -> str:
+def _guards_text(profile: Profile) -> str:
     """Return a context's guards as the end of a message: protected, read-only; "" without any."""
     parts = [
         part
@@ -135,7 +141,7 @@ def _guards(profile: Profile) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
+def _apply_change(name: str, kept: Profile | None, change: ContextChange) -> Profile:
     """Apply a change to a context, except the cluster id; raises UnreadableArgument.
 
     `kept` is None for a new context.
@@ -152,7 +158,7 @@ def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
     if change.command_config is not None:
         properties = os.path.abspath(change.command_config) if change.command_config else None
     if properties is not None:
-        client_settings(properties_of(RealFiles(), properties))
+        client_settings(read_properties(RealFiles(), properties))
     return Profile(
         servers,
         properties,
@@ -162,7 +168,7 @@ def _changed(name: str, kept: Profile | None, change: ContextChange) -> Profile:
     )
 
 
-def _with_id(
+def _with_cluster_id(
     profile: Profile, kept: Profile | None, change: ContextChange
 ) -> tuple[Profile, str | None]:
     """Return the context with its cluster's id, and a note if the id cannot be requested."""
@@ -184,7 +190,7 @@ def _with_id(
 def _fetch_cluster_id(profile: Profile) -> str | None:
     """Request the id of the cluster at a context's addresses; None if the brokers have none."""
     from engine.client.blocking import KafkaClient
-    from kctl.connect import client_settings_of, real_host
+    from kctl.connect import read_client_settings, real_host
 
     host = real_host()
     with KafkaClient(
@@ -192,7 +198,7 @@ def _fetch_cluster_id(profile: Profile) -> str | None:
         streams=host.streams,
         clock=host.clock,
         entropy=host.entropy,
-        settings=client_settings_of(profile.command_config, {}),
+        settings=read_client_settings(profile.command_config, {}),
         timeout_ms=_CLUSTER_ID_TIMEOUT_MS,
     ) as client:
         return client.view([]).cluster_id
@@ -219,7 +225,7 @@ def show_context(name: str | None, output: str) -> int:
         return exits.OK
     profiles = _load()
     profiles.get(name)
-    write_object(CONTEXT_COLUMNS, _row(name, profiles), output)
+    write_object(CONTEXT_COLUMNS, _context_row(name, profiles), output)
     return exits.OK
 
 

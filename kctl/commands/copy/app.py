@@ -159,11 +159,11 @@ def copy(
 
     Ctrl-C stops after the commit of the current records; a second one stops at once.
     """
-    from kctl.client_overrides import client_overrides, over_file
+    from kctl.client_overrides import merge_over_file, parse_client_overrides
     from kctl.commands.copy.copying import copy_topics
-    from kctl.commands.copy.request import CopyRequest, content_rules
+    from kctl.commands.copy.request import CopyRequest, parse_content_rules
 
-    both = client_overrides(settings or []).shared
+    both = parse_client_overrides(settings or []).shared
     request = CopyRequest(
         source=source,
         destination=destination,
@@ -173,7 +173,7 @@ def copy(
         start=start,
         until=until,
         groups=tuple(dict.fromkeys(groups or ())),
-        rules=content_rules(sample, anonymised or [], anonymise_key),
+        rules=parse_content_rules(sample, anonymised or [], anonymise_key),
         throttle=throttle,
         compression=compression,
         append=append,
@@ -183,8 +183,10 @@ def copy(
         journal=journal,
         source_config=source_config,
         destination_config=destination_config,
-        source_settings=over_file(both, client_overrides(source_settings or []).shared),
-        destination_settings=over_file(both, client_overrides(destination_settings or []).shared),
+        source_settings=merge_over_file(both, parse_client_overrides(source_settings or []).shared),
+        destination_settings=merge_over_file(
+            both, parse_client_overrides(destination_settings or []).shared
+        ),
         dry_run=dry_run,
         timeout_s=timeout,
         output=output,

@@ -6,9 +6,9 @@ from engine.client.blocking import KafkaClient
 from engine.client.errors import AuthenticationFailed, NoCommonVersion, TimedOut, Unreachable
 from engine.errors import EngineError, WireError
 from kctl import exits
-from kctl.cluster_arguments import choice_of
+from kctl.cluster_arguments import choose_cluster
 from kctl.commands.copy.request import CopyRequest
-from kctl.connect import ClusterOptions, client_of
+from kctl.connect import ClusterOptions, create_client
 from kctl.guard import client_checks, reading_checks
 from kctl.hints import hint_for
 
@@ -27,20 +27,20 @@ class CopySideFailed(EngineError):
 
 
 def source_client(request: CopyRequest) -> KafkaClient:
-    """Return a client of the source that only reads. Errors: those of `client_of`."""
-    choice = choice_of(request.source, request.source_config)
+    """Return a client of the source that only reads. Errors: those of `create_client`."""
+    choice = choose_cluster(request.source, request.source_config)
     options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.source_settings)
-    return client_of(choice, reading_checks(choice), options)
+    return create_client(choice, reading_checks(choice), options)
 
 
 def destination_client(request: CopyRequest) -> KafkaClient:
-    """Return a client of the destination. Errors: those of `client_of`."""
-    choice = choice_of(request.destination, request.destination_config)
+    """Return a client of the destination. Errors: those of `create_client`."""
+    choice = choose_cluster(request.destination, request.destination_config)
     options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.destination_settings)
-    return client_of(choice, client_checks(choice), options)
+    return create_client(choice, client_checks(choice), options)
 
 
-def cluster_ids(
+def fetch_cluster_ids(
     source: KafkaClient, destination: KafkaClient, request: CopyRequest
 ) -> tuple[str | None, str | None]:
     """Request the cluster ids of source and destination, as the first request to each.
@@ -48,12 +48,12 @@ def cluster_ids(
     Errors: CopySideFailed, those of guarded contexts.
     """
     return (
-        _cluster_id(source, "source", request.source),
-        _cluster_id(destination, "destination", request.destination),
+        _fetch_cluster_id(source, "source", request.source),
+        _fetch_cluster_id(destination, "destination", request.destination),
     )
 
 
-def _cluster_id(client: KafkaClient, side: str, cluster: str) -> str | None:
+def _fetch_cluster_id(client: KafkaClient, side: str, cluster: str) -> str | None:
     """Request a cluster's id; raise CopySideFailed with the side if it does not respond."""
     try:
         return client.view([]).cluster_id

@@ -16,7 +16,7 @@ from engine.client.topic_admin import create_topics
 from engine.client.transactional_producer import TransactionalIdDenied, TransactionFailed
 from engine.copying.copy_journal import CopyJournal, CopyState, read_copy
 from engine.copying.copy_plan import EXACTLY_ONCE, TopicCopy
-from engine.copying.copy_resumption import ProgressLost, resumed_positions
+from engine.copying.copy_resumption import ProgressLost, find_resume_positions
 from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
 from engine.copying.copying_run import CopyingRun, PartitionUnreadable
 from engine.copying.topic_preparation import Destination
@@ -33,11 +33,11 @@ from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted
 from kctl.command_results import end_with
-from kctl.commands.copy.clusters import cluster_ids, destination_client, source_client
+from kctl.commands.copy.clusters import destination_client, fetch_cluster_ids, source_client
 from kctl.commands.copy.planning import (
     AnotherCopy,
-    new_plan,
-    prepared_topics,
+    check_destination_topics,
+    create_plan,
     require_same_source,
 )
 from kctl.commands.copy.request import CopyRequest
@@ -93,7 +93,10 @@ class _Ended(NamedTuple):
 
 
 def copy_topics(request: CopyRequest) -> int:
-    """Copy topics, or show the plan, and print a row for each; returns the exit code."""
+    """Copy topics, or show the plan in a dry run, and print a row for each; returns the exit code.
+
+    The journal at the copy's path has the state of an interrupted copy, which is continued.
+    """
     check_format(request.output)
     request.rate_bytes_per_s()
     request.producer()
@@ -102,28 +105,28 @@ def copy_topics(request: CopyRequest) -> int:
         source_client(request) as source,
         destination_client(request) as destination,
     ):
-        identity = request.identity(*cluster_ids(source, destination, request))
+        identity = request.identity(*fetch_cluster_ids(source, destination, request))
         path = request.journal_path(identity)
         if request.dry_run:
             return _print_plan(source, destination, request, identity, path)
-        with _journal(path) as (journal, state):
-            job = _job(source, destination, request, identity, state, path)
-            ended = _copy(source, destination, request, job, journal, interrupts)
-        return _end(request, job, ended)
+        with _locked_journal(path) as (journal, state):
+            job = _plan_job(source, destination, request, identity, state, path)
+            ended = _run_copy(source, destination, request, job, journal, interrupts)
+        return _print_result(request, job, ended)
 
 
 @contextmanager
-def _journal(path: str) -> Iterator[tuple[CopyJournal, CopyState | None]]:
+def _locked_journal(path: str) -> Iterator[tuple[CopyJournal, CopyState | None]]:
     """Lock the journal at a path and yield it with its state, None if new; close it at the end."""
     RealFiles().make_dir(os.path.dirname(path) or ".")
-    journal, state = CopyJournal.take(RealHeldFiles(), path, this_process())
+    journal, state = CopyJournal.lock(RealHeldFiles(), path, this_process())
     try:
         yield journal, state
     finally:
         journal.close()
 
 
-def _job(
+def _plan_job(
     source: KafkaClient,
     destination: KafkaClient,
     request: CopyRequest,
@@ -133,21 +136,24 @@ def _job(
 ) -> _Job:
     """Return the unfinished copy of the journal, or a new copy.
 
-    With --append a new copy starts where the journal's last copy ended.
+    `state` is the journal's, None if it is new. With --append a new copy starts where the journal's
+    last copy ended. Errors: AnotherCopy, those of `create_plan` and `check_destination_topics`.
     """
     is_same = state is not None and state.plan.request == identity
     if state is not None and not state.is_over:
         if not is_same:
             raise AnotherCopy(path)
         require_same_source(source, state.plan)
-        topics = prepared_topics(
+        topics = check_destination_topics(
             source, destination, request, state.plan, is_resumed=True, earlier=None
         )
         return _Job(state.plan, state, topics)
     earlier = state.plan if state is not None and is_same else None
     continued = earlier if request.append else None
-    plan = new_plan(source, destination, request, identity, continued)
-    topics = prepared_topics(source, destination, request, plan, is_resumed=False, earlier=earlier)
+    plan = create_plan(source, destination, request, identity, continued)
+    topics = check_destination_topics(
+        source, destination, request, plan, is_resumed=False, earlier=earlier
+    )
     return _Job(plan, None, topics)
 
 
@@ -160,21 +166,21 @@ def _print_plan(
     """Print the plan of a copy for a dry run; writes neither records nor a journal."""
     files = RealHeldFiles()
     state = read_copy(files, path) if files.exists(path) else None
-    job = _job(source, destination, request, identity, state, path)
+    job = _plan_job(source, destination, request, identity, state, path)
     if job.state is not None:
         notify(f"goes on with the copy of {path}")
     create = create_topics(destination, job.topics.missing, validate_only=True)
     failures = [error for error in create.values() if isinstance(error, EngineError)]
     for error in failures:
         report_error(error)
-    positions = _known_positions(destination, job)
-    rows = _rows(job, _Ended(positions, None, "would be copied", exits.OK))
+    positions = _resume_positions(destination, job)
+    rows = _topic_rows(job, _Ended(positions, None, "would be copied", exits.OK))
     for one in job.plan.translated_offsets():
         notify(f"group {one.group_id}: offset {one.offset} of {one.partition} would be translated")
     return end_with(TOPIC_COLUMNS, rows, request.output, failures=len(failures))
 
 
-def _known_positions(destination: KafkaClient, job: _Job) -> dict[TopicPartition, int]:
+def _resume_positions(destination: KafkaClient, job: _Job) -> dict[TopicPartition, int]:
     """Return the source offsets at which the copy would continue, as known without writing."""
     plan, state = job.plan, job.state
     if state is None:
@@ -184,13 +190,13 @@ def _known_positions(destination: KafkaClient, job: _Job) -> dict[TopicPartition
         there = plan.destinations()
         committed = committed_offsets(destination, plan.name, there.values())
         known = {key: committed[there[key]] for key in there if there[key] in committed}
-    return resumed_positions(destination, plan, known, state.stored)
+    return find_resume_positions(destination, plan, known, state.stored)
 
 
 # -- copying
 
 
-def _copy(
+def _run_copy(
     source: KafkaClient,
     destination: KafkaClient,
     request: CopyRequest,
@@ -198,14 +204,18 @@ def _copy(
     journal: CopyJournal,
     interrupts: HeldInterrupts,
 ) -> _Ended:
-    """Copy until the end, an error or Ctrl-C; committed records are kept."""
+    """Create missing topics, and copy until the end, an error or Ctrl-C.
+
+    Errors of the copy are printed. The result has the exit code and the positions that were
+    reached. Committed records are kept.
+    """
     plan = job.plan
-    _make_topics(destination, job.topics)
+    _create_missing_topics(destination, job.topics)
     if job.state is None:
         journal.begin(plan, this_process())
     else:
         notify(f"going on with the copy of {journal.path}")
-    writer = _writer(destination, request, job, journal)
+    writer = _create_writer(destination, request, job, journal)
     run: CopyingRun | None = None
     positions = {key: found.start for key, found in plan.ranges.items()}
     try:
@@ -218,7 +228,7 @@ def _copy(
             request.rules,
             rate_bytes_per_s=request.rate_bytes_per_s(),
         )
-        interrupt = _until_done(source, plan, run, interrupts)
+        interrupt = _copy_until_done(source, plan, run, interrupts)
         if interrupt is not None:
             run.commit()
             notify(f"stopped: the same command goes on with it, by {journal.path}")
@@ -237,7 +247,7 @@ def _copy(
     return _Ended(run.positions, run, "copied", exits.OK)
 
 
-def _make_topics(destination: KafkaClient, topics: Destination) -> None:
+def _create_missing_topics(destination: KafkaClient, topics: Destination) -> None:
     """Create the topics that the destination lacks; raises the first error."""
     if not topics.missing:
         return
@@ -247,7 +257,7 @@ def _make_topics(destination: KafkaClient, topics: Destination) -> None:
     await_created(destination, [topic.name for topic in topics.missing])
 
 
-def _writer(
+def _create_writer(
     destination: KafkaClient, request: CopyRequest, job: _Job, journal: CopyJournal
 ) -> CopyWriter:
     """Return the writer for the plan's delivery, which continues from the journal's state."""
@@ -259,7 +269,7 @@ def _writer(
     return AtLeastOnceWriter(destination, job.plan, journal, stored, options, notes)
 
 
-def _until_done(
+def _copy_until_done(
     source: KafkaClient, plan: TopicCopy, run: CopyingRun, interrupts: HeldInterrupts
 ) -> KeyboardInterrupt | None:
     """Copy until the end, and return None; or until Ctrl-C, and return it.
@@ -347,15 +357,15 @@ def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
 # -- the end
 
 
-def _end(request: CopyRequest, job: _Job, ended: _Ended) -> int:
+def _print_result(request: CopyRequest, job: _Job, ended: _Ended) -> int:
     """Print a row for each topic; return the exit code of the copy."""
     failures = 1 if ended.result == "failed" else 0
-    end_with(TOPIC_COLUMNS, _rows(job, ended), request.output, failures=failures)
+    end_with(TOPIC_COLUMNS, _topic_rows(job, ended), request.output, failures=failures)
     sys.stdout.flush()
     return ended.exit_code
 
 
-def _rows(job: _Job, ended: _Ended) -> list[OutputRow]:
+def _topic_rows(job: _Job, ended: _Ended) -> list[OutputRow]:
     """Return a row for each topic: copied and remaining records, and the result."""
     plan, run = job.plan, ended.run
     missing = {topic.name for topic in job.topics.missing}

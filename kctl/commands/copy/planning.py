@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 from engine.client.blocking import KafkaClient
-from engine.client.groups import commits, describe_group
+from engine.client.groups import describe_group, request_commits
 from engine.client.metadata import TopicView
 from engine.copying.copy_continuation import (
     PartitionEnds,
-    continued_group_offsets,
-    continued_range,
+    check_same_topics,
+    continue_group_offsets,
+    continue_range,
     new_range,
-    require_same_topics,
 )
 from engine.copying.copy_plan import CopiedTopic, CopyRange, GroupOffset, TopicCopy
-from engine.copying.copy_resumption import never_written
+from engine.copying.copy_resumption import find_never_written
 from engine.copying.topic_preparation import (
     Destination,
     DestinationNotEmpty,
-    destination_topics,
-    require_empty,
+    check_empty,
+    compare_topics,
 )
 from engine.errors import EngineError
 from engine.ids import uuid_text
@@ -69,17 +69,17 @@ class AnotherCopy(EngineError):
         self.path = path
 
 
-def new_plan(
+def create_plan(
     source: KafkaClient,
     destination: KafkaClient,
     request: CopyRequest,
     identity: str,
     earlier: TopicCopy | None,
 ) -> TopicCopy:
-    """Return a plan up to the source's current ends, starting after an earlier copy if given.
+    """Return the plan of a copy up to the source's current ends, continuing `earlier` if given.
 
-    Errors: those of requests, of topics that do not exist, of malformed points, and those
-    of `continued_range`, `require_same_topics` and `continued_group_offsets`.
+    Errors: those of requests, of topics that do not exist, of malformed points, and those of
+    `continue_range`, `check_same_topics` and `continue_group_offsets`.
     """
     view, chosen, errors = select_topics(source, request.topics, request.match)
     if errors:
@@ -99,7 +99,7 @@ def new_plan(
     destination_id = destination.view([]).cluster_id
     if view.cluster_id is not None and view.cluster_id == destination_id and not request.prefix:
         raise SameTopics
-    ends = _ends(source, topics, request)
+    ends = _resolve_offsets(source, topics, request)
     plan = TopicCopy(
         source.entropy.random_bytes(_ID_BYTES).hex(),
         identity,
@@ -111,32 +111,32 @@ def new_plan(
         request.delivery,
     )
     if earlier is not None:
-        plan = _continued(destination, plan, earlier, ends)
+        plan = _continue_earlier(destination, plan, earlier, ends)
     if plan.continued:
         notify("begins where the last copy by the same command has ended")
-    offsets = _group_offsets(source, destination, request, plan)
+    offsets = _read_group_offsets(source, destination, request, plan)
     if earlier is not None:
-        offsets = continued_group_offsets(offsets, plan, earlier)
+        offsets = continue_group_offsets(offsets, plan, earlier)
     return plan._replace(group_offsets=tuple(offsets))
 
 
-def _continued(
+def _continue_earlier(
     destination: KafkaClient,
     plan: TopicCopy,
     earlier: TopicCopy,
     ends: dict[TopicPartition, PartitionEnds],
 ) -> TopicCopy:
-    """Return the plan with ranges that start where `earlier` ended.
+    """Return the plan with ranges that start where the earlier copy ended.
 
     Partitions that the destination never received start at the plan's own start.
     """
-    require_same_topics(plan.topics, earlier.topics)
+    check_same_topics(plan.topics, earlier.topics)
     known = earlier.ranges.keys() & plan.ranges.keys()
-    absent = never_written(destination, plan, known)
+    absent = find_never_written(destination, plan, known)
     ranges = dict(plan.ranges)
     for key in known - absent:
         copied_to = earlier.ranges[key].end
-        ranges[key] = continued_range(key, ends[key], copied_to)
+        ranges[key] = continue_range(key, ends[key], copied_to)
         if ranges[key].start > copied_to:
             notify(f"{key}: the source has deleted offsets {copied_to} to {ranges[key].start - 1}")
     for key in absent:
@@ -154,10 +154,10 @@ def require_same_source(source: KafkaClient, plan: TopicCopy) -> None:
     """Raise SourceReplaced if a source topic was recreated since the plan was made."""
     view = source.view({topic.source for topic in plan.topics})
     now = [topic._replace(source_id=_id_text(view.topics[topic.source])) for topic in plan.topics]
-    require_same_topics(now, plan.topics)
+    check_same_topics(now, plan.topics)
 
 
-def _ends(
+def _resolve_offsets(
     source: KafkaClient, topics: tuple[CopiedTopic, ...], request: CopyRequest
 ) -> dict[TopicPartition, PartitionEnds]:
     """Return the earliest, latest, start and stop offset of each source partition.
@@ -186,7 +186,7 @@ def _ends(
     return found
 
 
-def _group_offsets(
+def _read_group_offsets(
     source: KafkaClient,
     destination: KafkaClient,
     request: CopyRequest,
@@ -201,7 +201,9 @@ def _group_offsets(
         if there.state not in _INACTIVE:
             raise GroupHasMembers(group_id, there.state)
         found = {
-            key: one.offset for key, one in commits(source, group_id).items() if key in plan.ranges
+            key: one.offset
+            for key, one in request_commits(source, group_id).items()
+            if key in plan.ranges
         }
         if not found:
             notify(f"the group {group_id} has committed nothing of these topics")
@@ -217,7 +219,7 @@ def _group_offsets(
     return offsets
 
 
-def prepared_topics(
+def check_destination_topics(
     source: KafkaClient,
     destination: KafkaClient,
     request: CopyRequest,
@@ -228,9 +230,10 @@ def prepared_topics(
 ) -> Destination:
     """Return which topics the destination has, and which ones it lacks.
 
-    Errors: those of `destination_topics`, and for a new copy those of `require_empty`.
+    A new copy requires that they are empty, unless --append is given. Errors: those of
+    `compare_topics` and `check_empty`.
     """
-    found = destination_topics(
+    found = compare_topics(
         source,
         destination,
         plan.topics,
@@ -239,7 +242,7 @@ def prepared_topics(
     )
     if not is_resumed and not request.append:
         try:
-            require_empty(destination, found.there)
+            check_empty(destination, found.there)
         except DestinationNotEmpty as error:
             if earlier is not None:
                 error.hint = "--append copies what has come since this copy has ended"

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from engine.client.producing import ProducerOptions
-from engine.copying.copied_content import ContentRules, anonymised_parts
+from engine.copying.copied_content import ContentRules, parse_anonymising
 from engine.copying.copy_plan import AT_LEAST_ONCE, EXACTLY_ONCE
 from kctl.arguments import UnreadableArgument
 from kctl.commands.produce.request import ProduceRequest, producer_options
@@ -89,21 +89,21 @@ class CopyRequest(NamedTuple):
         return producer_options(wanted)
 
 
-def content_rules(
+def parse_content_rules(
     sample: str | None, anonymised: Sequence[str], key_path: str | None
 ) -> ContentRules:
     """Return the rules that sample and anonymise records.
 
     Errors: UnreadableArgument, WrongCopyRule.
     """
-    methods = anonymised_parts(tuple(anonymised))
+    methods = parse_anonymising(tuple(anonymised))
     if key_path is not None and "hash" not in methods.values():
         raise UnreadableArgument("an option", "--anonymise-key", "--anonymise PART=hash with it")
     key = None if key_path is None else read_hash_key(key_path)
-    return ContentRules(None if sample is None else _share(sample), methods, key)
+    return ContentRules(None if sample is None else _parse_share(sample), methods, key)
 
 
-def _share(text: str) -> float:
+def _parse_share(text: str) -> float:
     """Parse a share such as 5% or 0.05, between 0 and 1 exclusive; raises UnreadableArgument."""
     expected = "5%, 0.05 or any other share above 0 and below 1"
     number, percent = text.removesuffix("%"), text.endswith("%")

@@ -36,7 +36,7 @@ def is_named(options: ClusterOptions) -> bool:
 
 @contextmanager
 def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoCluster]:
-    """Yield the named cluster, or a temporary one that ends with the block.
+    """Yield the cluster that options name, or else a temporary one that ends with the block.
 
     Errors: those of connecting and of starting a cluster.
     """
@@ -65,9 +65,9 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
 def _named_cluster(options: ClusterOptions) -> DemoCluster:
     """Return the cluster that the options or the current context name, with client properties."""
     from engine.host.real import RealFiles
-    from kctl.client_overrides import over_file
+    from kctl.client_overrides import merge_over_file
     from kctl.context import choose
-    from kctl.properties_file import properties_of
+    from kctl.properties_file import read_properties
 
     choice = choose(
         os.environ,
@@ -77,8 +77,8 @@ def _named_cluster(options: ClusterOptions) -> DemoCluster:
         command_config=options.command_config,
     )
     path = choice.command_config
-    in_file = {} if path is None else properties_of(RealFiles(), path)
-    properties = over_file(in_file, options.overrides)
+    in_file = {} if path is None else read_properties(RealFiles(), path)
+    properties = merge_over_file(in_file, options.overrides)
     return DemoCluster(choice.bootstrap_servers, properties, lambda: connect(options), None)
 
 

@@ -13,7 +13,7 @@ from engine.demo.exactly_once import (
     check_brokers,
     check_output,
     fill_input,
-    make_topics,
+    recreate_topics,
 )
 from engine.demo.instances import (
     ClusterAccess,
@@ -58,23 +58,26 @@ def run_exactly_once(options: ClusterOptions, request: ExactlyOnceRequest) -> in
     """Create the topics, copy the input exactly once, check the output; returns the exit code."""
     check_format(request.output)
     copy = CopyPlan(request.prefix, request.partitions, request.instances, request.records)
-    with demo_cluster(options, _cluster_plan(request)) as cluster, cluster.connect() as client:
+    with (
+        demo_cluster(options, _temporary_cluster_plan(request)) as cluster,
+        cluster.connect() as client,
+    ):
         check_brokers(client)
         if is_named(options):
             topics = f"{copy.input_topic} and {copy.output_topic}"
             what = f"Delete and create topics {topics} of {cluster_named(client)}"
             confirm(what, yes=request.yes, can_be_tried=False)
-        make_topics(client, copy)
-        _fill(client, copy)
+        recreate_topics(client, copy)
+        _produce_input(client, copy)
         began_ms = client.clock.monotonic_ms()
-        totals = _copy(client, copy, cluster, request, options)
+        totals = _copy_with_instances(client, copy, cluster, request, options)
         took_s = (client.clock.monotonic_ms() - began_ms) / 1000
-        checked = _check(client, copy)
-    write_rows(INSTANCE_COLUMNS, [_row(each, checked) for each in totals], request.output)
+        checked = _check_output(client, copy)
+    write_rows(INSTANCE_COLUMNS, [_instance_row(each, checked) for each in totals], request.output)
     return _print_verdict(checked, copy, took_s)
 
 
-def _cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
+def _temporary_cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
     """Return the plan of a temporary cluster; with --kill its brokers are separate processes."""
     settings = {"group.initial.rebalance.delay.ms": "500"}
     if not request.kill:
@@ -85,17 +88,19 @@ def _cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
     return ClusterPlan(broker_count=_KILL_BROKERS, port=0, settings=settings, is_in_processes=True)
 
 
-def _fill(client: KafkaClient, copy: CopyPlan) -> None:
+def _produce_input(client: KafkaClient, copy: CopyPlan) -> None:
     """Produce the input of the demo, showing the progress."""
     line = StatusLine(client.clock)
     try:
-        fill_input(client, copy, lambda count: _show(line, "written", count, copy.record_count))
+        fill_input(
+            client, copy, lambda count: _show_progress(line, "written", count, copy.record_count)
+        )
     finally:
         line.clear()
     notify(f"{copy.input_topic} has {counted(copy.record_count, 'record')}")
 
 
-def _copy(
+def _copy_with_instances(
     client: KafkaClient,
     copy: CopyPlan,
     cluster: DemoCluster,
@@ -117,7 +122,7 @@ def _copy(
 
     def on_progress(done: int, totals: Sequence[InstanceTotals]) -> None:
         shares = ", ".join(f"{each.instance}: {each.committed}" for each in totals)
-        _show(line, f"copied, transactions {shares}", done, copy.record_count)
+        _show_progress(line, f"copied, transactions {shares}", done, copy.record_count)
 
     strikes = None
     if request.kill:
@@ -137,18 +142,18 @@ def _copy(
     return run.totals()
 
 
-def _check(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
+def _check_output(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
     """Consume and check the output of the demo, showing the progress."""
     line = StatusLine(client.clock)
     try:
         return check_output(
-            client, copy, lambda count: _show(line, "checked", count, copy.record_count)
+            client, copy, lambda count: _show_progress(line, "checked", count, copy.record_count)
         )
     finally:
         line.clear()
 
 
-def _show(line: StatusLine, verb: str, count: int, total: int) -> None:
+def _show_progress(line: StatusLine, verb: str, count: int, total: int) -> None:
     """Show the number of processed records, their share of `total`, and the remaining time."""
     line.show(
         lambda lasting_s: ", ".join(
@@ -157,7 +162,7 @@ def _show(line: StatusLine, verb: str, count: int, total: int) -> None:
     )
 
 
-def _row(totals: InstanceTotals, checked: CheckedOutput) -> OutputRow:
+def _instance_row(totals: InstanceTotals, checked: CheckedOutput) -> OutputRow:
     """Return the row of an instance with the number of records that it copied."""
     return {
         **totals._asdict(),

@@ -56,12 +56,12 @@ def run_produce_consume(options: ClusterOptions, request: ProduceConsumeRequest)
         cluster.connect() as producing,
         cluster.connect() as consuming,
     ):
-        _make_topic(producing, request.topic)
+        _create_topic(producing, request.topic)
         with deferred_interrupts() as interrupts:
-            return _run((producing, consuming), request, interrupts)
+            return _produce_and_consume((producing, consuming), request, interrupts)
 
 
-def _make_topic(client: KafkaClient, topic: str) -> None:
+def _create_topic(client: KafkaClient, topic: str) -> None:
     """Create the topic unless it exists; raises ApiError.
 
     A user without the permission to create topics may still use an existing one: brokers refuse
@@ -73,23 +73,25 @@ def _make_topic(client: KafkaClient, topic: str) -> None:
     client.view_of_existing([topic])
 
 
-def _run(
+def _produce_and_consume(
     clients: tuple[KafkaClient, KafkaClient],
     request: ProduceConsumeRequest,
     interrupts: HeldInterrupts,
 ) -> int:
     """Produce and consume records, print each, then the rate; delete the consumer group."""
 
-    def let_interrupt() -> None:
+    def allow_interrupt() -> None:
         with interrupts.allowed():
             pass
 
     clock = clients[0].clock
     printer = _Printer(request.output, clock)
     group_id = f"{request.topic}-{clients[0].entropy.random_bytes(4).hex()}"
-    demo = ProduceConsume(clients, request.topic, group_id, SendMode(request.mode), printer.print)
+    demo = ProduceConsume(
+        clients, request.topic, group_id, SendMode(request.mode), printer.print_record
+    )
     try:
-        demo.run(request.records, let_interrupt)
+        demo.run(request.records, allow_interrupt)
     finally:
         began_ms = demo.began_ms or clock.monotonic_ms()
         took_s = max(clock.monotonic_ms() - began_ms, 1) / 1000
@@ -113,7 +115,7 @@ class _Printer:
         self._clock = clock
         self._next_flush_ms = 0
 
-    def print(self, record: SeenRecord) -> None:
+    def print_record(self, record: SeenRecord) -> None:
         """Write one produced or consumed record; flush at most once per `_EVERY_MS`."""
         self._writer.write(
             {

@@ -8,7 +8,7 @@ from kctl import exits
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.declared.open_moves import has_earlier_moves
-from kctl.declared.pending_steps import STEP_COLUMNS, compared, read_declared, step_row
+from kctl.declared.pending_steps import STEP_COLUMNS, compare_with_cluster, read_declared, step_row
 from kctl.render import check_format, write_rows
 
 
@@ -20,7 +20,7 @@ def show_difference(
     declared = read_declared(options, paths)
     with connect(options) as client:
         has_moves = has_earlier_moves(client)
-        steps = compared(client, declared, prunes=prunes).steps
+        steps = compare_with_cluster(client, declared, prunes=prunes).steps
     write_rows(STEP_COLUMNS, [step_row(n, step) for n, step in enumerate(steps, 1)], output)
     if steps or has_moves:
         return exits.CHANGES_PENDING

@@ -42,8 +42,11 @@ NUMBERS = ("from_offset", "to_offset", "max_records", "producer_id")
 REPEATED = ("json_path",)
 
 
-def read_options_fast(args: list[str]) -> dict[str, Any] | None:
-    """Return the parsed options, None if an argument needs Typer's parser."""
+def parse_simple_options(args: list[str]) -> dict[str, Any] | None:
+    """Return the parsed options, None if an argument needs Typer's parser.
+
+    Importing Typer takes longer than the dump of a small file.
+    """
     given: dict[str, Any] = {
         "paths": [],
         **dict.fromkeys(FLAGS, False),
@@ -85,22 +88,25 @@ def __getattr__(name: str) -> object:
 
 
 def run(args: list[str]) -> int:
-    """Run the command; arguments are checked by the rules of Kafka's tool."""
+    """Run `kctl dump-log`; arguments are checked by the rules of Kafka's kafka-dump-log.
+
+    Its errors have exit code 1, not Typer's 2. Returns the exit code.
+    """
     if "-h" in args:
-        return _help(sys.stdout, exits.OK)
+        return _print_help(sys.stdout, exits.OK)
     if not args:
-        return _help(sys.stderr, exits.FAILED)
-    options = read_options_fast(args)
+        return _print_help(sys.stderr, exits.FAILED)
+    options = parse_simple_options(args)
     if options is not None:
         from kctl.commands.dump_log.plan import DumpPlan
 
         return DumpPlan(options).execute()
-    prepared = _with_optional_arguments(args)
+    prepared = _add_default_decoders(args)
     repeated = next((name for name in _ONCE if _count(prepared, name) > 1), None)
     if repeated is not None:
         sys.stderr.write(f"error: {repeated} is given more than once\n")
         return exits.FAILED
-    command = _command()
+    command = _typer_command()
     requested = [argument for argument in prepared if argument in ("--help", "--version")]
     try:
         rest = [argument for argument in prepared if argument not in requested]
@@ -114,11 +120,13 @@ def run(args: list[str]) -> int:
         sys.stderr.write(f"error: {error.format_message()}\n")
         sys.stderr.write("hint: `kctl dump-log -h` lists the options\n")
         return exits.FAILED
-    return _help(sys.stderr, exits.FAILED) if "--help" in requested else _version(prepared)
+    return (
+        _print_help(sys.stderr, exits.FAILED) if "--help" in requested else _print_version(prepared)
+    )
 
 
 @cache
-def _command() -> Any:
+def _typer_command() -> Any:
     """Return Typer's command, for help and completions."""
     from kctl.typer_alone import import_typer
 
@@ -126,20 +134,20 @@ def _command() -> Any:
     from typer.main import get_command
 
     from kctl.commands.dump_log.options import app
-    from kctl.numbers import with_ranges
+    from kctl.numbers import set_ranges
 
-    return with_ranges(get_command(app))
+    return set_ranges(get_command(app))
 
 
-def _help(stream: Any, code: int) -> int:
+def _print_help(stream: Any, code: int) -> int:
     """Write the help to a stream, and return `code`."""
     from kctl.commands.dump_log.help_text import help_text
 
-    stream.write(help_text(_command()))
+    stream.write(help_text(_typer_command()))
     return code
 
 
-def _version(args: list[str]) -> int:
+def _print_version(args: list[str]) -> int:
     """Print the Kafka version that --kafka-version selects, 3.9.1 by default."""
     from engine.dump.options import kafka_version_named
 
@@ -158,7 +166,7 @@ def _count(args: list[str], name: str) -> int:
     return sum(argument == name or argument.startswith(f"{name}=") for argument in args)
 
 
-def _with_optional_arguments(args: list[str]) -> list[str]:
+def _add_default_decoders(args: list[str]) -> list[str]:
     """Return the arguments with a default decoder added after decoder options without a value."""
     out: list[str] = []
     for argument, following in zip(args, [*args[1:], "-"], strict=True):

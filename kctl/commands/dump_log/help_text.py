@@ -34,13 +34,15 @@ def help_text(command: Any) -> str:
     lines = ["Usage: kctl dump-log [OPTIONS] [PATHS]...", ""]
     for paragraph in command.help.split("\n\n"):
         lines += [*textwrap.wrap(" ".join(paragraph.split()), _WIDTH), ""]
-    lines += _entry("PATHS", "Segment files, or partition directories read as one log.")
+    lines += _help_lines("PATHS", "Segment files, or partition directories read as one log.")
     others = tuple(name for name in options if name not in grouped)
     for title, names in {_KAFKA: others, **_GROUPS}.items():
         lines += ["", f"{title}:"]
         for name in names:
-            lines += _entry(_option_names(options[name]), _meaning(options[name]))
-    lines += _entry("-h, --help", "This help: -h on stdout, --help as Kafka does (stderr, exit 1).")
+            lines += _help_lines(_option_names(options[name]), _meaning(options[name]))
+    lines += _help_lines(
+        "-h, --help", "This help: -h on stdout, --help as Kafka does (stderr, exit 1)."
+    )
     return "\n".join([*lines, "", _EXAMPLES, command.epilog, ""])
 
 
@@ -56,7 +58,7 @@ def _meaning(option: Any) -> str:
     return f"{option.help} [{option.default}]" if shown else str(option.help)
 
 
-def _entry(names: str, meaning: str) -> list[str]:
+def _help_lines(names: str, meaning: str) -> list[str]:
     """Return the help lines of an option: names on the left, wrapped meaning on the right."""
     lines = textwrap.wrap(meaning, _WIDTH - _COLUMN)
     first = f"  {names}"

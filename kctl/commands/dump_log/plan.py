@@ -47,21 +47,27 @@ class DumpPlan:
         self._failures = 0
 
     def execute(self) -> int:
-        """Print the requested files; returns the exit code."""
+        """Print the requested files, as lines of kafka-dump-log or as rows; returns the exit code.
+
+        Errors: WrongUsage, those of files.
+        """
         given = self._given
         if given["share_group_state_decoder"] and self._version != "4.3.0":
             raise WrongUsage("--share-group-state-decoder needs --kafka-version 4.3")
         if given["output"] not in ("text", *_ROW_OUTPUTS):
             raise WrongUsage(f"-o {given['output']}: expected text, json, ndjson or csv")
-        paths = self._paths()
-        options = self._options()
-        with self._progress(paths):
+        paths = self._paths_to_dump()
+        options = self._dump_options()
+        with self._start_progress(paths):
             if given["output"] != "text":
-                return self._rows(paths, options)
-            return self._text(paths, options)
+                return self._print_rows(paths, options)
+            return self._print_text(paths, options)
 
-    def _progress(self, paths: list[str]) -> AbstractContextManager[object]:
-        """Return a progress line if only stderr is a terminal, else a context without effect."""
+    def _start_progress(self, paths: list[str]) -> AbstractContextManager[object]:
+        """Return a progress line if only stderr is a terminal, else a context without effect.
+
+        To count the bytes read, it replaces the files by counted ones.
+        """
         if sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
             return nullcontext()
         from kctl.commands.logs.progress import Progress
@@ -72,7 +78,7 @@ class DumpPlan:
         self._files = CountedFiles(progress.advance)
         return progress
 
-    def _text(self, paths: list[str], options: DumpOptions) -> int:
+    def _print_text(self, paths: list[str], options: DumpOptions) -> int:
         """Print files as lines of kafka-dump-log, notes to stderr; returns the exit code."""
         from engine.dump.output import Output
         from engine.dump.session import DumpSession
@@ -97,7 +103,7 @@ class DumpPlan:
             sys.stderr.writelines(f"{line}\n" for line in summary.remarks)
         return self._exit_code(summary.problem_count, options)
 
-    def _rows(self, paths: list[str], options: DumpOptions) -> int:
+    def _print_rows(self, paths: list[str], options: DumpOptions) -> int:
         """Print files as rows; the columns depend on the kind of file. Returns the exit code."""
         from engine.dump.rows import RowDump
         from engine.native.bulk_reading import BulkReading
@@ -118,7 +124,7 @@ class DumpPlan:
                     columns = rows.columns
                     writer.use_columns([Column(c, c) for c in columns])
                 if rows.varying:
-                    writer.write_run(rows.shared, _typed(rows.varying))
+                    writer.write_run(rows.shared, _typed_columns(rows.varying))
                     bulk.count(len(next(iter(rows.varying.values()))))
                 else:
                     writer.write(rows.shared)
@@ -140,7 +146,7 @@ class DumpPlan:
             return exits.PROBLEMS_FOUND
         return exits.OK
 
-    def _paths(self) -> list[str]:
+    def _paths_to_dump(self) -> list[str]:
         """Return the paths of the files to dump; raises WrongUsage if none is given."""
         files, paths = self._given["files"], self._given["paths"]
         if files is not None:
@@ -148,9 +154,9 @@ class DumpPlan:
             return java_split(files, ",")
         if not paths:
             raise WrongUsage('Missing required argument "[files]"')
-        return [segment for path in paths for segment in self._segments(path)]
+        return [segment for path in paths for segment in self._selected_segments(path)]
 
-    def _segments(self, path: str) -> list[str]:
+    def _selected_segments(self, path: str) -> list[str]:
         """Return a file's path, or a directory's segments whose offsets match the filters."""
         if not self._files.is_dir(path):
             if not self._files.exists(path):
@@ -158,12 +164,12 @@ class DumpPlan:
             return [path]
         from engine.dump.seek import segments_of
 
-        segments = segments_of(self._files, path.rstrip("/"), self._filters())
+        segments = segments_of(self._files, path.rstrip("/"), self._parse_filters())
         if not segments and not segments_of(self._files, path.rstrip("/"), Filters()):
-            raise self._no_segments(path)
+            raise self._no_segments_error(path)
         return segments
 
-    def _no_segments(self, path: str) -> EngineError:
+    def _no_segments_error(self, path: str) -> EngineError:
         """Return the error for a directory without a segment file."""
         from engine.log.directory.log_dir import HoldsPartitions, NoLogDirectory, find_log_dir
 
@@ -177,15 +183,15 @@ class DumpPlan:
             return HoldsPartitions(path, partitions)
         return WrongUsage(f"{path}: no .log file in this directory")
 
-    def _options(self) -> DumpOptions:
+    def _dump_options(self) -> DumpOptions:
         """Return the engine's dump options.
 
         An option that selects records implies deep iteration.
         """
         given = self._given
-        filters = self._filters()
-        max_bytes, log_fault = _whole_number("--max-bytes", given["max_bytes"])
-        max_message, index_fault = _whole_number("--max-message-size", given["max_message_size"])
+        filters = self._parse_filters()
+        max_bytes, log_fault = _parse_int32("--max-bytes", given["max_bytes"])
+        max_message, index_fault = _parse_int32("--max-message-size", given["max_message_size"])
         prints = given["print_data_log"] or any(
             given[name] for name in ("key_decoder_class", "value_decoder_class")
         )
@@ -203,11 +209,11 @@ class DumpPlan:
             index_fault=index_fault,
             verify_index_only=given["verify_index_only"],
             index_sanity_check=given["index_sanity_check"],
-            decoder=self._decoder(),
+            decoder=self._create_decoder(),
             filters=filters,
         )
 
-    def _decoder(self) -> Decoder:
+    def _create_decoder(self) -> Decoder:
         """Return the decoder of keys and values that the options select."""
         given = self._given
         for name, kind in _INTERNAL:
@@ -218,7 +224,7 @@ class DumpPlan:
             return TextDecoder()
         return PairDecoder(key or _DEFAULT_CLASS, value or _DEFAULT_CLASS, self._version)
 
-    def _filters(self) -> Filters:
+    def _parse_filters(self) -> Filters:
         """Return the filters on offset, time, producer and content of records."""
         from kctl.content_filters import content_filters
         from kctl.iso_times import parse_time_ms
@@ -247,7 +253,7 @@ class DumpPlan:
         self._failures += 1
 
 
-def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+def _typed_columns(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     """Wrap each column as numbers or texts, so that the writer formats complete columns."""
     from kctl.render.bulk import Numbers, Texts
 
@@ -257,8 +263,11 @@ def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     }
 
 
-def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:
-    """Parse an int32; return it and None, or 0 and the error."""
+def _parse_int32(option: str, text: str) -> tuple[int, WrongUsage | None]:
+    """Parse an int32; return the number and None, or 0 and the error.
+
+    Kafka's tool reports the error only when it reads a file that needs the number.
+    """
     number = read_whole(text)
     if number is not None and -(1 << 31) <= number < 1 << 31:
         return number, None

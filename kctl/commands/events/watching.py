@@ -11,7 +11,7 @@ from engine.exporter.view_changes import Change, changes_between, newest_snapsho
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.render import check_format
 from kctl.render.columns import Column
 from kctl.render.rows import Row, RowWriter
@@ -42,7 +42,7 @@ def show_events(options: ClusterOptions, request: EventsRequest) -> int:
     Errors: those of the first snapshot.
     """
     check_format(request.output)
-    every_ms = duration_ms(request.every, "--every", lowest_ms=1_000)
+    every_ms = parse_duration_ms(request.every, "--every", lowest_ms=1_000)
     writer = RowWriter(EVENT_COLUMNS, request.output, is_stream=True)
     timeout_ms = max(round(options.timeout_s * 1000), 1)
     with connect(options) as client:
@@ -56,7 +56,11 @@ def show_events(options: ClusterOptions, request: EventsRequest) -> int:
 def _watch(
     client: KafkaClient, request: EventsRequest, writer: RowWriter, every_ms: int, timeout_ms: int
 ) -> None:
-    """Write the changes between snapshots: once, or with --follow until the count is reached."""
+    """Write the changes between two snapshots; with --follow, between all, up to the count.
+
+    With --follow, an error of a snapshot is printed, and the next one is awaited. Errors: those of
+    snapshots.
+    """
     snapshot = take_snapshot(client, timeout_ms)
     is_lost = False
     while True:
@@ -74,7 +78,7 @@ def _watch(
             notify("the cluster answers again; what came and went meanwhile is not seen")
         is_lost = False
         for change in changes_between(snapshot, next_snapshot):
-            writer.write(_row(change, client.clock.wall_ms()))
+            writer.write(_change_row(change, client.clock.wall_ms()))
             if writer.count == request.count_max:
                 return
         writer.flush()
@@ -83,7 +87,7 @@ def _watch(
             return
 
 
-def _row(change: Change, now_ms: int) -> Row:
+def _change_row(change: Change, now_ms: int) -> Row:
     """Return the row of a change that was detected at `now_ms` (ms since 1970)."""
     return {
         "time_ms": now_ms,

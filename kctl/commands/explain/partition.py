@@ -7,20 +7,20 @@ from string import digits
 from typing import Final
 
 from engine.client.blocking import KafkaClient
-from engine.client.broker_failure import Situation, if_died
+from engine.client.broker_failure import Situation, effect_of_death
 from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 from engine.client.errors import NoCommonVersion
-from engine.client.group_lags import groups_at
+from engine.client.group_lags import find_groups_at
 from engine.client.groups import list_groups
 from engine.client.metadata import ClusterView, PartitionView, topic_failure
 from engine.client.offsets import EARLIEST, LATEST, list_offsets
 from engine.client.reader_findings import IDLE_TRANSACTION_MS
-from engine.client.replica_ends import replica_offsets
+from engine.client.replica_ends import request_replica_offsets
 from engine.client.transactions import (
-    active_producers,
     find_hanging,
-    ids_of_producers,
     open_in,
+    request_active_producers,
+    request_ids_of_producers,
 )
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -99,7 +99,7 @@ def explain_partition(
     """
     check_format(output)
     failures = Failures()
-    key = _partition_of(text)
+    key = _parse_partition(text)
     with connect(options) as client:
         view = client.view([key.topic])
         failure = topic_failure(view, key.topic)
@@ -111,13 +111,13 @@ def explain_partition(
             count = len(view.topics[key.topic].partitions)
             named = text.rstrip(digits)  # as far as the number, with the sign that was typed
             raise UnreadableArgument("a partition", text, f"{named}0 to {named}{count - 1}")
-        row = _row(client, view, key, partition, failures)
+        row = _read_partition_row(client, view, key, partition, failures)
         try:
             stored = StateNodes.of(client, zookeeper, options.timeout_s).read([key]).get(key)
         except EngineError as error:
             failures.report(error, "the metadata store")
             stored = None
-    _write({**row, **_stored(stored)}, output)
+    _print_partition({**row, **_state_columns(stored)}, output)
     return failures.exit_code
 
 
@@ -133,7 +133,7 @@ class Failures:
         self.exit_code = self.exit_code or getattr(error, "exit_code", exits.FAILED)
 
 
-def _partition_of(text: str) -> TopicPartition:
+def _parse_partition(text: str) -> TopicPartition:
     """Parse TOPIC:N or TOPIC-N; raises UnreadableArgument."""
     topic, sign, number = text.rpartition(":")
     if not sign:
@@ -144,19 +144,23 @@ def _partition_of(text: str) -> TopicPartition:
     return TopicPartition(topic, index)
 
 
-def _row(
+def _read_partition_row(
     client: KafkaClient,
     view: ClusterView,
     key: TopicPartition,
     partition: PartitionView,
     failures: Failures,
 ) -> dict[str, object]:
-    """Return a partition's state, with each replica's offsets and the effect of its failure."""
-    min_isr, is_unclean_allowed = _settings(client, key.topic, failures)
+    """Request a partition's state from its replicas' brokers, and return it as a row.
+
+    Each replica has its offsets and the effect of its failure; a value that is not known is None.
+    Failed requests are reported to `failures`.
+    """
+    min_isr, is_unclean_allowed = _read_topic_settings(client, key.topic, failures)
     alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
     requested = {broker_id: [key] for broker_id in alive}
-    ends, starts = _known(replica_offsets(client, requested)), {}
-    starts = _known(replica_offsets(client, requested, start=True))
+    ends, starts = _offsets_by_broker(request_replica_offsets(client, requested)), {}
+    starts = _offsets_by_broker(request_replica_offsets(client, requested, start=True))
     situation = Situation(partition, alive, min_isr, is_unclean_allowed, ends)
     leader_end = ends.get(partition.leader)
     replicas = []
@@ -172,7 +176,7 @@ def _row(
                 "start_offset": starts.get(broker_id),
                 "end_offset": end,
                 "behind": max(0, (leader_end or 0) - (end or 0)) if is_known else None,
-                "if_died": if_died(situation, broker_id),
+                "if_died": effect_of_death(situation, broker_id),
             }
         )
     return {
@@ -184,15 +188,20 @@ def _row(
         "isr": list(partition.isr),
         "min_isr": min_isr,
         "unclean_allowed": is_unclean_allowed,
-        **(of_leader(client, key, failures) if partition.has_leader else _NOTHING_OF_LEADER),
+        **(
+            read_leader_fields(client, key, failures)
+            if partition.has_leader
+            else _NOTHING_OF_LEADER
+        ),
         "replicas": replicas,
     }
 
 
-def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> OutputRow:
+def read_leader_fields(client: KafkaClient, key: TopicPartition, failures: Failures) -> OutputRow:
     """Request the fields that the leader reports; stop after the first error, which is printed.
 
-    Further requests would take as long to fail with the same error.
+    Further requests would take as long to fail with the same error. A field without a response is
+    None.
     """
     row = dict(_NOTHING_OF_LEADER)
     for name, timestamp, read_committed in _LEADER_OFFSETS:
@@ -201,23 +210,25 @@ def of_leader(client: KafkaClient, key: TopicPartition, failures: Failures) -> O
             failures.report(found, str(key))
             return row
         row[name] = found.offset
-    row["transactions"] = _transactions(client, key, failures)
+    row["transactions"] = _open_transactions(client, key, failures)
     if row["transactions"]:
         first = row["transactions"][0]
         first["waiting_groups"] = _groups_at(client, key, first["start_offset"], failures)
     return row
 
 
-def _transactions(client: KafkaClient, key: TopicPartition, failures: Failures) -> list[OutputRow]:
+def _open_transactions(
+    client: KafkaClient, key: TopicPartition, failures: Failures
+) -> list[OutputRow]:
     """Return the open transactions, sorted by first offset: the first one blocks readers.
 
     Their state is the coordinator's, or `hangs` if no coordinator knows them as open.
     """
     try:
-        found = active_producers(client, [key])[key]
+        found = request_active_producers(client, [key])[key]
         if isinstance(found, EngineError):
             raise found
-        ids = ids_of_producers(client, {one.producer_id for one in open_in(found)})
+        ids = request_ids_of_producers(client, {one.producer_id for one in open_in(found)})
         hanging = {
             one.producer.producer_id
             for one in find_hanging(client, found, idle_for_ms=IDLE_TRANSACTION_MS)
@@ -249,7 +260,7 @@ def _groups_at(
     """Return the groups whose committed offset is `offset`; print errors of single groups."""
     try:
         groups, unlisted = list_groups(client)
-        there, errors = groups_at(client, groups, key, offset)
+        there, errors = find_groups_at(client, groups, key, offset)
     except EngineError as error:
         failures.report(error, "groups")
         return []
@@ -270,10 +281,10 @@ def _state_of(listed: tuple[str, str] | None) -> str:
     return "unknown" if listed is None else listed[1]
 
 
-def _settings(client: KafkaClient, topic: str, failures: Failures) -> tuple[int, bool]:
-    """Return min.insync.replicas, and whether unclean elections are allowed.
+def _read_topic_settings(client: KafkaClient, topic: str, failures: Failures) -> tuple[int, bool]:
+    """Return a topic's min.insync.replicas, and whether unclean elections are allowed.
 
-    (1, False) on error.
+    On an error, which is reported to `failures`, the result is (1, False).
     """
     resource = Resource(ConfigResourceType.TOPIC, topic)
     entries = describe_configs(client, [resource], names=(_MIN_ISR, _UNCLEAN))[resource]
@@ -284,7 +295,7 @@ def _settings(client: KafkaClient, topic: str, failures: Failures) -> tuple[int,
     return int(values.get(_MIN_ISR) or 1), values.get(_UNCLEAN) == "true"
 
 
-def _known(
+def _offsets_by_broker(
     offsets: dict[tuple[TopicPartition, int], int | EngineError],
 ) -> dict[int, int]:
     """Return log end offsets (exclusive) by broker, without the brokers that failed."""
@@ -295,7 +306,7 @@ def _known(
     }
 
 
-def _stored(stored: StoredState | None) -> dict[str, object]:
+def _state_columns(stored: StoredState | None) -> dict[str, object]:
     """Return the time, version and controller epoch of the state znode; empty for None."""
     if stored is None:
         return {}
@@ -306,7 +317,7 @@ def _stored(stored: StoredState | None) -> dict[str, object]:
     }
 
 
-def _write(row: OutputRow, output: str) -> None:
+def _print_partition(row: OutputRow, output: str) -> None:
     """Write the partition as one object; as a table, replicas and transactions follow below."""
     if output not in TABLES:
         write_object(PARTITION_COLUMNS, row, output)

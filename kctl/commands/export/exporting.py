@@ -47,9 +47,9 @@ class ExportRequest(NamedTuple):
 
 def export_state(options: ClusterOptions, request: ExportRequest) -> int:
     """Write the state of a cluster as YAML; returns the exit code."""
-    wanted = [_kind_of(name) for name in dict.fromkeys(request.kinds)]
+    wanted = [_parse_kind(name) for name in dict.fromkeys(request.kinds)]
     with connect(options) as client:
-        state, kinds = _read(client, wanted)
+        state, kinds = _read_state(client, wanted)
     if request.match is not None:
         state = state._replace(topics=_matching(state.topics, request.match))
     for broker, name in unreadable_settings(state):
@@ -58,11 +58,11 @@ def export_state(options: ClusterOptions, request: ExportRequest) -> int:
         )
     for rule in idle_rules(state):
         notify(f"note: left out, for its host is none that brokers see: {rule_text(rule)}")
-    _write(state, kinds, request)
+    _write_files(state, kinds, request)
     return exits.OK
 
 
-def _kind_of(name: str) -> ResourceKind:
+def _parse_kind(name: str) -> ResourceKind:
     """Return the kind of resource of a singular or plural name; raises UnreadableArgument."""
     for kind in ResourceKind:
         if name.lower() in (kind.value, kind.value.removesuffix("s")):
@@ -71,7 +71,7 @@ def _kind_of(name: str) -> ResourceKind:
     raise UnreadableArgument("a kind", name, f"one of {expected}")
 
 
-def _read(
+def _read_state(
     client: KafkaClient, wanted: Sequence[ResourceKind]
 ) -> tuple[CurrentState, list[ResourceKind]]:
     """Read the cluster's state; return it and the kinds it has.
@@ -107,7 +107,9 @@ def _matching(topics: Mapping[str, ClusterTopic], pattern: str) -> dict[str, Clu
     return {name: topic for name, topic in topics.items() if compiled.fullmatch(name)}
 
 
-def _write(state: CurrentState, kinds: Sequence[ResourceKind], request: ExportRequest) -> None:
+def _write_files(
+    state: CurrentState, kinds: Sequence[ResourceKind], request: ExportRequest
+) -> None:
     """Write the state to stdout, to one file, or to one file per kind in a directory."""
 
     def text(of: Sequence[ResourceKind]) -> str:

@@ -16,9 +16,9 @@ from engine.timing.histogram import MetricValue
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.embedded_metrics import embedded_metrics
-from kctl.run_location import embedded_cluster
+from kctl.run_location import find_embedded_cluster
 
 if TYPE_CHECKING:
     from engine.host.http_server import Page, ServedPage
@@ -38,15 +38,15 @@ class ExporterRequest(NamedTuple):
     has_groups: bool
     is_once: bool
 
-    def options(self, timeout_s: float) -> ExporterOptions:
-        """Return the scrape options.
+    def exporter_options(self, timeout_s: float) -> ExporterOptions:
+        """Return the exporter's options; `timeout_s`, of --timeout, limits the scrape time-out.
 
-        `timeout_s` limits the scrape time-out. Errors: UnreadableArgument.
+        Errors: UnreadableArgument for a malformed duration.
         """
-        scrape_timeout_ms = duration_ms(self.scrape_timeout, "--scrape-timeout")
+        scrape_timeout_ms = parse_duration_ms(self.scrape_timeout, "--scrape-timeout")
         return ExporterOptions(
             __version__,
-            duration_ms(self.min_interval, "--min-interval"),
+            parse_duration_ms(self.min_interval, "--min-interval"),
             max(min(scrape_timeout_ms, round(timeout_s * 1000)), 1),
             self.has_groups,
         )
@@ -54,10 +54,10 @@ class ExporterRequest(NamedTuple):
 
 def export_metrics(options: ClusterOptions, request: ExporterRequest) -> int:
     """Serve metrics until Ctrl-C or SIGTERM, or print them once; returns the exit code."""
-    exporter_options = request.options(options.timeout_s)
+    scrape_options = request.exporter_options(options.timeout_s)
     check_library()
     with connect(options) as client:
-        exporter = exporter_of(client, exporter_options)
+        exporter = create_exporter(client, scrape_options)
         if request.is_once:
             page = metrics_page(exporter.families(), "")
             sys.stdout.write(page.body.decode())
@@ -65,7 +65,7 @@ def export_metrics(options: ClusterOptions, request: ExporterRequest) -> int:
         return _serve(exporter, request)
 
 
-def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
+def create_exporter(client: KafkaClient, options: ExporterOptions) -> Exporter:
     """Return the exporter of a cluster, which also reports certificates if the cluster uses TLS."""
     metrics_of = partial(_embedded_metrics, client)
     tls = client.settings.tls
@@ -81,7 +81,7 @@ def exporter_of(client: KafkaClient, options: ExporterOptions) -> Exporter:
 
 def _embedded_metrics(client: KafkaClient) -> Mapping[int, Mapping[str, MetricValue]]:
     """Return brokers' own metrics if the cluster is embedded and local, else an empty mapping."""
-    data = embedded_cluster(client)
+    data = find_embedded_cluster(client)
     return {} if data is None else embedded_metrics(client, data, _METRICS_TIMEOUT_S)
 
 
@@ -96,8 +96,12 @@ class MetricPages:
         self._accept = ""
         self._page: ServedPage | None = None
 
-    def page(self, accept: str) -> ServedPage:
-        """Return the metrics page in the format of the Accept header `accept`."""
+    def render(self, accept: str) -> ServedPage:
+        """Return the metrics page in the format of the Accept header `accept`.
+
+        The page of the same metrics and header is kept, as several Prometheus servers may ask for
+        it.
+        """
         families = self._exporter.families()
         from engine.host.http_server import ServedPage
 
@@ -113,7 +117,7 @@ def _serve(exporter: Exporter, request: ExporterRequest) -> int:
     from engine.host.http_server import PageServer, ServedPage
 
     pages: dict[str, Page] = {
-        "/metrics": MetricPages(exporter).page,
+        "/metrics": MetricPages(exporter).render,
         "/healthz": lambda _accept: ServedPage(200, _TEXT, b"ok\n"),
         "/": lambda _accept: ServedPage(200, _TEXT, b"metrics are at /metrics\n"),
     }

@@ -10,8 +10,8 @@ from engine.client.cluster_features import (
     ClusterFeature,
     ClusterFeatures,
     NoFeatures,
+    checked_feature_update,
     cluster_features,
-    feature_update,
     range_text,
 )
 from engine.client.feature_admin import (
@@ -34,7 +34,7 @@ from kctl.arguments import UnreadableArgument, counted
 from kctl.command_results import end_with
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
-from kctl.numbers import whole_number
+from kctl.numbers import parse_whole_number
 from kctl.render import Column, check_format, write_rows
 from kctl.render.rows import OutputRow
 
@@ -83,11 +83,15 @@ class LevelsRequest(NamedTuple):
 
 
 def list_features(options: ClusterOptions, *, check: bool, output: str) -> int:
-    """Print a row for each feature; returns the exit code."""
+    """Print a row for each feature; returns the exit code.
+
+    With `check` it is PROBLEMS_FOUND if brokers support different ranges, or have not read the
+    newest levels.
+    """
     check_format(output)
     with connect(options) as client:
-        features, failures = _features(client)
-    rows = [_list_row(feature, features.epoch) for feature in features.by_name.values()]
+        features, failures = _read_features(client)
+    rows = [_feature_row(feature, features.epoch) for feature in features.by_name.values()]
     code = end_with(LIST_COLUMNS, rows, output, failures=failures)
     if not rows and not failures:
         notify(f"{NoFeatures()}; {NoFeatures.hint}")
@@ -98,7 +102,7 @@ def list_features(options: ClusterOptions, *, check: bool, output: str) -> int:
     return exits.PROBLEMS_FOUND if check and differs and not code else code
 
 
-def _features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
+def _read_features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
     """Request all brokers' features; return them, and the number of brokers that failed."""
     views, failures = features_by_broker(client)
     for broker_id, error in failures.items():
@@ -106,7 +110,7 @@ def _features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
     return cluster_features(views), len(failures)
 
 
-def _list_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
+def _feature_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
     """Return the row of a feature: finalized level and supported range."""
     supported = feature.supported
     return {
@@ -133,19 +137,19 @@ def _name(feature: str, level: int) -> str | None:
 def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
     """Change levels, or validate the change in a dry run; print rows, return the exit code."""
     check_format(request.output)
-    wanted = wanted_levels(request)
+    wanted = parse_wanted_levels(request)
     with connect(options) as client:
-        features, unanswered = _features(client)
+        features, unanswered = _read_features(client)
         if unanswered:
             # A broker that did not respond may not support the level, and would stop.
             return exits.FAILED
-        updates = _updates(features, wanted, request)
+        updates = _planned_updates(features, wanted, request)
         if not updates:
             write_rows(CHANGE_COLUMNS, [], request.output)
             notify("every feature has the level of the release, or a higher one")
             return exits.OK
         if not request.dry_run:
-            confirm(_prompt(client, features, updates, request), yes=request.yes)
+            confirm(_confirmation_text(client, features, updates, request), yes=request.yes)
         results = update_features(client, updates, validate_only=request.dry_run)
     rows, failures = [], 0
     for update in updates:
@@ -158,8 +162,11 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
     return end_with(CHANGE_COLUMNS, rows, request.output, failures=failures)
 
 
-def wanted_levels(request: LevelsRequest) -> dict[str, int]:
-    """Return the levels that the arguments or the release define; raises UnreadableArgument."""
+def parse_wanted_levels(request: LevelsRequest) -> dict[str, int]:
+    """Return the level by feature that the arguments or the release define.
+
+    Errors: UnreadableArgument, also if neither or both are given.
+    """
     if bool(request.feature_levels) == (request.release is not None):
         expected = "FEATURE=LEVEL..., or --release" if request.is_upgrade else "FEATURE=LEVEL..."
         given = " ".join([*request.feature_levels, *([request.release] if request.release else [])])
@@ -175,36 +182,39 @@ def wanted_levels(request: LevelsRequest) -> dict[str, int]:
         if not name or not equals or name in levels:
             expected = "FEATURE=LEVEL, each feature once, as transaction.version=2"
             raise UnreadableArgument("a feature and its level", argument, expected)
-        levels[name] = _level(name, text)
+        levels[name] = _parse_level(name, text)
     return levels
 
 
-def _level(feature: str, text: str) -> int:
+def _parse_level(feature: str, text: str) -> int:
     """Parse the level of a feature; metadata.version also accepts a release or IV name."""
     if feature == METADATA and not text.isdecimal():
         level = metadata_level(text, _LEVELS, STABLE_METADATA_LEVEL)
         if level is None:
             raise UnreadableArgument(f"a level of {METADATA}", text, "30, 4.3-IV0 or 4.3")
         return level
-    return whole_number(text, f"a level of {feature}", highest=_LEVEL_MAX)
+    return parse_whole_number(text, f"a level of {feature}", highest=_LEVEL_MAX)
 
 
-def _updates(
+def _planned_updates(
     features: ClusterFeatures, wanted: dict[str, int], request: LevelsRequest
 ) -> list[FeatureUpdate]:
     """Return the level changes; a release's levels only where they are higher.
 
-    Errors: NoFeatures, those of `feature_update` for an impossible change.
+    Errors: NoFeatures, those of `checked_feature_update` for an impossible change.
     """
     if not features.by_name:
         raise NoFeatures
     if request.release is not None:
         known = features.by_name
         wanted = {n: level for n, level in wanted.items() if n in known and level > known[n].level}
-    return [feature_update(features, name, level, request.change) for name, level in wanted.items()]
+    return [
+        checked_feature_update(features, name, level, request.change)
+        for name, level in wanted.items()
+    ]
 
 
-def _prompt(
+def _confirmation_text(
     client: KafkaClient,
     features: ClusterFeatures,
     updates: Sequence[FeatureUpdate],

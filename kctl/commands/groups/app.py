@@ -111,7 +111,7 @@ def lag(
 
 @app.command("describe", epilog="Example: kctl groups describe billing")
 @on_cluster
-def describe(
+def describe_groups(
     cluster: ClusterOptions,
     groups: _Groups,
     output: Output = "table",
@@ -120,9 +120,9 @@ def describe(
 
     UNCOMMITTED counts partitions that a member has without a committed offset.
     """
-    from kctl.commands.groups.listing import describe
+    from kctl.commands.groups.listing import describe_groups
 
-    return describe(cluster, groups, output)
+    return describe_groups(cluster, groups, output)
 
 
 @app.command("offsets", epilog="Example: kctl groups offsets billing -o json")
@@ -235,7 +235,7 @@ def reset_offsets(
 
 @app.command("delete", epilog="Example: kctl groups delete billing -y")
 @on_cluster
-def delete(
+def delete_groups_of_options(
     cluster: ClusterOptions,
     groups: _Groups,
     dry_run: DryRun = False,
@@ -243,9 +243,9 @@ def delete(
     output: Output = "table",
 ) -> int:
     """Delete groups without members, with their committed offsets."""
-    from kctl.commands.groups.changes import delete
+    from kctl.commands.groups.changes import delete_groups_of_options
 
-    return delete(cluster, groups, dry_run=dry_run, yes=yes, output=output)
+    return delete_groups_of_options(cluster, groups, dry_run=dry_run, yes=yes, output=output)
 
 
 @app.command("delete-offsets", epilog="Example: kctl groups delete-offsets billing --topic orders")
@@ -297,7 +297,7 @@ def remove_members(
 
     A member whose client still runs joins again; a static member does not.
     """
-    from kctl.commands.groups.changes import RemoveRequest, remove
+    from kctl.commands.groups.changes import RemoveRequest, remove_group_members
 
     request = RemoveRequest(
         group_id=group,
@@ -308,7 +308,7 @@ def remove_members(
         yes=yes,
         output=output,
     )
-    return remove(cluster, request)
+    return remove_group_members(cluster, request)
 
 
 @app.command(

@@ -18,7 +18,7 @@ from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import counted
 from kctl.command_results import ItemFailures, end_with
-from kctl.commands.groups.listing import existing_group, host_text
+from kctl.commands.groups.listing import describe_existing_group, host_text
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.render import Column, check_format
@@ -97,9 +97,9 @@ class RemoveRequest(NamedTuple):
     output: str
 
 
-def inactive_group(client: KafkaClient, group_id: str) -> GroupDescription:
+def describe_inactive_group(client: KafkaClient, group_id: str) -> GroupDescription:
     """Describe a group without members; raises GroupHasMembers, GROUP_ID_NOT_FOUND."""
-    group = existing_group(client, group_id)
+    group = describe_existing_group(client, group_id)
     if group.members:
         raise GroupHasMembers(group)
     return group
@@ -108,7 +108,7 @@ def inactive_group(client: KafkaClient, group_id: str) -> GroupDescription:
 # Deletion of groups
 
 
-def delete(
+def delete_groups_of_options(
     options: ClusterOptions, group_ids: list[str], *, dry_run: bool, yes: bool, output: str
 ) -> int:
     """Delete groups with their committed offsets; returns the exit code."""
@@ -118,7 +118,7 @@ def delete(
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
-                inactive_group(client, group_id)
+                describe_inactive_group(client, group_id)
                 counts[group_id] = len(committed_offsets(client, group_id))
             except EngineError as error:
                 failures.report(error, group_id)
@@ -160,7 +160,7 @@ def delete_committed(
     """Delete a group's committed offsets of topics; returns the exit code."""
     check_format(output)
     with connect(options) as client:
-        existing_group(client, group_id)
+        describe_existing_group(client, group_id)
         committed = committed_offsets(client, group_id)
         _, partitions, errors = select_partitions(client, topics)
         for error in errors:
@@ -197,14 +197,14 @@ def delete_committed(
 # Removal of members
 
 
-def remove(options: ClusterOptions, request: RemoveRequest) -> int:
+def remove_group_members(options: ClusterOptions, request: RemoveRequest) -> int:
     """Remove members from a group; returns the exit code."""
     check_format(request.output)
     if not (request.member_ids or request.instance_ids or request.is_all):
         raise NoMemberChosen
     with connect(options) as client:
-        group = existing_group(client, request.group_id)
-        chosen, failures = _chosen_members(group, request)
+        group = describe_existing_group(client, request.group_id)
+        chosen, failures = _select_members(group, request)
         results: dict[str, EngineError | None] = {m.member_id: None for m in chosen}
         if chosen and not request.dry_run:
             count = counted(len(chosen), "member")
@@ -228,7 +228,7 @@ def remove(options: ClusterOptions, request: RemoveRequest) -> int:
     return end_with(REMOVE_COLUMNS, rows, request.output, failures=failures)
 
 
-def _chosen_members(
+def _select_members(
     group: GroupDescription, request: RemoveRequest
 ) -> tuple[list[MemberView], int]:
     """Return the members to remove, and the number of given ids that no member has."""

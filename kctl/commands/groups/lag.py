@@ -12,12 +12,12 @@ from engine.client.blocking import KafkaClient
 from engine.client.groups import MemberView, committed_offsets
 from engine.client.lag_verdicts import LagSample, LagVerdict, judge_lag
 from engine.client.offsets import LATEST, FoundOffset, list_offsets
-from engine.client.time_lag import unread_times_ms
+from engine.client.time_lag import request_unread_times_ms
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.command_results import ItemFailures
-from kctl.commands.groups.listing import existing_group, host_text, owners
+from kctl.commands.groups.listing import describe_existing_group, host_text, member_by_partition
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
@@ -64,10 +64,10 @@ def show_lag(options: ClusterOptions, request: LagRequest) -> int:
         samples: Samples = {}
         if request.watch_s is not None:
             columns += VERDICT_COLUMNS
-            samples = _sampled(client, request)
+            samples = _sample_until_last(client, request)
         for group_id in dict.fromkeys(request.groups):
             try:
-                found, errors = _lag_rows(client, group_id)
+                found, errors = _read_lag_rows(client, group_id)
             except EngineError as error:
                 failures.report(error, group_id)
                 continue
@@ -83,11 +83,11 @@ def show_lag(options: ClusterOptions, request: LagRequest) -> int:
     return code or (exits.PROBLEMS_FOUND if is_bad else exits.OK)
 
 
-def _lag_rows(
+def _read_lag_rows(
     client: KafkaClient, group_id: str
 ) -> tuple[dict[TopicPartition, OutputRow], dict[TopicPartition, EngineError]]:
     """Return a group's rows by partition, and the errors of partitions without a known log end."""
-    members = owners(existing_group(client, group_id))
+    members = member_by_partition(describe_existing_group(client, group_id))
     committed = committed_offsets(client, group_id)
     partitions = sorted({*committed, *members})
     ends = list_offsets(client, dict.fromkeys(partitions, LATEST))
@@ -102,10 +102,10 @@ def _lag_rows(
 Samples = dict[tuple[str, TopicPartition], list[LagSample]]
 
 
-def _sampled(client: KafkaClient, request: LagRequest) -> Samples:
+def _sample_until_last(client: KafkaClient, request: LagRequest) -> Samples:
     """Sample the lag of the groups for the time of --watch; return all samples but the last.
 
-    The caller takes the last sample, which is the one that is printed.
+    The caller takes the last sample, which is the one that is printed. Failures are ignored here.
     """
     samples: Samples = {}
     end_ms = client.clock.monotonic_ms() + round((request.watch_s or 0) * 1000)
@@ -113,7 +113,7 @@ def _sampled(client: KafkaClient, request: LagRequest) -> Samples:
         for group_id in dict.fromkeys(request.groups):
             # Ignore failures here: the last sample reports errors.
             with suppress(EngineError):
-                _take_samples(_lag_rows(client, group_id)[0], samples)
+                _take_samples(_read_lag_rows(client, group_id)[0], samples)
         left_ms = end_ms - client.clock.monotonic_ms()
         client.connections.pause(max(min(round(request.every_s * 1000), left_ms), 0))
     return samples
@@ -140,7 +140,7 @@ def _add_verdicts(rows: dict[TopicPartition, OutputRow], samples: Samples) -> No
 def _add_times(client: KafkaClient, rows: dict[TopicPartition, OutputRow]) -> None:
     """Add `lag_ms` to the rows: age of the first unread record; 0 without lag, None if unknown."""
     unread = {key: row["committed_offset"] for key, row in rows.items() if row["lag"]}
-    times = unread_times_ms(client, unread, min(client.timeout_ms, _TIMES_MS))
+    times = request_unread_times_ms(client, unread, min(client.timeout_ms, _TIMES_MS))
     now_ms = client.clock.wall_ms()
     for key, row in rows.items():
         row["lag_ms"] = 0 if row["lag"] == 0 else None

@@ -10,10 +10,10 @@ from engine.client.groups import (
     CommitView,
     GroupDescription,
     MemberView,
-    commits,
     committed_offsets,
     describe_group,
     list_groups,
+    request_commits,
 )
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import GROUP_ID_NOT_FOUND
@@ -103,11 +103,11 @@ def print_groups(
         found.sort(key=lambda group: (group.group_id, group.coordinator_id))
         groups = [group for group in found if not wanted or (group.state or "").lower() in wanted]
         if with_lag:
-            from engine.client.group_lags import lag_of_groups
+            from engine.client.group_lags import request_lags
             from kctl.render.progress import ProgressBar
 
             with ProgressBar("reading what groups have committed") as bar:
-                lags = lag_of_groups(client, groups, bar.update)
+                lags = request_lags(client, groups, bar.update)
     for broker_id, error in failures.items():
         report_error(error, f"broker {broker_id}")
     rows: list[OutputRow] = [
@@ -128,7 +128,11 @@ def print_groups(
 
 
 def _add_lag(row: OutputRow, lag: LagSum | EngineError | None) -> bool:
-    """Add a group's total lag to its row; return True if some of it is unknown."""
+    """Add a group's total lag to its row; return True if some of it is unknown.
+
+    An error, or the number of partitions with an unknown log end, is printed. None is for a group
+    whose lag was not requested.
+    """
     row.update(topics=None, partitions=None, lag=None)
     if isinstance(lag, EngineError):
         report_error(lag, str(row["group"]))
@@ -150,7 +154,7 @@ def show_members(options: ClusterOptions, group_ids: list[str], output: str) -> 
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
-                rows += member_rows(existing_group(client, group_id))
+                rows += member_rows(describe_existing_group(client, group_id))
             except EngineError as error:
                 failures.report(error, group_id)
     return failures.end_with(MEMBER_COLUMNS, rows, output)
@@ -173,7 +177,7 @@ def member_rows(group: GroupDescription) -> list[OutputRow]:
     ]
 
 
-def describe(options: ClusterOptions, group_ids: list[str], output: str) -> int:
+def describe_groups(options: ClusterOptions, group_ids: list[str], output: str) -> int:
     """Print a row for each group; returns the exit code."""
     check_format(output)
     rows: list[OutputRow] = []
@@ -181,19 +185,19 @@ def describe(options: ClusterOptions, group_ids: list[str], output: str) -> int:
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
-                rows.append(_description_row(client, group_id))
+                rows.append(_read_description_row(client, group_id))
             except EngineError as error:
                 failures.report(error, group_id)
     return failures.end_with(DESCRIBE_COLUMNS, rows, output)
 
 
-def _description_row(client: KafkaClient, group_id: str) -> OutputRow:
+def _read_description_row(client: KafkaClient, group_id: str) -> OutputRow:
     """Return the row of a group; its total lag is None if a partition's log end is unknown."""
     from engine.client.offsets import LATEST, list_offsets
 
-    group = existing_group(client, group_id)
+    group = describe_existing_group(client, group_id)
     committed = committed_offsets(client, group_id)
-    partitions = {*committed, *owners(group)}
+    partitions = {*committed, *member_by_partition(group)}
     ends = list_offsets(client, dict.fromkeys(committed, LATEST))
     found = {key: end.offset for key, end in ends.items() if not isinstance(end, EngineError)}
     lags = [max(0, end - committed[key]) for key, end in found.items()]
@@ -220,10 +224,10 @@ def show_offsets(options: ClusterOptions, group_ids: list[str], output: str) -> 
     with connect(options) as client:
         for group_id in dict.fromkeys(group_ids):
             try:
-                existing_group(client, group_id)
+                describe_existing_group(client, group_id)
                 rows += [
                     _offset_row(group_id, partition, committed)
-                    for partition, committed in sorted(commits(client, group_id).items())
+                    for partition, committed in sorted(request_commits(client, group_id).items())
                 ]
             except EngineError as error:
                 failures.report(error, group_id)
@@ -248,7 +252,7 @@ def host_text(member: MemberView) -> str:
     return member.client_host.lstrip("/")
 
 
-def existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
+def describe_existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
     """Describe a group; raises GROUP_ID_NOT_FOUND if it does not exist."""
     group = describe_group(client, group_id)
     if group.state == _DEAD:
@@ -256,7 +260,7 @@ def existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
     return group
 
 
-def owners(group: GroupDescription) -> dict[TopicPartition, MemberView]:
+def member_by_partition(group: GroupDescription) -> dict[TopicPartition, MemberView]:
     """Return the member that each partition is assigned to."""
     owned: Iterable[tuple[TopicPartition, MemberView]] = (
         (partition, member) for member in group.members for partition in member.partitions or ()

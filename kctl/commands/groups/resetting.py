@@ -31,7 +31,7 @@ from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_times import duration_ms_of
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
-from kctl.iso_times import age_ms, parse_time_ms
+from kctl.iso_times import parse_age_ms, parse_time_ms
 from kctl.numbers import read_whole
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
@@ -68,7 +68,7 @@ class ResetRequest(NamedTuple):
     execute: bool
     output: str
 
-    def scenarios(self) -> list[str]:
+    def given_scenarios(self) -> list[str]:
         """Return the names of the given options that define new offsets."""
         given = {
             "--to-earliest": self.to_earliest,
@@ -124,7 +124,7 @@ NewOffsets = dict[TopicPartition, NewOffset]
 
 def check_request(request: ResetRequest) -> None:
     """Raise ContradictoryReset unless one scenario is given, with the partitions it needs."""
-    scenarios = request.scenarios()
+    scenarios = request.given_scenarios()
     if len(scenarios) != 1:
         given = f" and not {', '.join(scenarios)}" if scenarios else ""
         raise ContradictoryReset(
@@ -183,7 +183,7 @@ class GroupReset:
         """
         self._check_inactive()
         committed = committed_offsets(self._client, self._group_id)
-        partitions, failures = self._partitions(committed)
+        partitions, failures = self._select_partitions(committed)
         offsets = self._new_offsets(partitions, committed)
         if self._request.execute:
             changed = {key: new.offset for key, new in offsets.items()}
@@ -193,7 +193,7 @@ class GroupReset:
                     failures += 1
                     del offsets[key]
         return [
-            self._row(key, committed.get(key), offsets[key]) for key in sorted(offsets)
+            self._reset_row(key, committed.get(key), offsets[key]) for key in sorted(offsets)
         ], failures
 
     def _check_inactive(self) -> None:
@@ -210,7 +210,7 @@ class GroupReset:
             if group.members:
                 raise GroupHasMembers(group)
 
-    def _row(self, key: TopicPartition, before: int | None, new: NewOffset) -> OutputRow:
+    def _reset_row(self, key: TopicPartition, before: int | None, new: NewOffset) -> OutputRow:
         """Return the row of a partition; `change` is None without a committed offset."""
         return {
             "group": self._group_id,
@@ -222,7 +222,7 @@ class GroupReset:
             "note": new.note,
         }
 
-    def _partitions(
+    def _select_partitions(
         self, committed: Mapping[TopicPartition, int]
     ) -> tuple[list[TopicPartition], int]:
         """Return the selected partitions, and the number of selectors without a match."""
@@ -246,21 +246,23 @@ class GroupReset:
         """Return the new offset of each partition by the given scenario."""
         request = self._request
         if request.to_earliest:
-            return self._at(dict.fromkeys(partitions, EARLIEST))
+            return self._offsets_for_times(dict.fromkeys(partitions, EARLIEST))
         if request.to_latest:
-            return self._at(dict.fromkeys(partitions, LATEST))
+            return self._offsets_for_times(dict.fromkeys(partitions, LATEST))
         if request.to_current:
             known = {key: NewOffset(committed[key]) for key in partitions if key in committed}
             left = [key for key in partitions if key not in committed]
-            return known | self._at(dict.fromkeys(left, LATEST), note="not committed: the end")
+            return known | self._offsets_for_times(
+                dict.fromkeys(left, LATEST), note="not committed: the end"
+            )
         if request.by_duration is not None:
-            age = age_of(request.by_duration)
-            return self._at_time(partitions, self._client.clock.wall_ms() - age)
+            age = parse_duration_ms(request.by_duration)
+            return self._offsets_at_time(partitions, self._client.clock.wall_ms() - age)
         if request.to_datetime is not None:
-            return self._at_time(partitions, parse_time_ms(request.to_datetime))
-        return self._within_log(self._requested(partitions, committed))
+            return self._offsets_at_time(partitions, parse_time_ms(request.to_datetime))
+        return self._limit_to_log(self._requested_offsets(partitions, committed))
 
-    def _requested(
+    def _requested_offsets(
         self, partitions: Collection[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
         """Return the offsets that numeric scenarios request; they may be outside the logs."""
@@ -277,10 +279,15 @@ class GroupReset:
             return {key: of_other[key] for key in partitions if key in of_other}
         path = request.from_file or ""
         text = bytes(self._files.read_bytes(path)).decode(errors="replace")
-        return read_offsets(text, path, self._group_id)
+        return parse_offsets_file(text, path, self._group_id)
 
-    def _at(self, times: Mapping[TopicPartition, int], note: str | None = None) -> NewOffsets:
-        """Return the first offset at or after each timestamp in ms; raises a partition's error."""
+    def _offsets_for_times(
+        self, times: Mapping[TopicPartition, int], note: str | None = None
+    ) -> NewOffsets:
+        """Return the offset that ListOffsets gives for each partition's timestamp, with `note`.
+
+        The timestamp is in ms, EARLIEST or LATEST. The first partition's error is raised.
+        """
         offsets: NewOffsets = {}
         if not times:
             return offsets
@@ -290,17 +297,17 @@ class GroupReset:
             offsets[key] = NewOffset(found.offset, note)
         return offsets
 
-    def _at_time(self, partitions: Collection[TopicPartition], time_ms: int) -> NewOffsets:
+    def _offsets_at_time(self, partitions: Collection[TopicPartition], time_ms: int) -> NewOffsets:
         """Return each partition's first offset at or after a time, else its log end offset."""
-        found = self._at(dict.fromkeys(partitions, max(time_ms, 0)))
+        found = self._offsets_for_times(dict.fromkeys(partitions, max(time_ms, 0)))
         late = [key for key, new in found.items() if new.offset == _NOTHING_FOUND]
         note = "no record as late: the end"
-        return found | self._at(dict.fromkeys(late, LATEST), note=note)
+        return found | self._offsets_for_times(dict.fromkeys(late, LATEST), note=note)
 
-    def _within_log(self, requested: Mapping[TopicPartition, int]) -> NewOffsets:
+    def _limit_to_log(self, requested: Mapping[TopicPartition, int]) -> NewOffsets:
         """Limit each offset to the range of its log, and note the change."""
-        starts = self._at(dict.fromkeys(requested, EARLIEST))
-        ends = self._at(dict.fromkeys(requested, LATEST))
+        starts = self._offsets_for_times(dict.fromkeys(requested, EARLIEST))
+        ends = self._offsets_for_times(dict.fromkeys(requested, LATEST))
         offsets: NewOffsets = {}
         for key, offset in requested.items():
             start, end = starts[key].offset, ends[key].offset
@@ -320,9 +327,9 @@ def _about(partition: TopicPartition, error: EngineError) -> EngineError:
     return error
 
 
-def age_of(text: str) -> int:
+def parse_duration_ms(text: str) -> int:
     """Parse a duration such as `1h` or `P1DT2H` into ms; raises UnreadableArgument."""
-    age = age_ms(f"-{text}")
+    age = parse_age_ms(f"-{text}")
     if age is not None:
         return age
     try:
@@ -332,7 +339,7 @@ def age_of(text: str) -> int:
         raise UnreadableArgument("a duration", text, expected) from None
 
 
-def read_offsets(text: str, path: str, group_id: str) -> dict[TopicPartition, int]:
+def parse_offsets_file(text: str, path: str, group_id: str) -> dict[TopicPartition, int]:
     """Parse the offsets of a group from a CSV file; raises UnreadablePlan.
 
     A line without a group applies to every group. A heading is skipped; the heading of this

@@ -79,14 +79,14 @@ def simulate(request: SimulateRequest) -> int:
     if request.assignor not in ASSIGNORS:
         raise UnknownAssignor(request.assignor)
     assignor = ASSIGNORS[request.assignor]
-    topics = topics_of(request.topics)
+    topics = parse_topics(request.topics)
     before, after = _memberships(request, list(topics))
     had = rebalance(assignor, topics, before, {})[-1]
     if not request.leaving and not request.joining:
         return end_with(COLUMNS, _rows(topics, had, had, set()), request.output)
     kept = {name: keys for name, keys in had.items() if name not in request.leaving}
     assignments = rebalance(assignor, topics, after, kept)
-    revoked = _revoked(kept, assignments, is_cooperative=is_cooperative(assignor))
+    revoked = _revoked_partitions(kept, assignments, is_cooperative=is_cooperative(assignor))
     rows = _rows(topics, had, assignments[-1], revoked)
     moves = sum(row["moves"] == "yes" for row in rows)
     notify(
@@ -99,16 +99,16 @@ def simulate(request: SimulateRequest) -> int:
 def _memberships(
     request: SimulateRequest, topics: Sequence[str]
 ) -> tuple[dict[str, Subscription], dict[str, Subscription]]:
-    """Return the members before and after the change.
+    """Return the subscriptions of the members before and after the change, by member.
 
     Errors: UnreadableArgument, UnknownMember.
     """
-    before = members_of(request.members, topics)
-    joining = members_of(request.joining, topics)
+    before = parse_members(request.members, topics)
+    joining = parse_members(request.joining, topics)
     for name in request.leaving:
         if name not in before:
             raise UnknownMember(name, "leave")
-    for name, rack in racks_of(request.racks).items():
+    for name, rack in parse_racks(request.racks).items():
         if name not in before and name not in joining:
             raise UnknownMember(name, "be in a rack")
         for members in (before, joining):
@@ -118,10 +118,10 @@ def _memberships(
     return before, staying | joining
 
 
-def topics_of(arguments: Sequence[str]) -> dict[str, list[PartitionRacks]]:
-    """Parse topics such as `orders:4` into replica racks by partition.
+def parse_topics(arguments: Sequence[str]) -> dict[str, list[PartitionRacks]]:
+    """Parse topics such as `orders:4@r1+r2,r2+r3` into the replicas' racks of each partition.
 
-    Errors: UnreadableArgument.
+    The rows of racks, after `@`, apply to the partitions in turn. Errors: UnreadableArgument.
     """
     topics = {}
     for argument in arguments:
@@ -137,10 +137,10 @@ def topics_of(arguments: Sequence[str]) -> dict[str, list[PartitionRacks]]:
     return topics
 
 
-def members_of(arguments: Sequence[str], topics: Sequence[str]) -> dict[str, Subscription]:
-    """Parse members.
+def parse_members(arguments: Sequence[str], topics: Sequence[str]) -> dict[str, Subscription]:
+    """Parse members as NAME or NAME=TOPIC,…; one without topics subscribes to all of `topics`.
 
-    A member without topics subscribes to all of them. Raises UnreadableArgument.
+    Errors: UnreadableArgument.
     """
     members = {}
     for argument in arguments:
@@ -152,7 +152,7 @@ def members_of(arguments: Sequence[str], topics: Sequence[str]) -> dict[str, Sub
     return members
 
 
-def racks_of(arguments: Sequence[str]) -> dict[str, str]:
+def parse_racks(arguments: Sequence[str]) -> dict[str, str]:
     """Parse members' racks such as `c0=r1`; raises UnreadableArgument."""
     racks = {}
     for argument in arguments:
@@ -163,7 +163,7 @@ def racks_of(arguments: Sequence[str]) -> dict[str, str]:
     return racks
 
 
-def _revoked(
+def _revoked_partitions(
     had: Assignment, assignments: Sequence[Assignment], *, is_cooperative: bool
 ) -> set[TopicPartition]:
     """Return the partitions that remaining members revoke during the rebalance."""
@@ -179,7 +179,7 @@ def _rows(
     """Return a row for each partition, with its member before and after the assignment."""
     owners, owners_after = _owners(had), _owners(assigned)
     keys = (TopicPartition(topic, row.partition) for topic, rows in topics.items() for row in rows)
-    return [_row(key, owners, owners_after, is_revoked=key in revoked) for key in keys]
+    return [_partition_row(key, owners, owners_after, is_revoked=key in revoked) for key in keys]
 
 
 def _owners(assignment: Mapping[str, Sequence[TopicPartition]]) -> dict[TopicPartition, str]:
@@ -187,7 +187,7 @@ def _owners(assignment: Mapping[str, Sequence[TopicPartition]]) -> dict[TopicPar
     return {key: member for member, partitions in assignment.items() for key in partitions}
 
 
-def _row(
+def _partition_row(
     key: TopicPartition,
     owners: Mapping[TopicPartition, str],
     owners_after: Mapping[TopicPartition, str],

@@ -108,9 +108,9 @@ def balance(
     of leaders on brokers differ by one at most, if possible.
     """
     if reorder:
-        from kctl.commands.leaders.jobs import level_leaders
+        from kctl.commands.leaders.jobs import balance_leaders
 
-        return level_leaders(cluster, dry_run=dry_run, yes=yes, output=output)
+        return balance_leaders(cluster, dry_run=dry_run, yes=yes, output=output)
     from kctl.commands.leaders.elections import ElectRequest, elect_leaders
 
     return elect_leaders(cluster, ElectRequest("preferred", [], ".*", dry_run, yes, output))

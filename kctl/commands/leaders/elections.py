@@ -74,7 +74,7 @@ def list_leaders(options: ClusterOptions, request: ListRequest) -> int:
     """Print a row for each partition, or for each broker; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
-        view, keys, errors = _chosen(
+        view, keys, errors = _select_partitions(
             client, request.selectors, request.match or _all(request.selectors)
         )
     for error in errors:
@@ -98,7 +98,7 @@ def _all(selectors: Sequence[str]) -> str | None:
     return None if selectors else ".*"
 
 
-def _chosen(
+def _select_partitions(
     client: KafkaClient, selectors: list[str], match: str | None
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
     """Return the view, the existing selected partitions, and an error for each missing one."""
@@ -179,16 +179,20 @@ def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list
 
 
 def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
-    """Elect leaders, print a row for each successful election; returns the exit code."""
+    """Request elections, and print a row for each partition whose election succeeds.
+
+    In a dry run the elections are only shown. Returns the exit code. Errors: UnreadableArgument for
+    an unknown kind.
+    """
     check_format(request.output)
     election = _KINDS.get(request.kind)
     if election is None:
         raise UnreadableArgument("an election", request.kind, "preferred or unclean")
     with connect(options) as client:
-        view, keys, errors = _chosen(client, request.selectors, request.match)
+        view, keys, errors = _select_partitions(client, request.selectors, request.match)
         for error in errors:
             report_error(error)
-        wanted = _wanted(view, _views(view, keys), election)
+        wanted = _needed_elections(view, _views(view, keys), election)
         if request.dry_run or not wanted:
             rows = [
                 _election_row(key, p, new, "would be elected") for key, (p, new) in wanted.items()
@@ -197,7 +201,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
             if errors:
                 return exits.FAILED
             return exits.CHANGES_PENDING if wanted else exits.OK
-        confirm(_prompt(client, election, len(wanted)), yes=request.yes)
+        confirm(_confirmation_text(client, election, len(wanted)), yes=request.yes)
         failures = len(errors)
         results = send_elect_leaders(client, election, list(wanted))
         now = _views(client.view({key.topic for key in wanted}), wanted)
@@ -214,7 +218,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
     return end_with(ELECTION_COLUMNS, rows, request.output, failures=failures)
 
 
-def _wanted(
+def _needed_elections(
     view: ClusterView, partitions: dict[TopicPartition, PartitionView], election: Election
 ) -> dict[TopicPartition, tuple[PartitionView, int | None]]:
     """Return the partitions that an election would change, with their expected new leaders."""
@@ -229,7 +233,7 @@ def _wanted(
     return wanted
 
 
-def _prompt(client: KafkaClient, election: Election, count: int) -> str:
+def _confirmation_text(client: KafkaClient, election: Election, count: int) -> str:
     """Return the confirmation prompt of an election; that of an unclean one names the data loss."""
     what = counted(count, "partition")
     if election is Election.UNCLEAN:

@@ -13,7 +13,7 @@ from kctl.options.moves import MoveOptions
 _AT_ONCE = 1000
 
 
-def level_leaders(options: ClusterOptions, *, dry_run: bool, yes: bool, output: str) -> int:
+def balance_leaders(options: ClusterOptions, *, dry_run: bool, yes: bool, output: str) -> int:
     """Reorder the fewest replica lists that even out leaders; returns the exit code."""
     request = JobRequest(
         "leaders",
@@ -26,7 +26,11 @@ def level_leaders(options: ClusterOptions, *, dry_run: bool, yes: bool, output: 
 def demote_broker(
     options: ClusterOptions, broker_id: int, *, back: bool, dry_run: bool, yes: bool, output: str
 ) -> int:
-    """Move all leadership off a broker, or back with `back`; returns the exit code."""
+    """Move all leadership off a broker, or back with `back`; returns the exit code.
+
+    It reorders replica lists, so that the broker's replicas are last, and elects preferred leaders.
+    `back` restores the lists of before.
+    """
     request = JobRequest(
         f"demote-{broker_id}",
         lambda model, constraints: planner.demote(model, [broker_id], constraints),

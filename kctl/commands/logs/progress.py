@@ -49,13 +49,13 @@ class Progress:
     def advance(self, read_bytes: int) -> None:
         """Count bytes as read, and update the line."""
         self._done_bytes += read_bytes
-        self._line.show(self._text)
+        self._line.show(self._progress_text)
 
     def clear(self) -> None:
         """Clear the line, so that other text can be printed."""
         self._line.clear()
 
-    def _text(self, lasting_s: float) -> str:
+    def _progress_text(self, lasting_s: float) -> str:
         """Return the line: bytes read and in total, rate, share, remaining time."""
         done, total = self._done_bytes, self._total_bytes
         parts = [

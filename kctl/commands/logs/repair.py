@@ -63,7 +63,11 @@ class RepairRequest(NamedTuple):
 
 
 def repair_dir(path: str, request: RepairRequest) -> int:
-    """Repair one log or partition directory; returns the exit code."""
+    """Repair one log or partition directory, in place or as a copy; returns the exit code.
+
+    Errors: ChooseTarget unless one of --to, --in-place and --dry-run is given; DirectoryInUse;
+    those of files.
+    """
     targets = (request.into is not None) + request.in_place
     if targets > 1 or not (targets or request.dry_run):
         raise ChooseTarget
@@ -73,12 +77,12 @@ def repair_dir(path: str, request: RepairRequest) -> int:
     lock = f"{log_dir.path or '.'}/{LOCK_FILE}"
     if request.in_place and not request.dry_run and lock_file.is_held(lock):
         raise DirectoryInUse(log_dir.path)
-    plans, failures = _plan_all(log_dir, request)
+    plans, failures = _plan_repairs(log_dir, request)
     for plan in plans:
         for action in plan.actions:
             writer.write(action_row(plan, action))
     writer.close(failures=failures)
-    _summarize(plans)
+    _print_summary(plans)
     if request.dry_run:
         pending = any(plan.actions for plan in plans)
         return exits.FAILED if failures else exits.CHANGES_PENDING if pending else exits.OK
@@ -91,7 +95,7 @@ def repair_dir(path: str, request: RepairRequest) -> int:
     return exits.FAILED if failures else exits.OK
 
 
-def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
+def _plan_repairs(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
     """Plan the repair of every partition without writing; return plans and number of failures."""
     plans = []
     failures = 0
@@ -148,7 +152,11 @@ def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -
 
 
 def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> None:
-    """Lower the checkpoints of the repaired directory to the new log end offsets."""
+    """Lower the checkpoints of the repaired directory to the new log end offsets.
+
+    A recovery point above the log end offset would make the broker skip the recovery of new
+    records.
+    """
     if request.into is not None and not log_dir.is_whole:
         return
     places = {p.files.path: p.topic_partition for p in log_dir.partitions}
@@ -157,7 +165,7 @@ def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir:
         notify(change)
 
 
-def _summarize(plans: list[RepairPlan]) -> None:
+def _print_summary(plans: list[RepairPlan]) -> None:
     """Print the number of actions, then lost bytes and kept overlaps of each partition."""
     actions = sum(len(plan.actions) for plan in plans)
     notify(f"{counted(len(plans), 'partition')}, {counted(actions, 'action')}")

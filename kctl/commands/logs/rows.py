@@ -123,8 +123,8 @@ def finding_row(finding: Finding, partition: str | None) -> dict[str, object]:
         "position": finding.position,
         "offset": finding.offset,
         "message": finding.message,
-        "expected": _plain(finding.expected),
-        "got": _plain(finding.got),
+        "expected": _plain_value(finding.expected),
+        "got": _plain_value(finding.got),
         "path": finding.path,
     }
 
@@ -159,13 +159,13 @@ def diff_row(comparison: Comparison) -> dict[str, object]:
         "left_end_offset": left_end,
         "right_start_offset": right_start,
         "right_end_offset": right_end,
-        "left_batch": _batch(difference.left) if difference else None,
-        "right_batch": _batch(difference.right) if difference else None,
+        "left_batch": _batch_columns(difference.left) if difference else None,
+        "right_batch": _batch_columns(difference.right) if difference else None,
         "damage": list(comparison.damage),
     }
 
 
-def _batch(batch: BatchPrint) -> dict[str, object]:
+def _batch_columns(batch: BatchPrint) -> dict[str, object]:
     """Return the columns of a batch; its last offset is inclusive."""
     return {
         "base_offset": batch.base_offset,
@@ -178,10 +178,10 @@ def _batch(batch: BatchPrint) -> dict[str, object]:
     }
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     """Convert a value to a bool, int, text, None or list, which every output format supports."""
     if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
+        return [_plain_value(item) for item in value]
     if value is None or isinstance(value, bool | int | str):
         return value
     return str(value)

@@ -65,7 +65,7 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
                 report_error(error)
                 failures += 1
             else:
-                rows.add(report)
+                rows.add_partition(report)
     rows.close(failures)
     if dirs:
         found = (
@@ -111,19 +111,19 @@ class _Rows:
 
     def add_directory(self, log_dir: LogDir | None, findings: list[Finding]) -> None:
         """Add problems outside of partitions; `log_dir` None means all directories together."""
-        self._take(findings, None)
+        self._add_findings(findings, None)
         shown = [finding for finding in findings if finding.is_problem]
         if self._summary is not None and shown:
             self._summary.write(summary_row(None, shown, log_dir.path if log_dir else None))
 
-    def add(self, report: PartitionReport) -> None:
+    def add_partition(self, report: PartitionReport) -> None:
         """Add the problems of a partition."""
         self.batches += report.batches
-        self._take(list(report.findings), report.name)
+        self._add_findings(list(report.findings), report.name)
         if self._summary is not None:
             self._summary.write(summary_row(report, worst_first(report.findings), report.path))
 
-    def _take(self, findings: list[Finding], partition: str | None) -> None:
+    def _add_findings(self, findings: list[Finding], partition: str | None) -> None:
         """Count the problems, and write them as rows; notes are written only with --notes."""
         for finding in findings:
             self.problems += finding.is_problem

@@ -72,7 +72,7 @@ def show_committed(request: CommittedRequest, files: Files) -> int:
     reading = CommitReading(request)
     try:
         for record in source_records(files, partitions, ReplayBounds()):
-            reading.take(record)
+            reading.read_record(record)
     except CorruptRecord as error:
         # Print the commits read before the error.
         report_error(error)
@@ -93,10 +93,10 @@ class CommitReading:
         self._last: dict[tuple[str, TopicPartition], Commit] = {}
         self.failures = 0
 
-    def take(self, record: SourceRecord) -> None:
+    def read_record(self, record: SourceRecord) -> None:
         """Add the next record of the topic; ignore records that are not committed offsets."""
         try:
-            commit = commit_of(record)
+            commit = decode_commit(record)
         except EngineError as error:
             report_error(error, f"{TOPIC}-{record.partition} at {record.offset}")
             self.failures += 1
@@ -122,22 +122,22 @@ class CommitReading:
         commits: Iterable[Commit] = self._history
         if not self._request.history:
             commits = [commit for _, commit in sorted(self._last.items(), key=itemgetter(0))]
-        return map(_row, commits)
+        return map(_commit_row, commits)
 
 
-def commit_of(record: SourceRecord) -> Commit | None:
+def decode_commit(record: SourceRecord) -> Commit | None:
     """Decode a record; None if it is not a committed offset. Raises WireError."""
     if record.key is None or len(record.key) < _TYPE.size:
         raise WireError("a record without the type of its key")
     (type_id,) = _TYPE.unpack_from(record.key)
     if type_id not in _OFFSET_TYPES:
         return None
-    found = _decoded(record.key, record.value)
+    found = _decode(record.key, record.value)
     key: Any = found.key
     return Commit(key.group, TopicPartition(key.topic, key.partition), found.value, record)
 
 
-def _decoded(key: bytes, value: bytes | None) -> CoordinatorRecord:
+def _decode(key: bytes, value: bytes | None) -> CoordinatorRecord:
     """Decode a record by Kafka 3.9's schemas, or else by those of the later release."""
     try:
         return decode_coordinator_record("offsets", key, value)
@@ -145,7 +145,7 @@ def _decoded(key: bytes, value: bytes | None) -> CoordinatorRecord:
         return decode_coordinator_record("offsets", key, value, _LATER_RELEASE)
 
 
-def _row(commit: Commit) -> OutputRow:
+def _commit_row(commit: Commit) -> OutputRow:
     """Return the row of a commit; the offset of a tombstone is None."""
     value = commit.value
     commit_ms = commit.source.timestamp_ms if value is None else value.commit_timestamp

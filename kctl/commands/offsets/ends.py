@@ -84,11 +84,11 @@ def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
             starts, ends = lookup.resolve(_START), lookup.resolve(_END)
             columns = RANGE_COLUMNS
             results_by_column = {"start_offset": {**starts}, "end_offset": {**ends}}
-    rows, failures = _rows(partitions, results_by_column)
+    rows, failures = _offset_rows(partitions, results_by_column)
     return end_with(columns, rows, request.output, failures=failures + len(errors))
 
 
-def _rows(
+def _offset_rows(
     partitions: list[TopicPartition],
     results_by_column: Mapping[str, Mapping[TopicPartition, int | EngineError | None]],
 ) -> tuple[list[OutputRow], int]:
@@ -133,8 +133,8 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
             "end_offset": lookup.resolve(_END),
             "before_offset": before,
         }
-        rows, failures = _rows(partitions, results_by_column)
-        rows, beyond = _within_logs(rows)
+        rows, failures = _offset_rows(partitions, results_by_column)
+        rows, beyond = _drop_beyond_end(rows)
         failures += beyond
         for row in rows:
             row["offsets_lost"] = max(row["before_offset"] - row["start_offset"], 0)
@@ -144,12 +144,12 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
             count = f"{counted(lost, 'record')} of {counted(len(rows), 'partition')}"
             what = f"Delete up to {count} of {cluster_named(client)}"
             confirm(what, yes=request.yes)
-            rows, lost_rows = _delete(client, rows)
+            rows, lost_rows = _send_delete_records(client, rows)
             failures += lost_rows
     return end_with(DELETE_COLUMNS, rows, request.output, failures=failures + len(errors))
 
 
-def _within_logs(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
+def _drop_beyond_end(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
     """Return the rows whose offset is not above the log end; print and count the others."""
     kept = []
     for row in rows:
@@ -162,7 +162,7 @@ def _within_logs(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
     return kept, len(rows) - len(kept)
 
 
-def _delete(client: KafkaClient, rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
+def _send_delete_records(client: KafkaClient, rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
     """Send DeleteRecords for the rows; return the successful rows and the number of failures."""
     from engine.client.topic_admin import delete_records
 

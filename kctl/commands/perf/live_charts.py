@@ -82,11 +82,11 @@ class RunDisplay:
         options = self._live.console.options
         latest = measurement.latest_intervals(now_ns, options.max_width)
         lasting_s = (now_ns - measurement.began_ns) / _NS_PER_S
-        lines = [self._progress(measurement, latest, lasting_s)]
+        lines = [self._progress_text(measurement, latest, lasting_s)]
         if self._has_charts and latest:
             heights = ASCII_HEIGHTS if options.ascii_only else HEIGHTS
             rates = [interval.records_per_s for interval in latest]
-            for name, values in (("records/s", rates), ("p99 ms", self._p99s(latest))):
+            for name, values in (("records/s", rates), ("p99 ms", self._update_p99s_ms(latest))):
                 lines.append(chart_line(name, values, options.max_width, heights))
         self._draw(self._live, lines)
 
@@ -95,7 +95,7 @@ class RunDisplay:
 
         live.update(Text("\n".join(lines), no_wrap=True, overflow="crop"), refresh=True)
 
-    def _progress(
+    def _progress_text(
         self, measurement: Measurement, intervals: Sequence[Interval], lasting_s: float
     ) -> str:
         """Return the progress line; without charts it includes the last interval's rate and p99."""
@@ -111,7 +111,7 @@ class RunDisplay:
             parts.append(f"p99 {_figure(p99_ms)} ms")
         return ", ".join(parts)
 
-    def _p99s(self, intervals: Sequence[Interval]) -> list[float | None]:
+    def _update_p99s_ms(self, intervals: Sequence[Interval]) -> list[float | None]:
         """Return the p99 of each interval in ms; values of the last drawing are reused."""
         known = self._p99s_ms
         self._p99s_ms = {

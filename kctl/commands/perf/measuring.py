@@ -21,7 +21,7 @@ from engine.measuring.producing_run import ProducingRun
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.arguments import UnreadableArgument
-from kctl.client_overrides import ClientOverrides, client_overrides
+from kctl.client_overrides import ClientOverrides, parse_client_overrides
 from kctl.commands.consume.settings import CONSUMER_KEYS, fetch_options
 from kctl.commands.perf.live_charts import RunDisplay
 from kctl.commands.perf.options import SendOptions, TopicOptions
@@ -30,7 +30,7 @@ from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest, produce
 from kctl.commands.topics.metadata_wait import await_created
 from kctl.connect import ClusterOptions, connect, settings_in_file
 from kctl.console import notify, report_error
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.interrupts import HeldInterrupts, deferred_interrupts
 from kctl.offset_points import OffsetLookup, Point, PointKind, parse_point
 from kctl.render import TABLES, check_format
@@ -80,7 +80,7 @@ def _overrides(
     options: ClusterOptions, request: PerfRequest, own_keys: tuple[str, ...]
 ) -> ClientOverrides:
     """Return the client settings: those of -X override those of the cluster's properties file."""
-    overrides = client_overrides(request.settings, own_keys)
+    overrides = parse_client_overrides(request.settings, own_keys)
     return overrides.above(settings_in_file(options, own_keys))
 
 
@@ -91,16 +91,16 @@ def measure_producing(
     options: ClusterOptions, request: PerfRequest, made: TopicOptions, sent: SendOptions
 ) -> int:
     """Measure how fast records are stored; returns the exit code."""
-    interval_ns = _checked(request, made)
+    interval_ns = _check_options(request, made)
     overrides = _overrides(options, request, _SEND_KEYS)
     options = options._replace(overrides=overrides.shared)
     sending = _sending(request, sent, overrides.own)
     with (
         deferred_interrupts() as interrupts,
         connect(options) as client,
-        _topic(options, client, request.topic, made) as topic,
+        _topic_of_run(options, client, request.topic, made) as topic,
     ):
-        shape = _shape(request, topic)
+        shape = _load_shape(request, topic)
         load = RecordLoad(shape, client.entropy)
         run = ProducingRun(
             client,
@@ -111,9 +111,9 @@ def measure_producing(
             interval_ns=interval_ns,
             on_retry=_print_retry,
         )
-        finished, warm_up = _finished_after_warm_up(run, interrupts, request)
-        settings = _settings_shown(request, sending)
-        _print(request, topic, "produce", finished, warm_up, settings, run.failed_count)
+        finished, warm_up = _run_after_warm_up(run, interrupts, request)
+        settings = _settings_to_print(request, sending)
+        _print_measurement(request, topic, "produce", finished, warm_up, settings, run.failed_count)
         return finished.exit_code
 
 
@@ -121,21 +121,23 @@ def measure_consuming(
     options: ClusterOptions, request: PerfRequest, made: TopicOptions, start: str
 ) -> int:
     """Measure how fast records are read; returns the exit code."""
-    interval_ns = _checked(request, made)
+    interval_ns = _check_options(request, made)
     overrides = _overrides(options, request, CONSUMER_KEYS)
     options = options._replace(overrides=overrides.shared)
     fetch = fetch_options(overrides.own, read_committed=None)
     with (
         deferred_interrupts() as interrupts,
         connect(options) as client,
-        _topic(options, client, request.topic, made) as topic,
+        _topic_of_run(options, client, request.topic, made) as topic,
     ):
         point = parse_point(start, client.clock.wall_ms())
         if request.topic is None:
             with interrupts.allowed():
-                _fill(client, request, topic)
+                _produce_input(client, request, topic)
         with interrupts.allowed():
-            starts, ends = _bounds(client, topic, point, read_committed=fetch.read_committed)
+            starts, ends = _resolve_bounds(
+                client, topic, point, read_committed=fetch.read_committed
+            )
         run = ConsumingRun(
             client,
             starts,
@@ -145,13 +147,13 @@ def measure_consuming(
             records_max=request.records,
             interval_ns=interval_ns,
         )
-        finished, warm_up = _finished_after_warm_up(run, interrupts, request)
+        finished, warm_up = _run_after_warm_up(run, interrupts, request)
         settings = {
             "fetch.max.bytes": str(fetch.max_bytes),
             "max.partition.fetch.bytes": str(fetch.partition_max_bytes),
             "isolation.level": "read_committed" if fetch.read_committed else "read_uncommitted",
         }
-        _print(request, topic, "consume", finished, warm_up, settings)
+        _print_measurement(request, topic, "consume", finished, warm_up, settings)
         if finished.is_complete and finished.measurement.records < request.records:
             notify(
                 f"{finished.measurement.records} of {request.records} records are measured: the "
@@ -164,7 +166,7 @@ def measure_latency(
     options: ClusterOptions, request: PerfRequest, made: TopicOptions, sent: SendOptions
 ) -> int:
     """Measure the time from a producer to a consumer; returns the exit code."""
-    interval_ns = _checked(request, made)
+    interval_ns = _check_options(request, made)
     if request.size_bytes < VALUE_BYTES_MIN:
         expected = f"{VALUE_BYTES_MIN} or more: a value tells its own number"
         raise UnreadableArgument("a value of --size", str(request.size_bytes), expected)
@@ -178,20 +180,20 @@ def measure_latency(
         deferred_interrupts() as interrupts,
         connect(options) as client,
         connect(options) as other,
-        _topic(options, client, request.topic, made) as topic,
+        _topic_of_run(options, client, request.topic, made) as topic,
     ):
-        _, ends = _bounds(client, topic, _END, read_committed=fetch.read_committed)
+        _, ends = _resolve_bounds(client, topic, _END, read_committed=fetch.read_committed)
         run = LatencyRun(
             LatencySides(client, other, sending, fetch, ends),
-            _shape(request, topic),
+            _load_shape(request, topic),
             request.records,
             work_ns,
             interval_ns=interval_ns,
             on_retry=_print_retry,
         )
-        finished, warm_up = _finished_after_warm_up(run, interrupts, request)
-        settings = _settings_shown(request, sending)
-        _print(request, topic, "latency", finished, warm_up, settings)
+        finished, warm_up = _run_after_warm_up(run, interrupts, request)
+        settings = _settings_to_print(request, sending)
+        _print_measurement(request, topic, "latency", finished, warm_up, settings)
         return finished.exit_code
 
 
@@ -205,7 +207,7 @@ class PerfTopic(NamedTuple):
     partition_count: int
 
 
-def _checked(request: PerfRequest, made: TopicOptions) -> int:
+def _check_options(request: PerfRequest, made: TopicOptions) -> int:
     """Validate the options, and return --interval in ns.
 
     Errors: UnreadableArgument, UnknownFormat.
@@ -214,7 +216,7 @@ def _checked(request: PerfRequest, made: TopicOptions) -> int:
     if request.topic is not None and (made.partitions or made.replication_factor):
         expected = "no --topic: they are those of a topic that is made"
         raise UnreadableArgument("options of a topic that is there", "-p, -r", expected)
-    interval_ms = duration_ms(made.interval, "--interval")
+    interval_ms = parse_duration_ms(made.interval, "--interval")
     if interval_ms <= 0:
         raise UnreadableArgument("a value of --interval", made.interval, "1s or more")
     return interval_ms * _NS_PER_MS
@@ -230,7 +232,7 @@ def _sending(
 
 
 @contextmanager
-def _topic(
+def _topic_of_run(
     options: ClusterOptions, client: KafkaClient, name: str | None, made: TopicOptions
 ) -> Iterator[PerfTopic]:
     """Yield the named topic, or a new topic that is deleted at the end; raises ApiError."""
@@ -248,10 +250,10 @@ def _topic(
         await_created(client, [name])
         yield PerfTopic(name, count)
     finally:
-        _delete(options, name)
+        _delete_topic(options, name)
 
 
-def _delete(options: ClusterOptions, name: str) -> None:
+def _delete_topic(options: ClusterOptions, name: str) -> None:
     """Delete a topic on a new connection, since a request may be in flight on the run's."""
     try:
         with connect(options) as client:
@@ -262,7 +264,7 @@ def _delete(options: ClusterOptions, name: str) -> None:
         report_error(error, f"the topic {name} stays")
 
 
-def _shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
+def _load_shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
     """Return the load: topic, record size in bytes, keys and rate in records/s."""
     return LoadShape(
         topic.name,
@@ -273,9 +275,9 @@ def _shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
     )
 
 
-def _fill(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
+def _produce_input(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
     """Produce the records to consume; raises the error of the first record that fails."""
-    load = RecordLoad(_shape(request, topic), client.entropy)
+    load = RecordLoad(_load_shape(request, topic), client.entropy)
     # The warm-up reads an equal share of each partition.
     share = math.ceil(request.warm_up / topic.partition_count)
     count = request.records + share * topic.partition_count
@@ -288,7 +290,7 @@ def _fill(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
         raise run.error
 
 
-def _bounds(
+def _resolve_bounds(
     client: KafkaClient, topic: PerfTopic, point: Point, *, read_committed: bool
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """Return each partition's offset of `point` and its end offset; raises the first error."""
@@ -305,7 +307,7 @@ def _bounds(
     return found[0], found[1]
 
 
-def _finished_after_warm_up(
+def _run_after_warm_up(
     run: ProducingRun | ConsumingRun | LatencyRun, interrupts: HeldInterrupts, request: PerfRequest
 ) -> tuple[Finished, int]:
     """Warm up, then run until done, failed or interrupted; return the end of the run.
@@ -334,7 +336,7 @@ def _print_retry(error: EngineError) -> None:
     notify(f"warning: {error}; trying again")
 
 
-def _settings_shown(request: PerfRequest, sending: ProducerOptions) -> dict[str, str]:
+def _settings_to_print(request: PerfRequest, sending: ProducerOptions) -> dict[str, str]:
     """Return the settings of the measurement by Kafka's names, or else by names of kctl."""
     partitions = f"by {request.key_count} keys" if request.key_count else "in turn"
     rate = "unlimited" if request.rate_per_s is None else f"{request.rate_per_s:g}/s"
@@ -349,7 +351,7 @@ def _settings_shown(request: PerfRequest, sending: ProducerOptions) -> dict[str,
     }
 
 
-def _print(
+def _print_measurement(
     request: PerfRequest,
     topic: PerfTopic,
     measured: str,

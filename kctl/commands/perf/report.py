@@ -86,7 +86,7 @@ def result_row(result: Measured) -> OutputRow:
         "measured": result.measured,
         "topic": result.topic,
         "partitions": result.partitions,
-        **_rates(total),
+        **_rate_columns(total),
         "elapsed_s": round(total.end_s, 3),
         "size_bytes": total.size_bytes,
         "warm_up_records": result.warm_up_records,
@@ -95,13 +95,13 @@ def result_row(result: Measured) -> OutputRow:
         "client": CLIENT,
         "settings": dict(result.settings),
         "intervals": [
-            {"start_s": one.start_s, "end_s": one.end_s, **_rates(one)}
+            {"start_s": one.start_s, "end_s": one.end_s, **_rate_columns(one)}
             for one in measurement.intervals
         ],
     }
 
 
-def _rates(interval: Interval) -> OutputRow:
+def _rate_columns(interval: Interval) -> OutputRow:
     """Return records, rates per second and latencies in ms of an interval."""
     latencies = interval.latencies.percentiles_ms()
     return {

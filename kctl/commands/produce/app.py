@@ -196,12 +196,12 @@ def produce(
 
     Ctrl-C stops once the records read up to then are stored; a second one stops at once.
     """
-    from kctl.client_overrides import client_overrides
+    from kctl.client_overrides import parse_client_overrides
     from kctl.commands.produce.producing import produce_records
     from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest
 
     options = ClusterOptions(bootstrap, command_config, context, timeout)
-    overrides = client_overrides(settings or [], PRODUCER_KEYS).above(
+    overrides = parse_client_overrides(settings or [], PRODUCER_KEYS).above(
         settings_in_file(options, PRODUCER_KEYS)
     )
     request = ProduceRequest(

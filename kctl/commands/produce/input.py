@@ -14,7 +14,7 @@ from engine.limits import PRODUCE_LINE_BYTES_MAX
 from engine.records.record import Header
 from kctl.arguments import UnreadableArgument
 from kctl.commands.produce.request import ProduceRequest
-from kctl.escapes import unescaped
+from kctl.escapes import decode_escapes
 from kctl.input_lines import InputLines
 from kctl.record_input import Keep, parse_json, parse_record
 
@@ -55,8 +55,11 @@ class RecordSource(Protocol):
         ...
 
 
-def record_source(request: ProduceRequest) -> RecordSource | FileRecords:
-    """Return the source of records for the input options; raises UnreadableArgument."""
+def create_record_source(request: ProduceRequest) -> RecordSource | FileRecords:
+    """Return the source of records for the input options; raises UnreadableArgument.
+
+    The source reads lines, JSON documents, NDJSON rows, or files of one record each.
+    """
     if request.input not in _INPUTS:
         raise UnreadableArgument("a value of --input", request.input, ", ".join(_INPUTS))
     _check_options(request)
@@ -114,10 +117,10 @@ def _encoded(text: str | None) -> bytes | None:
 
 
 def _headers(request: ProduceRequest) -> tuple[Header, ...]:
-    return tuple(_header(text) for text in request.headers)
+    return tuple(_parse_header(text) for text in request.headers)
 
 
-def _header(text: str) -> Header:
+def _parse_header(text: str) -> Header:
     """Parse a header NAME=VALUE; raises UnreadableArgument."""
     name, equals, value = text.partition("=")
     if not name or not equals:
@@ -134,7 +137,7 @@ class _FromLine:
         self.skipped = source.skipped
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of the lines from `from_line` on."""
+        """Add the records of the lines from `from_line` on; lines are numbered from 1."""
         skipped_count = self._from_line - chunk.first
         if skipped_count <= 0:
             self._source.feed(producer, chunk)
@@ -150,7 +153,7 @@ class _Lines:
         #: Numbers of lines without a record.
         self.skipped = InputPlaces()
         delimiter = request.key_delimiter
-        self._delimiter = None if delimiter is None else unescaped(delimiter, "a delimiter")
+        self._delimiter = None if delimiter is None else decode_escapes(delimiter, "a delimiter")
         #: Null marker: bytes of a key or value that mean null; None without a marker.
         self._null = _encoded(request.null)
         key = _encoded(request.key)
@@ -168,10 +171,10 @@ class _Lines:
         """Add the records of lines, on the fast path if the lines have the same form."""
         if not self._feed_fast(producer, chunk):
             for place, line in zip(chunk.places, chunk.lines, strict=True):
-                producer.add(self._record(line), place)
+                producer.add(self._record_of_line(line), place)
 
     def _feed_fast(self, producer: RecordSink, chunk: InputLines) -> bool:
-        """Add all records in one call; return False if that is impossible.
+        """Add all records in one call to `producer`; return False if that is impossible.
 
         Every line must have a delimiter, if one is given, and no key or value may be null.
         """
@@ -188,7 +191,7 @@ class _Lines:
         producer.add_fast(fast._replace(values=values, keys=keys), chunk.places)
         return True
 
-    def _record(self, line: bytes) -> OutgoingRecord:
+    def _record_of_line(self, line: bytes) -> OutgoingRecord:
         """Return the record of a line; the text before the delimiter is its key."""
         key, value = self._fast.key, line
         if self._delimiter is not None:
@@ -219,7 +222,7 @@ class _Rows:
         self._keep = Keep(request.keep_partitions, not request.new_timestamps)
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of rows."""
+        """Parse rows of NDJSON, and add their records to `producer`; empty lines are skipped."""
         for place, line in zip(chunk.places, chunk.lines, strict=True):
             record = None
             if line.strip():
@@ -251,7 +254,10 @@ class _Documents:
         )
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of documents; a malformed one raises after the earlier ones are added."""
+        """Add the records of JSON documents; a malformed one raises after earlier ones are added.
+
+        Empty lines are noted as skipped. Errors: UnreadableRecord.
+        """
         places: list[int] = []
         values: list[bytes] = []
         try:
@@ -283,7 +289,7 @@ class FileRecords:
             record = OutgoingRecord(
                 request.topic,
                 _encoded(request.key),
-                _content(path),
+                _read_content(path),
                 self._headers,
                 None,
                 request.partition,
@@ -291,7 +297,7 @@ class FileRecords:
             producer.add(record, place)
 
 
-def _content(path: str) -> bytes:
+def _read_content(path: str) -> bytes:
     """Read a file, or stdin for `-`; raises FileTooLong above the limit."""
     if path == "-":
         import sys

@@ -15,7 +15,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.producing import Producer, ProducerCallbacks
 from engine.client.transactional_producer import TransactionalProducer
 from engine.errors import EngineError
-from kctl.commands.produce.input import FileRecords, RecordSource, record_source
+from kctl.commands.produce.input import FileRecords, RecordSource, create_record_source
 from kctl.commands.produce.report import ProduceReport
 from kctl.commands.produce.request import (
     ProduceRequest,
@@ -33,7 +33,7 @@ from kctl.render.rate_line import RateLine
 
 def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
     """Send the records of stdin or files; returns the exit code."""
-    source = record_source(request)
+    source = create_record_source(request)
     settings = producer_options(request)
     transactions = transaction_options(request)
     if request.output is not None:
@@ -41,7 +41,7 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
     with connect(options) as client:
         rate_line = _rate_line(client, request)
         skipped = () if isinstance(source, FileRecords) else source.skipped
-        limits = partial(_limits_of, client, request.topic)
+        limits = partial(_limits_text, client, request.topic)
         report = ProduceReport(
             request, options.timeout_s, skipped=skipped, rate_line=rate_line, limits=limits
         )
@@ -75,7 +75,7 @@ def _rate_line(client: KafkaClient, request: ProduceRequest) -> RateLine | None:
     return RateLine(client.clock, total_bytes=input_bytes(sys.stdin.buffer))
 
 
-def _limits_of(client: KafkaClient, topic: str) -> str | None:
+def _limits_text(client: KafkaClient, topic: str) -> str | None:
     """Return the topic's size limits as text, None if they cannot be requested."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 
@@ -108,22 +108,23 @@ class _Run:
         self._interrupts = interrupts
 
     def send_all(self) -> None:
-        """Send the complete input.
+        """Send the complete input, and count the records that are stored.
 
-        Also after an error or Ctrl-C, send and count the records read.
+        After an error or Ctrl-C the records read up to then are still sent, unless a second Ctrl-C
+        follows.
         """
         report, producer = self._report, self._producer
         try:
             self._send_source()
         except (UnreadableRecord, LineTooLong) as error:
-            report.take(producer.flush())
+            report.count_results(producer.flush())
             report.stop_at(error, error.line)
         except (KeyboardInterrupt, EngineError):
             if not self._interrupts.is_urgent:
-                report.take(producer.flush())
+                report.count_results(producer.flush())
             raise
         else:
-            report.take(producer.flush())
+            report.count_results(producer.flush())
 
     def _send_source(self) -> None:
         """Send the records of the input, which are files or lines."""
@@ -138,18 +139,21 @@ class _Run:
         Batches are flushed when the input pauses.
         """
         report, producer = self._report, self._producer
-        for chunk in input_lines(sys.stdin.buffer, self._interrupts, self._patience_ms):
+        for chunk in input_lines(sys.stdin.buffer, self._interrupts, self._input_wait_ms):
             if chunk is None:
-                report.take(producer.flush())
+                report.count_results(producer.flush())
             else:
                 source.feed(producer, chunk)
                 report.read_up_to(chunk.places.stop - 1, chunk.end_bytes)
-                report.take(producer.poll(0))
+                report.count_results(producer.poll(0))
             if report.has_failed:
                 return
 
-    def _patience_ms(self) -> int | None:
-        """Return how long to wait for input before a batch is due; None without a batch to send."""
+    def _input_wait_ms(self) -> int | None:
+        """Return how long to wait for input: until a batch is due, 0 if requests are in flight.
+
+        None, without a batch to send, waits without a limit.
+        """
         due_ms = self._producer.due_in_ms()
         if due_ms is not None:
             return due_ms
@@ -175,21 +179,21 @@ class _TransactionalRun(_Run):
         report, records = self._report, self._records
         try:
             self._send_source()
-            report.take(records.finish())
+            report.count_results(records.finish())
         except (KeyboardInterrupt, EngineError) as error:
-            report.take(records.poll())
+            report.count_results(records.poll())
             first_open_place = records.first_open_place
             if records.may_be_committed:
-                report.take_unanswered_commit(records.transactional_id)
+                report.warn_of_doubtful_commit(records.transactional_id)
             elif not self._interrupts.is_urgent:
-                self._give_up()
+                self._abort()
             if first_open_place is None or isinstance(error, KeyboardInterrupt):
                 raise
             report.stop_at(error, first_open_place)
         finally:
             report.note(records.summary())
 
-    def _give_up(self) -> None:
+    def _abort(self) -> None:
         """Abort the open transaction; if that fails, print a warning."""
         try:
             self._records.give_up()

@@ -88,11 +88,11 @@ class ProduceReport:
         if self._rate_line is not None:
             self._rate_line.clear()
 
-    def take(self, results: Iterable[BatchResult]) -> None:
+    def count_results(self, results: Iterable[BatchResult]) -> None:
         """Count and print the results of batches."""
         for result in results:
             if result.error is not None:
-                self._take_failure(result, result.error)
+                self._record_failure(result, result.error)
                 continue
             self._is_retry_reported = False
             self._count += result.batch.record_count
@@ -104,7 +104,7 @@ class ProduceReport:
                 }
                 self._writer.write(row)
 
-    def _take_failure(self, result: BatchResult, error: EngineError) -> None:
+    def _record_failure(self, result: BatchResult, error: EngineError) -> None:
         """Record the lines of a failed batch; print an error once for each partition."""
         batch = result.batch
         places = list(batch.places)
@@ -133,7 +133,7 @@ class ProduceReport:
         self.fail(error)
         self._first_lost = line if self._first_lost is None else min(self._first_lost, line)
 
-    def take_unanswered_commit(self, transactional_id: str) -> None:
+    def warn_of_doubtful_commit(self, transactional_id: str) -> None:
         """Print that the last transaction may be committed, and how to check it."""
         self._is_doubtful = True
         self.note(
@@ -178,7 +178,10 @@ class ProduceReport:
         notify(counted(self._count, "record"))
 
     def _resume_lines(self) -> list[str]:
-        """Return messages on which lines are stored, and which --from-line to continue with."""
+        """Return messages on which lines are stored, and which --from-line to continue with.
+
+        They are empty if the input is files, or nothing is stored.
+        """
         if self._request.files or not self._count:
             return []
         start = self._request.from_line

@@ -12,7 +12,7 @@ from engine.client.transactional_producer import TRANSACTION_TIMEOUT_MS
 from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_LINGER_MS
 from engine.records.codec import Codec
 from kctl.arguments import UnreadableArgument
-from kctl.numbers import INT32_MAX, whole_number
+from kctl.numbers import INT32_MAX, parse_whole_number
 
 _ACKS = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": ACKS_LEADER, "0": ACKS_NONE}
 _CODECS = {codec.name.lower(): codec for codec in Codec}
@@ -61,23 +61,25 @@ class ProduceRequest(NamedTuple):
 
 
 def producer_options(request: ProduceRequest) -> ProducerOptions:
-    """Return the producer's options: the command's options override -X, which overrides defaults.
+    """Return the producer's options: the command's override -X, which overrides the defaults.
 
     Errors: UnreadableArgument.
     """
     settings = request.settings
     acks = _choice("--acks", request.acks or settings.get("acks", "all"), _ACKS)
     codec = request.compression or settings.get("compression.type", "none")
-    is_idempotent = _idempotence(request)
+    is_idempotent = _wants_idempotence(request)
     if is_idempotent and acks != ACKS_ALL:
         raise UnreadableArgument("acks of an idempotent producer", str(acks), "all")
     return ProducerOptions(
         acks=acks,
         codec=_choice("--compression", codec, _CODECS),
-        batch_bytes=_count(request.batch_bytes, settings, "batch.size", PRODUCE_BATCH_BYTES),
-        linger_ms=_count(request.linger_ms, settings, "linger.ms", PRODUCE_LINGER_MS),
+        batch_bytes=_option_or_setting(
+            request.batch_bytes, settings, "batch.size", PRODUCE_BATCH_BYTES
+        ),
+        linger_ms=_option_or_setting(request.linger_ms, settings, "linger.ms", PRODUCE_LINGER_MS),
         is_idempotent=is_idempotent,
-        in_flight_max=_in_flight(settings),
+        in_flight_max=_parse_in_flight_max(settings),
     )
 
 
@@ -86,7 +88,7 @@ def transaction_timeout_ms(request: ProduceRequest) -> int:
 
     Errors: UnreadableArgument.
     """
-    return _count(
+    return _option_or_setting(
         request.transaction_timeout_ms,
         request.settings,
         "transaction.timeout.ms",
@@ -94,7 +96,7 @@ def transaction_timeout_ms(request: ProduceRequest) -> int:
     )
 
 
-def _idempotence(request: ProduceRequest) -> bool | None:
+def _wants_idempotence(request: ProduceRequest) -> bool | None:
     """Return True for an idempotent producer, None if no option and no setting decides."""
     if request.no_idempotence:
         return False
@@ -102,23 +104,25 @@ def _idempotence(request: ProduceRequest) -> bool | None:
     return None if text is None else bool(_choice("enable.idempotence", text, _TRUTHS))
 
 
-def _in_flight(settings: Mapping[str, str]) -> int:
+def _parse_in_flight_max(settings: Mapping[str, str]) -> int:
     """Return max.in.flight.requests.per.connection; raises UnreadableArgument unless 1 to 5."""
     key = "max.in.flight.requests.per.connection"
-    count = _count(None, settings, key, IN_FLIGHT_MAX)
+    count = _option_or_setting(None, settings, key, IN_FLIGHT_MAX)
     if not 1 <= count <= IN_FLIGHT_MAX:
         raise UnreadableArgument(f"a value of {key}", str(count), f"1 to {IN_FLIGHT_MAX}")
     return count
 
 
-def _count(given: int | None, settings: Mapping[str, str], key: str, default: int) -> int:
+def _option_or_setting(
+    given: int | None, settings: Mapping[str, str], key: str, default: int
+) -> int:
     """Return `given`, else the setting `key`, else the default; raises UnreadableArgument."""
     if given is not None:
         return given
     text = settings.get(key)
     if text is None:
         return default
-    return whole_number(text, f"a value of {key}", highest=INT32_MAX)
+    return parse_whole_number(text, f"a value of {key}", highest=INT32_MAX)
 
 
 def _choice(option: str, text: str, choices: Mapping[str, object]) -> Any:

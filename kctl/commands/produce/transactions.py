@@ -31,7 +31,7 @@ class TransactionOptions(NamedTuple):
 def transaction_options(request: ProduceRequest) -> TransactionOptions | None:
     """Return the transactions' options, None without a transactional id.
 
-    Errors: UnreadableArgument.
+    Errors: UnreadableArgument for an option that needs an id, or one that contradicts it.
     """
     transactional_id = request.transactional_id
     if transactional_id is None:
@@ -86,7 +86,7 @@ class TransactionalInput:
         """
         self._begin_before(place)
         self._producer.add(record, place)
-        self._took(1)
+        self._count_records(1)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
         """Add records on the fast path, divided into transactions."""
@@ -99,13 +99,13 @@ class TransactionalInput:
                 keys=None if records.keys is None else records.keys[done:end],
             )
             self._producer.add_fast(piece, places[done:end])
-            self._took(end - done)
+            self._count_records(end - done)
             done = end
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
         """Send due batches; return the results of transactions committed since the last call."""
         self._results += self._producer.poll(wait_ms)
-        return self._taken()
+        return self._take_committed()
 
     def flush(self) -> list[BatchResult]:
         """Send due batches without ending the transaction; return results like `poll`."""
@@ -125,13 +125,13 @@ class TransactionalInput:
     def finish(self) -> list[BatchResult]:
         """Commit the open transaction at the end of the input; return results like `poll`."""
         if self._producer.phase is TransactionPhase.OPEN:
-            self._end()
-        return self._taken()
+            self._end_transaction()
+        return self._take_committed()
 
     def give_up(self) -> None:
         """Abort the open transaction, if any. Errors: those of TransactionalProducer."""
         if self._producer.phase in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
-            self._abort()
+            self._abort_transaction()
 
     @property
     def may_be_committed(self) -> bool:
@@ -157,37 +157,37 @@ class TransactionalInput:
         limit = self._options.per_transaction
         return count if limit is None else limit - self._record_count
 
-    def _took(self, count: int) -> None:
+    def _count_records(self, count: int) -> None:
         """Count records of the open transaction, and end it once it is full."""
         self._record_count += count
         if self._record_count == self._options.per_transaction:
-            self._end()
+            self._end_transaction()
 
-    def _end(self) -> None:
+    def _end_transaction(self) -> None:
         """Commit the transaction, or abort it if its number is a multiple of --abort-every."""
         every = self._options.abort_every
         number = self.committed_count + self.aborted_count + 1
         if every is not None and number % every == 0:
             # Unsent records would leave no aborted transaction in the log.
             self._producer.flush()
-            self._abort()
+            self._abort_transaction()
             return
         self._committed += self._results + self._producer.commit()
         self.committed_count += 1
-        self._ended()
+        self._reset()
 
-    def _abort(self) -> None:
+    def _abort_transaction(self) -> None:
         """Abort the transaction, and count it and its records."""
         self._producer.abort()
         self.aborted_count += 1
         self.aborted_record_count += self._record_count
-        self._ended()
+        self._reset()
 
-    def _ended(self) -> None:
+    def _reset(self) -> None:
         """Reset the state to that without an open transaction."""
         self._results, self._record_count, self.first_open_place = [], 0, None
 
-    def _taken(self) -> list[BatchResult]:
+    def _take_committed(self) -> list[BatchResult]:
         """Return the results of batches committed since the last call."""
         committed, self._committed = self._committed, []
         return committed

@@ -21,7 +21,7 @@ from engine.ids import uuid_text
 from kctl import exits
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.render import TABLES, Column, check_format, write_object, write_rows
 from kctl.render.rows import OutputRow
 
@@ -111,7 +111,7 @@ class _QuorumState(NamedTuple):
 
 def describe_cluster_quorum(options: ClusterOptions, request: QuorumRequest) -> int:
     """Print the quorum with its replicas and findings; returns the exit code."""
-    state = _describe(options, request)
+    state = _request_quorum(options, request)
     row = _quorum_row(state)
     if request.output not in TABLES:
         write_object(QUORUM_COLUMNS, row, request.output)
@@ -133,7 +133,7 @@ def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: b
 
     Returns the exit code.
     """
-    state = _describe(options, request)
+    state = _request_quorum(options, request)
     chosen = [one for one in state.health.replicas if observers or one.is_voter]
     rows = [_replica_row(one, state.quorum) for one in chosen]
     write_rows(REPLICA_COLUMNS, rows, request.output)
@@ -142,10 +142,10 @@ def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: b
     return state.exit_code(request)
 
 
-def _describe(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
+def _request_quorum(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
     """Request the quorum, and derive its health and findings; raises NoQuorum, NoQuorumLeader."""
     check_format(request.output)
-    behind_for_ms = duration_ms(request.behind, "--behind")
+    behind_for_ms = parse_duration_ms(request.behind, "--behind")
     with connect(options) as client:
         try:
             quorum = describe_quorum(client)

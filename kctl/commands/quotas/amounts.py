@@ -36,7 +36,7 @@ _BYTE_RATES: Final = (PRODUCE, CONSUME)
 _NUMBER: Final = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
 
 
-def quota_of(argument: str) -> str:
+def parse_quota(argument: str) -> str:
     """Return the full name of a quota given by short or full name; raises UnreadableArgument."""
     name = argument.strip().lower().replace("-", "_")
     name = _SHORT.get(name, name)
@@ -45,7 +45,7 @@ def quota_of(argument: str) -> str:
     return name
 
 
-def quotas_of(arguments: Iterable[str]) -> dict[str, float]:
+def parse_quotas(arguments: Iterable[str]) -> dict[str, float]:
     """Parse QUOTA=AMOUNT arguments; the last one of a quota counts. Raises UnreadableArgument."""
     found = {}
     for argument in arguments:
@@ -54,13 +54,16 @@ def quotas_of(arguments: Iterable[str]) -> dict[str, float]:
             raise UnreadableArgument(
                 "a quota and its amount", argument, "QUOTA=AMOUNT: produce=10MB"
             )
-        quota = quota_of(name)
-        found[quota] = amount_of(quota, text)
+        quota = parse_quota(name)
+        found[quota] = parse_amount(quota, text)
     return found
 
 
-def amount_of(quota: str, text: str) -> float:
-    """Parse an amount in the quota's unit; raises UnreadableArgument."""
+def parse_amount(quota: str, text: str) -> float:
+    """Parse an amount in the quota's unit: bytes/s, % of a thread's time, or a number per second.
+
+    Errors: UnreadableArgument.
+    """
     if quota in _BYTE_RATES:
         return float(parse_bytes(text))
     unit = "%" if quota == REQUEST else "/s"
@@ -71,7 +74,7 @@ def amount_of(quota: str, text: str) -> float:
 
 
 def amount_text(quota: str, amount: float) -> str:
-    """Return an amount as text that `amount_of` parses to the same number."""
+    """Return an amount as text that `parse_amount` parses to the same number."""
     is_whole = float(amount).is_integer()
     if quota in _BYTE_RATES and is_whole:
         return f"{exact_bytes_text(int(amount))}/s"

@@ -68,7 +68,7 @@ def unset(
     output: Output = "table",
 ) -> int:
     """Remove quotas, so that the next less specific quota applies, or none."""
-    from kctl.commands.quotas.limits import change_quotas, unset_request
+    from kctl.commands.quotas.limits import change_quotas, parse_unset_request
 
-    request = unset_request(entity, quotas or [], is_all=all_, dry_run=dry_run, output=output)
+    request = parse_unset_request(entity, quotas or [], is_all=all_, dry_run=dry_run, output=output)
     return change_quotas(cluster, request)

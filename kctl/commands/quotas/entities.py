@@ -51,8 +51,11 @@ class EntityNotClear(EngineError):
 Parts = dict[str, str]
 
 
-def parts_of(options: EntityOptions) -> Parts:
-    """Return the parts of the entity that options define; raises EntityNotClear."""
+def entity_parts(options: EntityOptions) -> Parts:
+    """Return the entity's parts, of user, client-id and ip, that options define.
+
+    The name of a default entity is "". Errors: EntityNotClear, UnreadableArgument.
+    """
     parts: Parts = {}
     for kind, name, is_default in (
         ("user", options.user, options.user_default),
@@ -70,9 +73,9 @@ def parts_of(options: EntityOptions) -> Parts:
     return parts
 
 
-def named_parts(options: EntityOptions) -> Parts:
+def required_entity_parts(options: EntityOptions) -> Parts:
     """Return the parts of the entity; raises EntityNotClear if options define none."""
-    parts = parts_of(options)
+    parts = entity_parts(options)
     if not parts:
         raise EntityNotClear("whose quotas? Nobody is named")
     return parts

@@ -15,14 +15,14 @@ from engine.client.quota_admin import (
 from engine.errors import EngineError
 from kctl import exits
 from kctl.command_results import end_with
-from kctl.commands.quotas.amounts import CONNECTIONS, amount_text, quota_of, quotas_of
+from kctl.commands.quotas.amounts import CONNECTIONS, amount_text, parse_quota, parse_quotas
 from kctl.commands.quotas.entities import (
     DEFAULT,
     EntityNotClear,
     EntityOptions,
     Parts,
-    named_parts,
-    parts_of,
+    entity_parts,
+    required_entity_parts,
 )
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format
@@ -74,7 +74,7 @@ class QuotaRequest(NamedTuple):
 def list_quotas(options: ClusterOptions, entity: EntityOptions, output: str) -> int:
     """Print a row for each quota of matching entities; returns the exit code."""
     check_format(output)
-    parts = parts_of(entity)
+    parts = entity_parts(entity)
     with connect(options) as client:
         quotas = _quotas(client, parts, is_strict=False)
         if not parts:
@@ -99,23 +99,25 @@ def set_request(
     entity: EntityOptions, arguments: Sequence[str], *, dry_run: bool, output: str
 ) -> QuotaRequest:
     """Parse the arguments of `set`; raises UnreadableArgument."""
-    return QuotaRequest(entity, quotas_of(arguments), is_all=False, dry_run=dry_run, output=output)
+    return QuotaRequest(
+        entity, parse_quotas(arguments), is_all=False, dry_run=dry_run, output=output
+    )
 
 
-def unset_request(
+def parse_unset_request(
     entity: EntityOptions, arguments: Sequence[str], *, is_all: bool, dry_run: bool, output: str
 ) -> QuotaRequest:
     """Parse the arguments of `unset`; raises UnreadableArgument, QuotasNotClear."""
     if is_all == bool(arguments):
         raise QuotasNotClear(arguments)
-    changes = {quota_of(argument): None for argument in arguments}
+    changes = {parse_quota(argument): None for argument in arguments}
     return QuotaRequest(entity, changes, is_all=is_all, dry_run=dry_run, output=output)
 
 
 def change_quotas(options: ClusterOptions, request: QuotaRequest) -> int:
     """Change quotas of an entity and print a row for each; returns the exit code."""
     check_format(request.output)
-    parts = named_parts(request.entity)
+    parts = required_entity_parts(request.entity)
     _check_quotas(parts, request.changes)
     entity: QuotaEntity = tuple((kind, name or None) for kind, name in parts.items())
     with connect(options) as client:

@@ -17,8 +17,8 @@ from engine.reassign.journal_state import JournalState, read_journal
 from kctl import exits
 from kctl.arguments import counted
 from kctl.command_results import end_with
-from kctl.commands.reassign.execute import go_on, print_ends
-from kctl.commands.reassign.files import journal_state
+from kctl.commands.reassign.execute import print_results, run_execution
+from kctl.commands.reassign.files import read_journal_state
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.render import Column, check_format, write_rows
@@ -83,7 +83,7 @@ def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
         raise AllWithTargets(targets)
     if len(targets) == 1 and not every and RealHeldFiles().exists(targets[0]):
         if dry_run:
-            return _show_journal(options, targets[0], output)
+            return _print_moves_of_journal(options, targets[0], output)
         return cancel_journal(options, targets[0], yes=yes, output=output)
     with connect(options) as client:
         errors: list[EngineError] = []
@@ -130,9 +130,9 @@ def _row(key: TopicPartition, replicas: Sequence[int], result: str) -> dict[str,
     return {**key._asdict(), "replicas": list(replicas), "result": result}
 
 
-def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
+def _print_moves_of_journal(options: ClusterOptions, path: str, output: str) -> int:
     """Print the moves that cancelling a journal would revert; returns the exit code."""
-    state = journal_state(path)
+    state = read_journal_state(path)
     if state.is_over:
         notify(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
         return exits.OK
@@ -153,11 +153,12 @@ def _show_journal(options: ClusterOptions, path: str, output: str) -> int:
 
 
 def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str | None) -> int:
-    """Revert the moves and throttles of a journal; returns the exit code.
+    """Revert the moves and throttles of a journal, after confirmation; returns the exit code.
 
     If another process executes the journal, it gets a request to cancel, and this one waits.
+    `output` None prints no rows.
     """
-    state = journal_state(path)
+    state = read_journal_state(path)
     if state.is_over:
         notify(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
         return exits.OK
@@ -169,18 +170,18 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
             try:
                 journal, state = MoveJournal.reopen(RealHeldFiles(), path, this_process())
             except JournalHeld as held:
-                over = _cancel_by_holder(client, held)
+                over = _request_cancel_of_holder(client, held)
                 if over is not None:
-                    return _print_over(over, path, output)
+                    return _print_results_of_other(over, path, output)
                 # The process was killed: take the journal over and cancel.
                 continue
             if state.is_over:
                 journal.close()
-                return _print_over(state, path, output)
-            return go_on(client, journal, output, is_cancel=True)
+                return _print_results_of_other(state, path, output)
+            return run_execution(client, journal, output, is_cancel=True)
 
 
-def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | None:
+def _request_cancel_of_holder(client: KafkaClient, held: JournalHeld) -> JournalState | None:
     """Request a cancel from the process that holds a journal, and wait until it releases it.
 
     Returns the final state, None if the process was killed before it wrote an end. Errors:
@@ -199,11 +200,11 @@ def _cancel_by_holder(client: KafkaClient, held: JournalHeld) -> JournalState | 
     return state if state.is_over else None
 
 
-def _print_over(state: JournalState, path: str, output: str | None) -> int:
+def _print_results_of_other(state: JournalState, path: str, output: str | None) -> int:
     """Print the results of changes that another process cancelled, or completed before."""
     if state.how_over == CANCELLED:
-        return print_ends(state.begun.changes, state.ended, output)
+        return print_results(state.begun.changes, state.ended, output)
     notify(
         f"error: it was complete before it could be taken back (`kctl reassign rollback {path}`)"
     )
-    return print_ends(state.begun.changes, state.ended, output, failures=1)
+    return print_results(state.begun.changes, state.ended, output, failures=1)

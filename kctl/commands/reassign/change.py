@@ -15,7 +15,7 @@ from engine.reassign.adaptive_rate import FIRST_RATE
 from engine.reassign.journal import is_held, request_change
 from engine.reassign.journal_state import SettingsChange, read_journal
 from kctl import exits
-from kctl.commands.reassign.files import journal_state
+from kctl.commands.reassign.files import read_journal_state
 from kctl.console import notify
 from kctl.render.table import size_text
 from kctl.sizes import parse_bytes
@@ -61,7 +61,7 @@ def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int
 
     Errors: ChangeRefused, ChangeNotAnswered, ChangeTooLate, those of the journal.
     """
-    state = journal_state(path)
+    state = read_journal_state(path)
     if state.is_over:
         notify(f"{path}: it is over already")
         return exits.OK

@@ -30,15 +30,15 @@ from engine.reassign.journal_state import (
 )
 from engine.reassign.live_cluster import LiveCluster
 from engine.reassign.phases import MovePhase
-from engine.reassign.plan_reading import in_order, order_of, require_current
+from engine.reassign.plan_reading import check_plan_is_current, in_order, order_of
 from engine.reassign.throttles import ThrottleRates
 from kctl import exits
 from kctl.arguments import counted
 from kctl.command_results import end_with
 from kctl.commands.reassign.change import change_execution, throttle_of
-from kctl.commands.reassign.files import journal_state, known_journals, read_plan
+from kctl.commands.reassign.files import known_journals, read_journal_state, read_plan
 from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row, report_unmet
-from kctl.commands.reassign.preflight import between_directories, require_possible
+from kctl.commands.reassign.preflight import log_dir_moves_text, require_possible
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
 from kctl.options.moves import MoveOptions
@@ -66,8 +66,13 @@ class UnusedLatencyTopic(EngineError):
         super().__init__(f"--latency-topic {topic}: the throttle is not `auto`")
 
 
-def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> ExecutionSettings:
-    """Return an execution's settings; raises UnreadableArgument, UnusedLatencyTopic."""
+def execution_settings(
+    moves: MoveOptions, plan: ReassignmentPlan | None = None
+) -> ExecutionSettings:
+    """Return an execution's settings from the options, and the batches of `plan` if it is given.
+
+    Errors: UnreadableArgument, UnusedLatencyTopic.
+    """
     is_adaptive = moves.throttle == "auto"
     if moves.latency_topic is not None and not is_adaptive:
         raise UnusedLatencyTopic(moves.latency_topic)
@@ -97,12 +102,12 @@ def execute_plan(
     """Check a plan file, confirm, and execute it; returns the exit code."""
     check_format(moves.output)
     plan = read_plan(path)
-    settings = settings_of(moves, plan.plan)
+    settings = execution_settings(moves, plan.plan)
     journal_path = journal or f"{path}.journal"
     # Report a journal in use before checks that would report its moves as conflicts.
     require_free(RealHeldFiles(), journal_path)
     with connect(options) as client:
-        changes, cluster_id = _planned(client, plan)
+        changes, cluster_id = _remaining_changes(client, plan)
         if plan.plan is not None:
             report_unmet(plan.plan.unmet)
         if not changes:
@@ -120,10 +125,12 @@ def execute_plan(
             return exits.CHANGES_PENDING
         confirm(execution_prompt(client, changes), yes=moves.yes)
         begun = Begun(cluster_id, tuple(changes), settings)
-        return begin(client, journal_path, begun, moves.output)
+        return begin_execution(client, journal_path, begun, moves.output)
 
 
-def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange], str | None]:
+def _remaining_changes(
+    client: KafkaClient, plan: PlanFile
+) -> tuple[list[PartitionChange], str | None]:
     """Return a plan's changes, empty if the cluster has them, and the cluster id.
 
     Raises for a plan of another cluster, and for one that is outdated.
@@ -134,7 +141,7 @@ def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange]
         return changes_from_targets(read.model, plan.rows), read.cluster_id
     changes = in_order(plan.plan)
     now = {partition.name: partition.replicas for partition in read.model.partitions}
-    require_current(changes, now)
+    check_plan_is_current(changes, now)
     done = [c for c in changes if now[c.name] == c.new_replicas and not c.log_dir_moves]
     return (changes if len(done) < len(changes) else []), read.cluster_id
 
@@ -144,21 +151,21 @@ def execution_prompt(client: KafkaClient, changes: Sequence[PartitionChange]) ->
     moves = sum(len(change.added) for change in changes)
     size = size_text(sum(change.bytes_moved for change in changes))
     what = f"{counted(len(changes), 'partition')}, {counted(moves, 'replica')} to copy, {size}"
-    what += between_directories(changes)
+    what += log_dir_moves_text(changes)
     return f"reassign {what}, of {cluster_named(client)}"
 
 
-def begin(client: KafkaClient, path: str, begun: Begun, output: str | None) -> int:
+def begin_execution(client: KafkaClient, path: str, begun: Begun, output: str | None) -> int:
     """Execute changes with a new journal; returns the exit code. `output` None prints no rows."""
     if begun.settings.latency_topic is not None:
         client.view_of_existing([begun.settings.latency_topic])
     journal = MoveJournal.create(RealHeldFiles(), path, begun, this_process())
     try:
-        known_journals().note(path)
+        known_journals().register(path)
     except StorageError as error:
         notify(f"warning: `kctl check` will not know that the moves are ours: {error}")
     notify(f"journal: {path}")
-    return go_on(client, journal, output)
+    return run_execution(client, journal, output)
 
 
 def resume_journal(
@@ -172,16 +179,15 @@ def resume_journal(
 ) -> int:
     """Resume the execution of a journal with new settings, if given; returns the exit code.
 
-    | state of the journal | effect | |---|---| | the execution has ended | nothing | | a process
-    executes it, and it is paused or a throttle or limit is given | it is sent the change | | a
-    process executes it, and nothing changes | JournalHeld is raised | | its process has ended |
-    this process executes the rest |
+    If a process executes the journal, it is sent the change, or JournalHeld is raised if nothing
+    changes. If that process has ended, this one executes what remains. An execution that is over is
+    left as it is.
     """
     check_format(output)
     change = SettingsChange(moves_per_broker=moves_per_broker, is_paused=False)
     if throttle is not None:
         change = throttle_of(throttle)._replace(moves_per_broker=moves_per_broker, is_paused=False)
-    state = journal_state(path)
+    state = read_journal_state(path)
     if state.is_over:
         notify(f"{path}: it is over already")
         return exits.OK
@@ -189,10 +195,10 @@ def resume_journal(
     if is_at_work and (state.paused_by is not None or change != SettingsChange(is_paused=False)):
         return change_execution(path, change, options.timeout_s)
     with connect(options) as client:
-        return resume_on(client, path, change, output, ignores_room=ignores_room)
+        return resume_execution(client, path, change, output, ignores_room=ignores_room)
 
 
-def resume_on(
+def resume_execution(
     client: KafkaClient,
     path: str,
     change: SettingsChange,
@@ -221,10 +227,10 @@ def resume_on(
     except BaseException:
         journal.close()
         raise
-    return go_on(client, journal, output, is_cancel=state.is_cancelled)
+    return run_execution(client, journal, output, is_cancel=state.is_cancelled)
 
 
-def go_on(
+def run_execution(
     client: KafkaClient, journal: MoveJournal, output: str | None, *, is_cancel: bool = False
 ) -> int:
     """Execute or cancel the changes of a journal, show progress, print each change's result.
@@ -254,11 +260,11 @@ def go_on(
         raise
     finally:
         journal.close()
-    failures = _report_end(end, path)
+    failures = _print_deviations(end, path)
     if end.cancelled_by is not None and not is_cancel:
         notify(f"error: taken back before it was complete: {end.cancelled_by} asked for that")
         failures += 1
-    return print_ends(begun.changes, end.how_ended, output, failures=failures)
+    return print_results(begun.changes, end.how_ended, output, failures=failures)
 
 
 def _print_unfinished(path: str) -> None:
@@ -272,7 +278,7 @@ def _print_unfinished(path: str) -> None:
             )
 
 
-def _report_end(end: ExecutionEnd, path: str) -> int:
+def _print_deviations(end: ExecutionEnd, path: str) -> int:
     """Print the deviations from the plan; returns their number."""
     for key, error in end.refused.items():
         report_error(error, str(key))
@@ -300,7 +306,7 @@ def _report_end(end: ExecutionEnd, path: str) -> int:
     return len(end.refused) + len(end.left_throttles) + len(end.taken_back) + is_unelected
 
 
-def print_ends(
+def print_results(
     changes: Sequence[PartitionChange],
     how_ended: Mapping[TopicPartition, str],
     output: str | None,
@@ -311,7 +317,7 @@ def print_ends(
 
     With `output` None only deviations from the plan are printed.
     """
-    rows = [_end_row(change, how) for change in changes if (how := how_ended.get(change.name))]
+    rows = [_result_row(change, how) for change in changes if (how := how_ended.get(change.name))]
     bad = [row for row in rows if row["result"] not in (MovePhase.DONE.value, CANCELLED)]
     for row in bad:
         notify(
@@ -323,7 +329,7 @@ def print_ends(
     return exits.FAILED if failures else exits.OK
 
 
-def _end_row(change: PartitionChange, how: str) -> dict[str, object]:
+def _result_row(change: PartitionChange, how: str) -> dict[str, object]:
     """Return the row of a change with its result."""
     return {
         "topic": change.topic,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from engine.planner.plan import PartitionChange
-from engine.reassign.explaining import MoveStep, steps_of
+from engine.reassign.explaining import MoveStep, explain_steps
 from kctl import exits
-from kctl.commands.reassign.status import changes_in
+from kctl.commands.reassign.status import read_changes
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format, write_rows
 
@@ -28,16 +28,16 @@ def explain_plan(options: ClusterOptions, path: str, output: str) -> int:
     """Print the steps of each partition of a plan; returns the exit code."""
     check_format(output)
     with connect(options) as client:
-        changes = changes_in(client, path)
+        changes = read_changes(client, path)
     if output == "table" and sys.stdout.isatty():
         for change in changes:
-            _draw(change)
+            _draw_steps(change)
         return exits.OK
-    write_rows(STEP_COLUMNS, [r for change in changes for r in _rows(change)], output)
+    write_rows(STEP_COLUMNS, [r for change in changes for r in _step_rows(change)], output)
     return exits.OK
 
 
-def _rows(change: PartitionChange) -> list[dict[str, object]]:
+def _step_rows(change: PartitionChange) -> list[dict[str, object]]:
     """Return a row for each step of the partition's reassignment."""
     return [
         {
@@ -51,11 +51,11 @@ def _rows(change: PartitionChange) -> list[dict[str, object]]:
             "clients": step.clients,
             "failure": step.failure,
         }
-        for step in steps_of(change)
+        for step in explain_steps(change)
     ]
 
 
-def _draw(change: PartitionChange) -> None:
+def _draw_steps(change: PartitionChange) -> None:
     """Draw a partition's steps: a column for each broker, a row for each step."""
     from rich.console import Console
     from rich.table import Table
@@ -70,13 +70,13 @@ def _draw(change: PartitionChange) -> None:
     table.add_column("what")
     table.add_column("clients notice")
     table.add_column("if it fails")
-    for step in steps_of(change):
-        marks = [_mark(step, broker_id) for broker_id in brokers]
+    for step in explain_steps(change):
+        marks = [_broker_state_text(step, broker_id) for broker_id in brokers]
         table.add_row(step.letter, *marks, step.what, step.clients, step.failure)
     Console().print(table)
 
 
-def _mark(step: MoveStep, broker_id: int) -> str:
+def _broker_state_text(step: MoveStep, broker_id: int) -> str:
     """Return a broker's state in a step: leader, in sync, copies, or "" if it has no replica."""
     if broker_id not in step.replicas:
         return ""

@@ -76,7 +76,7 @@ def read_plan(path: str) -> PlanFile:
     return plan
 
 
-def journal_state(path: str) -> JournalState:
+def read_journal_state(path: str) -> JournalState:
     """Read the state that a journal records; print a warning for each unreadable line."""
     state = read_journal(RealHeldFiles(), path)
     for line_number, reason in state.damage:
@@ -84,9 +84,9 @@ def journal_state(path: str) -> JournalState:
     return state
 
 
-def read_either(path: str) -> PlanOrJournal:
-    """Read a file that contains a plan or a journal."""
+def read_plan_or_journal(path: str) -> PlanOrJournal:
+    """Read a file that contains a plan or a journal; the other field of the result is None."""
     try:
-        return PlanOrJournal(None, journal_state(path))
+        return PlanOrJournal(None, read_journal_state(path))
     except UnreadableJournal:
         return PlanOrJournal(read_plan(path), None)

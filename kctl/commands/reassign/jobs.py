@@ -19,7 +19,7 @@ from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_file import plan_to_json
-from engine.reassign.broker_drain import replicas_left
+from engine.reassign.broker_drain import await_replicas_left
 from engine.reassign.cluster_reader import read_cluster
 from engine.reassign.journal import JournalHeld, is_held, is_open
 from engine.reassign.journal_state import Begun, JournalState, SettingsChange
@@ -30,18 +30,18 @@ from kctl.command_results import end_with
 from kctl.commands.reassign.change import throttle_of
 from kctl.commands.reassign.execute import (
     END_COLUMNS,
-    begin,
+    begin_execution,
     execution_prompt,
-    resume_on,
-    settings_of,
+    execution_settings,
+    resume_execution,
 )
-from kctl.commands.reassign.files import journal_state, state_folder
+from kctl.commands.reassign.files import read_journal_state, state_folder
 from kctl.commands.reassign.plan import (
     CHANGE_COLUMNS,
     change_row,
     end_short_of_goal,
     print_plan,
-    write_plan,
+    print_plan_rows,
 )
 from kctl.commands.reassign.preflight import require_possible
 from kctl.commands.reassign.rollback import roll_back
@@ -73,13 +73,16 @@ class NotEmpty(EngineError):
 
 
 def run_job(options: ClusterOptions, request: JobRequest) -> int:
-    """Plan and execute a job, or resume it; returns the exit code."""
+    """Plan and execute a job, or resume it after an interruption; returns the exit code.
+
+    A job is a reassignment with a name, by which its plan and journal are stored and found again.
+    """
     check_format(request.moves.output)
-    settings = settings_of(request.moves)
+    settings = execution_settings(request.moves)
     with connect(options) as client:
         path = _path(client, request.name)
         if is_open(RealHeldFiles(), f"{path}.journal"):
-            return _resume(client, request, f"{path}.journal")
+            return _resume_job(client, request, f"{path}.journal")
         read = read_cluster(client)
         for warning in read.warnings:
             notify(f"warning: {warning}")
@@ -88,8 +91,8 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
         print_plan(plan, settings.rates.replication, None)
         if plan.is_empty:
             code = end_with(END_COLUMNS, [], request.moves.output)
-            return end_short_of_goal(plan) if plan.unmet else _finish(client, request, code)
-        changes, settings = in_order(plan), settings_of(request.moves, plan)
+            return end_short_of_goal(plan) if plan.unmet else _check_emptied(client, request, code)
+        changes, settings = in_order(plan), execution_settings(request.moves, plan)
         require_possible(
             client,
             changes,
@@ -98,17 +101,17 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
             ignores_room=request.moves.ignore_free_space,
         )
         if request.moves.dry_run:
-            write_plan(plan, request.moves.output, is_by_change=True)
+            print_plan_rows(plan, request.moves.output, is_by_change=True)
             return end_short_of_goal(plan) if plan.unmet else exits.CHANGES_PENDING
         confirm(execution_prompt(client, changes), yes=request.moves.yes)
         files = RealFiles()
         files.make_dir(os.path.dirname(path))
         files.replace_file(path, plan_to_json(plan, read.cluster_id).encode())
         begun = Begun(read.cluster_id, tuple(changes), settings)
-        code = begin(client, f"{path}.journal", begun, request.moves.output)
+        code = begin_execution(client, f"{path}.journal", begun, request.moves.output)
         if plan.unmet and code == exits.OK:
             return end_short_of_goal(plan)
-        return _finish(client, request, code)
+        return _check_emptied(client, request, code)
 
 
 def undo_job(options: ClusterOptions, request: JobRequest) -> int:
@@ -124,16 +127,18 @@ def _path(client: KafkaClient, name: str) -> str:
     return f"{state_folder()}/{cluster}-{name}.json"
 
 
-def _resume(client: KafkaClient, request: JobRequest, journal: str) -> int:
+def _resume_job(client: KafkaClient, request: JobRequest, journal: str) -> int:
     """Show the unfinished job, confirm, and resume it; returns the exit code.
 
     Errors: JournalHeld if another process executes it.
     """
-    state = journal_state(journal)
+    state = read_journal_state(journal)
     left = [change for change in state.begun.changes if change.name not in state.ended]
     what = "is being taken back" if state.is_cancelled else "is not over"
     of = counted(len(state.begun.changes), "partition")
-    notify(f"the job of before {what}: {len(left)} of {of} left, {_throttle_of(state)}; {journal}")
+    notify(
+        f"the job of before {what}: {len(left)} of {of} left, {_throttle_text(state)}; {journal}"
+    )
     notify(f"`kctl reassign status {journal}` shows it, `cancel` and `rollback` end it")
     if request.moves.dry_run:
         write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in left], request.moves.output)
@@ -143,21 +148,21 @@ def _resume(client: KafkaClient, request: JobRequest, journal: str) -> int:
     verb = "take back" if state.is_cancelled else "go on with"
     confirm(f"{verb} {counted(len(left), 'partition')} of the job of before", yes=request.moves.yes)
     notify(f"going on with the job of before: {journal}")
-    code = resume_on(
+    code = resume_execution(
         client,
         journal,
-        change_of(request.moves),
+        change_from_options(request.moves),
         request.moves.output,
         ignores_room=request.moves.ignore_free_space,
     )
     if not state.is_cancelled:
-        return _finish(client, request, code)
+        return _check_emptied(client, request, code)
     if code == exits.OK:
         notify("error: the job of before is taken back; the same command again begins a new one")
     return exits.FAILED
 
 
-def change_of(moves: MoveOptions) -> SettingsChange:
+def change_from_options(moves: MoveOptions) -> SettingsChange:
     """Return the change that the options request of a running job: throttle and move limit."""
     is_default = moves.moves_per_broker == MoveOptions().moves_per_broker
     bound = None if is_default else moves.moves_per_broker
@@ -165,7 +170,7 @@ def change_of(moves: MoveOptions) -> SettingsChange:
     return change._replace(moves_per_broker=bound, is_paused=False)
 
 
-def _throttle_of(state: JournalState) -> str:
+def _throttle_text(state: JournalState) -> str:
     """Return the throttle of an interrupted job as text of its option."""
     settings = state.settings
     if settings.is_adaptive:
@@ -174,13 +179,16 @@ def _throttle_of(state: JournalState) -> str:
     return "no throttle" if rate is None else f"--throttle {size_text(rate)}/s"
 
 
-def _finish(client: KafkaClient, request: JobRequest, code: int) -> int:
-    """Return the exit code of a job, PROBLEMS_FOUND or FAILED if its broker is not empty."""
+def _check_emptied(client: KafkaClient, request: JobRequest, code: int) -> int:
+    """Return the exit code of a job: FAILED if the broker that it was to empty still has replicas.
+
+    `code` is the exit code up to here; a job that empties no broker returns it.
+    """
     broker_id = request.emptied
     if broker_id is None or code != exits.OK or request.moves.dry_run:
         return code
     try:
-        count = replicas_left(client, broker_id)
+        count = await_replicas_left(client, broker_id)
     except EngineError as error:
         report_error(error)
         return exits.FAILED

@@ -13,11 +13,11 @@ from engine.planner.constraints import LevelGoal, PlanConstraints, RackRule
 from engine.planner.plan import PartitionChange, ReassignmentPlan, UnmetGoal
 from engine.planner.plan_file import plan_to_json
 from engine.planner.sampled_rates import with_rates
-from engine.planner.trade_offs import TradeOff, trade_offs
+from engine.planner.trade_offs import TradeOff, find_trade_offs
 from engine.reassign.cluster_reader import read_cluster
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.commands.reassign.rates import RateRequest, goals_of, print_rates, rates_of
+from kctl.commands.reassign.rates import RateRequest, parse_goals, print_rates, sample_or_read_rates
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.render import Column, check_format, write_rows
@@ -114,21 +114,25 @@ class PlanRequest(NamedTuple):
 
 
 def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
-    """Make a plan, write its file, print rows; returns the exit code."""
+    """Make a plan, write its file if --out names one, and print rows; returns the exit code.
+
+    Nothing of the cluster is changed. Errors: NotOneVerb, those of options, of reading the cluster
+    and of the planner.
+    """
     check_format(request.output)
     if len(request.verbs) != 1:
         raise NotOneVerb(request.verbs)
     rate = None if request.throttle is None else parse_bytes(request.throttle)
-    goals = goals_of(request.rates, next(iter(request.verbs)))
-    plan_within = _requested(request, goals)
+    goals = parse_goals(request.rates, next(iter(request.verbs)))
+    plan_within = _planner_function(request, goals)
     with connect(options) as client:
         read = read_cluster(client)
-        rates = rates_of(client, request.rates, goals, read.cluster_id)
+        rates = sample_or_read_rates(client, request.rates, goals, read.cluster_id)
     for warning in read.warnings:
         notify(f"warning: {warning}")
     if rates is not None:
         read = read._replace(model=with_rates(read.model, rates))
-    plan = plan_within(read.model, _constraints(request, read.model))
+    plan = plan_within(read.model, _parse_constraints(request, read.model))
     if request.out is not None:
         text = plan_to_json(plan, read.cluster_id, rates)
         RealFiles().replace_file(request.out, text.encode())
@@ -136,12 +140,14 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
     if rates is not None:
         print_rates(plan)
     if request.front:
-        constraints = _constraints(request, read.model)
-        front = trade_offs(lambda bounded: plan_within(read.model, bounded), constraints, plan)
+        constraints = _parse_constraints(request, read.model)
+        front = find_trade_offs(lambda bounded: plan_within(read.model, bounded), constraints, plan)
         columns = FRONT_COLUMNS if rates is None else (*FRONT_COLUMNS, *FRONT_RATE_COLUMNS)
         write_rows(columns, map(_front_row, front), request.output)
     else:
-        write_plan(plan, request.output, is_by_change=request.changes, has_rates=rates is not None)
+        print_plan_rows(
+            plan, request.output, is_by_change=request.changes, has_rates=rates is not None
+        )
     if plan.unmet and request.max_moves is None and request.max_bytes_moved is None:
         # With limits, later plans may continue; without limits no plan reaches the goal.
         return end_short_of_goal(plan)
@@ -155,7 +161,7 @@ def end_short_of_goal(plan: ReassignmentPlan) -> int:
     return exits.FAILED
 
 
-def _requested(
+def _planner_function(
     request: PlanRequest, goals: frozenset[LevelGoal]
 ) -> Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]:
     """Validate the options, and return the function that makes the plan."""
@@ -182,7 +188,7 @@ def _requested(
             return planner.repair
         case "rf":
             return lambda model, constraints: planner.set_replication_factor(
-                model, dict.fromkeys(_chosen(request, model), value), constraints
+                model, dict.fromkeys(_select_topics(request, model), value), constraints
             )
         case "balance":
             return lambda model, constraints: planner.balance(model, goals, constraints)
@@ -200,7 +206,7 @@ def parse_brokers(text: str) -> list[int]:
     return [int(part) for part in ids]
 
 
-def _chosen(request: PlanRequest, model: ClusterModel) -> list[str]:
+def _select_topics(request: PlanRequest, model: ClusterModel) -> list[str]:
     """Return the topics that may change: the named ones or all, without excluded ones."""
     topics = sorted({partition.topic for partition in model.partitions})
     patterns = [name_matcher(pattern) for pattern in request.exclude_topic]
@@ -223,7 +229,7 @@ class NoSuchTopics(EngineError):
         super().__init__(f"the cluster has no topic {', '.join(names)}")
 
 
-def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
+def _parse_constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
     """Return the constraints of the plan; topics that were not selected are excluded."""
     topics = {partition.topic for partition in model.partitions}
     try:
@@ -235,7 +241,7 @@ def _constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
     excluded = request.exclude_broker
     budget = request.max_bytes_moved
     return PlanConstraints(
-        excluded_topics=frozenset(topics - set(_chosen(request, model))),
+        excluded_topics=frozenset(topics - set(_select_topics(request, model))),
         excluded_brokers=frozenset(() if excluded is None else parse_brokers(excluded)),
         racks=racks,
         max_moves=request.max_moves,
@@ -289,7 +295,7 @@ def report_unmet(unmet: Sequence[UnmetGoal]) -> None:
         notify(f"warning: {subject}: {name} is not reached: {reason}")
 
 
-def write_plan(
+def print_plan_rows(
     plan: ReassignmentPlan, output: str, *, is_by_change: bool, has_rates: bool = False
 ) -> None:
     """Print a row for each broker, or for each change."""

@@ -11,8 +11,8 @@ from engine.planner.plan import PartitionChange
 from engine.reassign.journal_state import ExecutionSettings
 from engine.reassign.live_cluster import LiveCluster
 from engine.reassign.precondition_reader import read_ground
-from engine.reassign.preflight import DiskRoom, preflight, waiting_changes
-from engine.reassign.throttles import settings_for, wanted
+from engine.reassign.preflight import DiskRoom, check_changes, waiting_changes
+from engine.reassign.throttles import settings_to_read, throttles_to_set
 from kctl.arguments import counted
 from kctl.console import notify
 from kctl.render.table import size_text
@@ -55,7 +55,7 @@ def require_possible(
     waiting, positions = waiting_changes(changes, settings.order(len(changes)), begun or ())
     if begun is not None and not waiting:
         return
-    found = preflight(
+    found = check_changes(
         waiting, positions, read_ground(client, waiting), is_room_required=not ignores_room
     )
     for warning in found.warnings:
@@ -83,7 +83,7 @@ def _throttle_lines(
 ) -> list[str]:
     """Return a line for each throttle that would be set, and for each that cannot be read."""
     rates = settings.rates
-    there = LiveCluster(client, changes).throttles(settings_for(changes, rates))
+    there = LiveCluster(client, changes).throttles(settings_to_read(changes, rates))
     known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}
     lines = [
         f"warning: {setting} cannot be set now: {error}"
@@ -91,7 +91,7 @@ def _throttle_lines(
         if isinstance(error, EngineError)
     ]
     by_value: dict[tuple[str, str], list[str]] = {}
-    for setting, value in wanted(changes, rates, known).items():
+    for setting, value in throttles_to_set(changes, rates, known).items():
         if setting in known:
             by_value.setdefault((setting.name, value), []).append(str(setting).split(" of ")[-1])
     if not by_value and not lines:
@@ -104,7 +104,7 @@ def _throttle_lines(
     return lines
 
 
-def between_directories(changes: Sequence[PartitionChange]) -> str:
+def log_dir_moves_text(changes: Sequence[PartitionChange]) -> str:
     """Return the moves between log directories as text after a comma; "" without any."""
     count = sum(len(change.log_dir_moves) for change in changes)
     if not count:

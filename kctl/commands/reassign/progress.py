@@ -68,23 +68,23 @@ class MoveProgress:
         if bars is None:
             return
         at_work = [change for change in now.changes if change.phase in AT_WORK][:_BARS_MAX]
-        rate = self._rate(None, now.now_ms, copied)
+        rate = self._update_rate(None, now.now_ms, copied)
         head = f"{now.ended_count} of {len(now.changes)} partitions"
-        self._bar(bars, None, head, copied, total, _progress_text(copied, total, rate))
+        self._update_bar(bars, None, head, copied, total, _progress_text(copied, total, rate))
         keys = {change.change.name for change in at_work}
         for key in [key for key in self._tasks if key is not None and key not in keys]:
             bars.remove_task(self._tasks.pop(key))
         for change in at_work:
-            self._change_bar(bars, change, now.now_ms)
+            self._update_change_bar(bars, change, now.now_ms)
 
-    def _change_bar(self, bars: Progress, now: ChangeStatus, now_ms: int) -> None:
+    def _update_change_bar(self, bars: Progress, now: ChangeStatus, now_ms: int) -> None:
         """Update the bar of a change with phase, bytes and rate."""
         key = now.change.name
-        rate = self._rate(key, now_ms, now.copied_bytes)
+        rate = self._update_rate(key, now_ms, now.copied_bytes)
         state = f"{now.phase.value} {_progress_text(now.copied_bytes, now.total_bytes, rate)}"
-        self._bar(bars, key, f"  {key}", now.copied_bytes, now.total_bytes, state)
+        self._update_bar(bars, key, f"  {key}", now.copied_bytes, now.total_bytes, state)
 
-    def _bar(
+    def _update_bar(
         self,
         bars: Progress,
         key: TopicPartition | None,
@@ -100,7 +100,7 @@ class MoveProgress:
             self._tasks[key], description=text, completed=done, total=max(total, 1), state=state
         )
 
-    def _rate(self, key: TopicPartition | None, now_ms: int, copied: int) -> float | None:
+    def _update_rate(self, key: TopicPartition | None, now_ms: int, copied: int) -> float | None:
         """Return bytes per second since the first call for `key`, None within a second of it."""
         began_ms, began_bytes = self._began.setdefault(key, (now_ms, copied))
         passed_ms = now_ms - began_ms

@@ -12,7 +12,7 @@ from engine.reassign.execution import require_cluster
 from kctl.arguments import UnreadableArgument
 from kctl.commands.reassign.files import NoPlan, read_plan
 from kctl.console import notify
-from kctl.options.rates import WINDOW_S, sampled
+from kctl.options.rates import WINDOW_S, sample_rates_or_report
 
 
 class RateRequest(NamedTuple):
@@ -23,8 +23,11 @@ class RateRequest(NamedTuple):
     path: str | None
 
 
-def goals_of(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
-    """Return the goals of a balance; raises UnreadableArgument for options without effect."""
+def parse_goals(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
+    """Return the goals of a balance: of --goals, else all, with those on rates if rates are given.
+
+    Errors: UnreadableArgument for options without effect.
+    """
     given = {
         "--goals": request.goals,
         "--rate-window": request.window_s,
@@ -38,7 +41,7 @@ def goals_of(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
     wants_rates = request.window_s is not None or request.path is not None
     goals = ALL_GOALS | RATE_GOALS if wants_rates else ALL_GOALS
     if request.goals is not None:
-        goals = frozenset(map(_goal, request.goals.split(",")))
+        goals = frozenset(map(_parse_goal, request.goals.split(",")))
     if wants_rates and not goals & RATE_GOALS:
         raise UnreadableArgument(
             "goals on rates", str(request.goals), "bytes-in or bytes-out in it"
@@ -46,7 +49,7 @@ def goals_of(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
     return goals
 
 
-def _goal(goal: str) -> LevelGoal:
+def _parse_goal(goal: str) -> LevelGoal:
     """Parse one goal of `--goals`; raises UnreadableArgument."""
     try:
         return LevelGoal(goal.strip())
@@ -55,7 +58,7 @@ def _goal(goal: str) -> LevelGoal:
         raise UnreadableArgument("a goal of --goals", goal, expected) from None
 
 
-def rates_of(
+def sample_or_read_rates(
     client: KafkaClient,
     request: RateRequest,
     goals: frozenset[LevelGoal],
@@ -73,7 +76,7 @@ def rates_of(
             raise NoPlan(request.path, "it has no samples of rates")
         require_cluster(kept.cluster_id, cluster_id)
         return kept.rates
-    rates, _ = sampled(client, None, request.window_s)
+    rates, _ = sample_rates_or_report(client, None, request.window_s)
     window_ms = round((request.window_s or WINDOW_S) * 1000)
     return SampledRates(window_ms, {name: rate.bytes_per_s for name, rate in rates.items()})
 

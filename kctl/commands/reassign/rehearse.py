@@ -16,14 +16,14 @@ from engine.planner.plan_file import PlanFile, changes_from_targets
 from engine.reassign.cluster_reader import ReadCluster, read_cluster
 from engine.reassign.execution import require_cluster
 from engine.reassign.journal_state import ExecutionSettings
-from engine.reassign.plan_reading import in_order, order_of, require_current
-from engine.rehearsal.copied_cluster import copy_of
+from engine.reassign.plan_reading import check_plan_is_current, in_order, order_of
+from engine.rehearsal.copied_cluster import plan_copy
 from engine.rehearsal.rehearsal import (
     Rehearsal,
     RehearsalEnd,
     RehearsalPorts,
     SeenStep,
-    topic_settings,
+    request_topic_settings,
 )
 from kctl import exits
 from kctl.arguments import counted
@@ -66,17 +66,23 @@ class RehearseRequest(NamedTuple):
 
 
 def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
-    """Rehearse a plan and print its steps; returns the exit code."""
+    """Execute a plan on an embedded copy of the cluster, and print its steps.
+
+    Returns the exit code. Errors: those of the plan's file, NoSuchBroker for `--kill`,
+    WrongCluster, StalePlan.
+    """
     check_format(request.output)
     total_bytes = parse_bytes(request.data_bytes)
     plan = read_plan(request.path)
     with connect(options) as client:
         read = read_cluster(client)
-        settings_of_topics = topic_settings(client, {p.topic for p in read.model.partitions})
+        settings_of_topics = request_topic_settings(
+            client, {p.topic for p in read.model.partitions}
+        )
     require_cluster(plan.cluster_id, read.cluster_id)
-    changes = _changes(plan, read)
+    changes = _changes_of_plan(plan, read)
     named = {id_ for change in changes for id_ in change.new_replicas}
-    copy = copy_of(read.model, settings_of_topics, named, total_bytes)
+    copy = plan_copy(read.model, settings_of_topics, named, total_bytes)
     if request.kill is not None and request.kill not in copy.ids:
         raise NoSuchBroker(request.kill)
     settings = ExecutionSettings(
@@ -87,23 +93,23 @@ def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
     )
     writer = RowWriter(REHEARSAL_COLUMNS, request.output)
     with temporary_folder("kctl-rehearsal-") as folder:
-        rehearsal = Rehearsal(_ports(), f"{folder}/cluster", copy, request.kill)
-        end = rehearsal.run(changes, settings, lambda step: writer.write(_row(step)), notify)
+        rehearsal = Rehearsal(_real_ports(), f"{folder}/cluster", copy, request.kill)
+        end = rehearsal.run(changes, settings, lambda step: writer.write(_step_row(step)), notify)
     writer.close()
-    return _print_end(end, len(changes))
+    return _print_outcome(end, len(changes))
 
 
-def _changes(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]:
+def _changes_of_plan(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]:
     """Return a plan's changes; raises StalePlan if a partition has neither old nor new replicas."""
     if plan.plan is None:
         return changes_from_targets(read.model, plan.rows)
     changes = in_order(plan.plan)
     now = {partition.name: partition.replicas for partition in read.model.partitions}
-    require_current(changes, now)
+    check_plan_is_current(changes, now)
     return changes
 
 
-def _ports() -> RehearsalPorts:
+def _real_ports() -> RehearsalPorts:
     """Return the real clock, files and client factory for a rehearsal."""
     host = real_host()
 
@@ -124,7 +130,7 @@ def _ports() -> RehearsalPorts:
     )
 
 
-def _row(step: SeenStep) -> dict[str, object]:
+def _step_row(step: SeenStep) -> dict[str, object]:
     """Return the row of an observed step; `at_ms` counts from the start of the rehearsal."""
     change = step.change
     return {
@@ -139,7 +145,7 @@ def _row(step: SeenStep) -> dict[str, object]:
     }
 
 
-def _print_end(end: RehearsalEnd, count: int) -> int:
+def _print_outcome(end: RehearsalEnd, count: int) -> int:
     """Print refused changes, lost records and the duration; returns the exit code."""
     for warning in end.warnings:
         notify(f"warning: {warning}")

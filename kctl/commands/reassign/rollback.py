@@ -10,12 +10,17 @@ from engine.client.reassignments import list_reassignments
 from engine.planner.plan import PartitionChange
 from engine.reassign.execution import require_cluster
 from engine.reassign.journal_state import Begun, JournalState
-from engine.reassign.plan_reading import back_again
+from engine.reassign.plan_reading import reverse_changes
 from kctl import exits
 from kctl.command_results import end_with
 from kctl.commands.reassign.cancel import cancel_journal
-from kctl.commands.reassign.execute import END_COLUMNS, begin, execution_prompt, settings_of
-from kctl.commands.reassign.files import journal_state
+from kctl.commands.reassign.execute import (
+    END_COLUMNS,
+    begin_execution,
+    execution_prompt,
+    execution_settings,
+)
+from kctl.commands.reassign.files import read_journal_state
 from kctl.commands.reassign.plan import CHANGE_COLUMNS, change_row
 from kctl.commands.reassign.preflight import require_possible
 from kctl.connect import ClusterOptions, connect
@@ -25,22 +30,29 @@ from kctl.render import check_format, write_rows
 
 
 def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
-    """Restore the replicas from before an execution; returns the exit code."""
+    """Restore the replicas from before an execution; returns the exit code.
+
+    An execution that is not over is cancelled first. The rollback has its own journal. Errors:
+    WrongCluster, PlanRefused, those of journals.
+    """
     check_format(moves.output)
-    state = journal_state(path)
-    settings = settings_of(moves)
+    state = read_journal_state(path)
+    settings = execution_settings(moves)
     with connect(options) as client:
         cluster_id = client.view([]).cluster_id
         require_cluster(state.begun.cluster_id, cluster_id)
         if not state.is_over:
             notify(f"{path} is not over: what moves is taken back first")
             if moves.dry_run:
-                return _show(_moving(client, state) + _changes(client, state), moves.output)
+                return _show(
+                    _reverse_moves_in_progress(client, state) + _reverse_changes(client, state),
+                    moves.output,
+                )
             code = cancel_journal(options, path, yes=moves.yes, output=None)
             if code != exits.OK:
                 return code
-            _await_quiet(client, state.begun.changes)
-        changes = _changes(client, state)
+            _await_end_of_moves(client, state.begun.changes)
+        changes = _reverse_changes(client, state)
         if not changes:
             notify("everything is where it was before")
             return end_with(END_COLUMNS, [], moves.output)
@@ -55,18 +67,18 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
             return _show(changes, moves.output)
         confirm(f"roll back: {execution_prompt(client, changes)}", yes=moves.yes)
         begun = Begun(cluster_id, tuple(changes), settings)
-        return begin(client, f"{path}.rollback", begun, moves.output)
+        return begin_execution(client, f"{path}.rollback", begun, moves.output)
 
 
-def _changes(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
+def _reverse_changes(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
     """Return the changes that revert the completed changes of a journal."""
     view = client.view({change.topic for change in state.begun.changes})
     found = ((c.name, view.partition(c.name)) for c in state.begun.changes)
     now = {key: partition for key, partition in found if partition is not None}
-    return back_again(state.begun.changes, now)
+    return reverse_changes(state.begun.changes, now)
 
 
-def _moving(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
+def _reverse_moves_in_progress(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
     """Return the journal's changes in progress as the reverse changes that a cancel causes."""
     ongoing = list_reassignments(client)
     return [
@@ -90,7 +102,7 @@ def _show(changes: Sequence[PartitionChange], output: str) -> int:
     return exits.CHANGES_PENDING if changes else exits.OK
 
 
-def _await_quiet(client: KafkaClient, changes: Sequence[PartitionChange]) -> None:
+def _await_end_of_moves(client: KafkaClient, changes: Sequence[PartitionChange]) -> None:
     """Wait until no changed partition is being reassigned, up to the client's time-out."""
     keys = {change.name for change in changes}
     deadline_s = time.monotonic() + client.timeout_ms / 1000

@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.health import cluster_throttles
+from engine.client.health import request_throttles
 from engine.client.reassignments import OngoingReassignment, list_reassignments
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
@@ -17,7 +17,7 @@ from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phas
 from engine.reassign.plan_reading import in_order, ongoing_changes
 from kctl import exits
 from kctl.arguments import counted
-from kctl.commands.reassign.files import read_either
+from kctl.commands.reassign.files import read_plan_or_journal
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
 from kctl.render import Column, RowWriter, check_format
@@ -58,9 +58,9 @@ def show_status(options: ClusterOptions, path: str | None, *, watch: bool, outpu
     writer = RowWriter(STATUS_COLUMNS, output)
     seen: dict[TopicPartition, dict[str, object]] = {}
     with connect(options) as client:
-        watched = _watched(client, path)
+        watched = _changes_to_watch(client, path)
         while True:
-            rows = _rows(client, watched)
+            rows = _read_rows(client, watched)
             for row in rows:
                 key = TopicPartition(row["topic"], row["partition"])
                 if seen.get(key) != row:
@@ -79,28 +79,31 @@ def show_status(options: ClusterOptions, path: str | None, *, watch: bool, outpu
     return exits.OK
 
 
-def _watched(client: KafkaClient, path: str | None) -> Watched:
+def _changes_to_watch(client: KafkaClient, path: str | None) -> Watched:
     """Return the changes of a file; for None the cluster's current reassignments."""
     if path is None:
         ongoing = list_reassignments(client)
         view = client.view({key.topic for key in ongoing})
         return Watched(ongoing_changes(view, ongoing), is_all=True)
-    return Watched(changes_in(client, path), is_all=False)
+    return Watched(read_changes(client, path), is_all=False)
 
 
 def _following(client: KafkaClient, watched: Watched) -> Watched:
     """Return the watched changes, and those that have started since."""
     known = {change.name for change in watched.changes}
-    more = [change for change in _watched(client, None).changes if change.name not in known]
+    more = [
+        change for change in _changes_to_watch(client, None).changes if change.name not in known
+    ]
     return Watched([*watched.changes, *more], is_all=True)
 
 
-def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
-    """Return the changes of a plan or a journal; a plan of Kafka's tool has no old replicas.
+def read_changes(client: KafkaClient, path: str) -> list[PartitionChange]:
+    """Return the changes of a plan or a journal at `path`.
 
-    Errors: WrongCluster, those of the file.
+    The old replicas of a plan of Kafka's tool are the original replicas of the cluster's
+    partitions. Errors: WrongCluster, those of the file.
     """
-    plan, journal = read_either(path)
+    plan, journal = read_plan_or_journal(path)
     cluster_id = client.view([]).cluster_id
     if journal is not None:
         require_cluster(journal.begun.cluster_id, cluster_id)
@@ -117,11 +120,13 @@ def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
         now = row.replicas if partition is None else partition.replicas
         old = now if move is None else move.original
         leader = partition.leader if partition is not None and partition.has_leader else None
-        changes.append(_change(row, old, leader))
+        changes.append(_change_from_target(row, old, leader))
     return changes
 
 
-def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> PartitionChange:
+def _change_from_target(
+    row: TargetRow, old: tuple[int, ...], leader: int | None
+) -> PartitionChange:
     """Return the change that a target row describes; its new leader is the first replica."""
     return PartitionChange(
         row.topic,
@@ -135,15 +140,15 @@ def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> Partiti
     )
 
 
-def _rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
+def _read_rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
     """Request the cluster's state, and return a row for each change."""
     if not watched.changes:
         return []
     now = LiveCluster(client, watched.changes).read()
-    return [_row(change, now) for change in watched.changes]
+    return [_move_row(change, now) for change in watched.changes]
 
 
-def _row(change: PartitionChange, now: ObservedCluster) -> OutputRow:
+def _move_row(change: PartitionChange, now: ObservedCluster) -> OutputRow:
     """Return the row of a partition's reassignment: phase and progress."""
     key = change.name
     partition, ongoing = now.partitions.get(key), now.ongoing.get(key)
@@ -178,11 +183,11 @@ def verify_plan(options: ClusterOptions, path: str, output: str) -> int:
     """Print the state of each partition of a plan; exit code 4 unless all match the plan."""
     check_format(output)
     with connect(options) as client:
-        watched = Watched(changes_in(client, path), is_all=False)
-        rows = _rows(client, watched)
+        watched = Watched(read_changes(client, path), is_all=False)
+        rows = _read_rows(client, watched)
         view = client.brokers_view()
         topics = sorted({change.topic for change in watched.changes} & set(view.topics))
-        throttles = cluster_throttles(client, topics, sorted(view.brokers))
+        throttles = request_throttles(client, topics, sorted(view.brokers))
     writer = RowWriter(STATUS_COLUMNS, output)
     for row in rows:
         writer.write(row)

@@ -19,7 +19,7 @@ from engine.client.config_admin import (
     Resource,
     alter_configs,
 )
-from engine.client.health import ALL_BROKERS, Throttle, cluster_throttles
+from engine.client.health import ALL_BROKERS, Throttle, request_throttles
 from engine.client.reassignments import OngoingReassignment, list_reassignments
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -62,17 +62,17 @@ def show_throttles(
     """Print each throttle; with `clear` remove those that no move needs. Returns the exit code."""
     check_format(output)
     with connect(options) as client:
-        found = needed_throttles(client)
+        found = read_needed_throttles(client)
         idle = [one for one in found if not one.is_needed]
         failures = 0
         if clear and idle and not dry_run:
             what = f"take away {counted(len(idle), 'throttle')} of {cluster_named(client)}"
             confirm(what, yes=yes)
             # A move that started during the confirmation needs its throttles.
-            listed, idle = idle, still_idle(idle, needed_throttles(client))
+            listed, idle = idle, still_idle(idle, read_needed_throttles(client))
             if len(idle) < len(listed):
                 notify(f"{len(listed) - len(idle)} of them changed or are needed by now, and stay")
-            failures = _clear(client, idle)
+            failures = _remove_throttles(client, idle)
     if idle and not clear:
         notify(f"{len(idle)} of {counted(len(found), 'throttle')} needed by no move: --clear")
     shown = idle if clear else found
@@ -90,17 +90,17 @@ def _row(one: NeededThrottle) -> dict[str, object]:
     return {**throttle._asdict(), "moves": one.move_count, "left": one.needed}
 
 
-def needed_throttles(client: KafkaClient) -> list[NeededThrottle]:
+def read_needed_throttles(client: KafkaClient) -> list[NeededThrottle]:
     """Return the cluster's throttles, each with the part that moves in progress need."""
     # Read throttles before moves: a move that starts in between then keeps its throttles.
     view = client.view(None)
-    throttles = cluster_throttles(client, sorted(view.topics), sorted(view.brokers))
+    throttles = request_throttles(client, sorted(view.topics), sorted(view.brokers))
     ongoing = list_reassignments(client)
-    copying = _copying_between_directories(client) if throttles else {}
-    return [_needed(throttle, ongoing, copying) for throttle in throttles]
+    copying = _count_future_replicas(client) if throttles else {}
+    return [_needed_throttle(throttle, ongoing, copying) for throttle in throttles]
 
 
-def _needed(
+def _needed_throttle(
     throttle: Throttle,
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     copying: Mapping[int, int],
@@ -143,7 +143,7 @@ def _is_needed(entry: str, moving: set[int], brokers: set[int]) -> bool:
     return int(partition) in moving or int(broker_id) in brokers
 
 
-def _copying_between_directories(client: KafkaClient) -> dict[int, int]:
+def _count_future_replicas(client: KafkaClient) -> dict[int, int]:
     """Count by broker the replicas that are moving to another log directory.
 
     A broker that does not respond counts as 1, so that its throttle is kept.
@@ -159,7 +159,7 @@ def _copying_between_directories(client: KafkaClient) -> dict[int, int]:
     return counts
 
 
-def _clear(client: KafkaClient, idle: list[NeededThrottle]) -> int:
+def _remove_throttles(client: KafkaClient, idle: list[NeededThrottle]) -> int:
     """Remove the throttles, or their unneeded parts; returns the number of failures."""
     changes: dict[Resource, list[ConfigChange]] = {}
     for (kind, name, setting, _), _, needed in idle:

@@ -69,9 +69,12 @@ class TooFewPartitions(EngineError):
 
 
 def replay_logs(options: ClusterOptions, request: ReplayRequest) -> int:
-    """Replay logs into a topic; returns the exit code."""
+    """Send the records of copied logs to a topic at their original pace; returns the exit code.
+
+    Errors: those of the log directory and of options, TooFewPartitions.
+    """
     speed = parse_speed(request.speed)
-    bounds = _bounds(request, time.time_ns() // 1_000_000)
+    bounds = _parse_bounds(request, time.time_ns() // 1_000_000)
     files = RealFiles()
     partitions = partitions_of(find_log_dir(files, request.path), request.topic)
     with connect(options) as client:
@@ -102,15 +105,15 @@ def parse_speed(text: str) -> float | None:
     return factor
 
 
-def _bounds(request: ReplayRequest, now_ms: int) -> ReplayBounds:
+def _parse_bounds(request: ReplayRequest, now_ms: int) -> ReplayBounds:
     """Return the bounds of `--from` and `--until`, each an offset or a time in ms."""
     start, until = request.start, request.until
-    from_offset, from_ms = _bound("--from", start, now_ms) if start else (None, None)
-    to_offset, to_ms = _bound("--until", until, now_ms) if until else (None, None)
+    from_offset, from_ms = _parse_bound("--from", start, now_ms) if start else (None, None)
+    to_offset, to_ms = _parse_bound("--until", until, now_ms) if until else (None, None)
     return ReplayBounds(from_offset, to_offset, from_ms, to_ms)
 
 
-def _bound(option: str, text: str, now_ms: int) -> tuple[int | None, int | None]:
+def _parse_bound(option: str, text: str, now_ms: int) -> tuple[int | None, int | None]:
     """Parse a bound into (offset, time in ms), of which one is None; raises UnreadableArgument."""
     point = parse_point(text, now_ms)
     if point.kind is PointKind.OFFSET:
@@ -154,7 +157,7 @@ class _Run:
     def send_all(self, records: Iterable[SourceRecord], pace: Pace) -> None:
         """Send all records; also after an error or Ctrl-C, send and count the records read."""
         try:
-            for record in self._in_time(records, pace):
+            for record in self._paced(records, pace):
                 place = self._report.note(record)
                 self._producer.add(self._outgoing(record), place)
                 self._report.take(self._producer.poll(0) if not place % 1000 else ())
@@ -164,7 +167,7 @@ class _Run:
             if not self._interrupts.is_urgent:
                 self._report.take(self._producer.flush())
 
-    def _in_time(self, records: Iterable[SourceRecord], pace: Pace) -> Iterator[SourceRecord]:
+    def _paced(self, records: Iterable[SourceRecord], pace: Pace) -> Iterator[SourceRecord]:
         """Yield each record at the time that `pace` gives it, sending batches while waiting."""
         for record in records:
             due_ms = pace.due_ms(record.order_ms, self._clock.monotonic_ms())

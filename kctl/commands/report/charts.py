@@ -93,7 +93,7 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
         layers.append({"mark": rule, "encoding": at_mean})
     label_mark = {"type": "text", "align": "left", "dx": 4}
     layers.append({"mark": label_mark, "encoding": {"text": {"field": "text"}}})
-    return _svg(
+    return _render_svg(
         {
             "width": _WIDTH,
             "height": {"step": _BAR_STEP},
@@ -104,8 +104,8 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
     )
 
 
-def stacked_columns(parts: Sequence[StackSegment], unit: str) -> str:
-    """Return columns as SVG, each stacked from its parts by series."""
+def stacked_columns_chart(parts: Sequence[StackSegment], unit: str) -> str:
+    """Return columns as SVG, each stacked from its parts; `unit` is the y axis's title."""
     series = list(dict.fromkeys(_drawn(part.series) for part in parts))
     x = {"field": "column", "type": "nominal", "sort": None, "title": None}
     y_axis = {"tickCount": 4, "titleColor": "currentColor"}
@@ -116,7 +116,7 @@ def stacked_columns(parts: Sequence[StackSegment], unit: str) -> str:
         "sort": None,
         "scale": {"domain": series, "range": list(_PALETTE[: len(series)])},
     }
-    return _svg(
+    return _render_svg(
         {
             "width": _WIDTH + 60,
             "height": 160,
@@ -134,7 +134,7 @@ def _drawn(name: str) -> str:
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", visible_cell(name))
 
 
-def _svg(spec: dict[str, Any]) -> str:
+def _render_svg(spec: dict[str, Any]) -> str:
     """Render a Vega-Lite chart as SVG; raises NoChartLibrary."""
     check_charts()
     from vl_convert import vegalite_to_svg

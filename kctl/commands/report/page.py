@@ -63,13 +63,17 @@ def cluster_page(document: OutputRow) -> str:
     parts = [
         page_head(f"Kafka cluster {document['cluster_id'] or ''}".strip(), _STYLE),
         f"<p>{escape(_when(document))}</p>\n",
-        *_tiles(document),
-        *_contents(document),
+        *_tiles_html(document),
+        *_contents_html(document),
     ]
     for part in PARTS:
         if part.key == "changes" and document["since_ms"] is None:
             continue
-        parts += _findings(part, document) if part.key == "findings" else _section(part, document)
+        parts += (
+            _findings_html(part, document)
+            if part.key == "findings"
+            else _section_html(part, document)
+        )
     return "".join([*parts, "</body></html>\n"])
 
 
@@ -81,7 +85,7 @@ def _when(document: OutputRow) -> str:
     return f"{time_text(document['made_at_ms'])}, {sampled}{compared}"
 
 
-def _tiles(document: OutputRow) -> Iterator[str]:
+def _tiles_html(document: OutputRow) -> Iterator[str]:
     """Yield the HTML of the counts at the top of the page."""
     rate = document["bytes_per_s"]
     severities = [finding["severity"] for finding in document["findings"]]
@@ -99,7 +103,7 @@ def _tiles(document: OutputRow) -> Iterator[str]:
     yield "</ul>\n"
 
 
-def _contents(document: OutputRow) -> Iterator[str]:
+def _contents_html(document: OutputRow) -> Iterator[str]:
     """Yield the list of parts with row counts; changes only if reports are compared."""
     yield '<ul class="contents">\n'
     for part in PARTS:
@@ -114,7 +118,7 @@ def _head(part: Part) -> str:
     return f'<h2 id="{part.key}">{title}</h2>\n<p class="meaning">{meaning}</p>\n'
 
 
-def _findings(part: Part, document: OutputRow) -> Iterator[str]:
+def _findings_html(part: Part, document: OutputRow) -> Iterator[str]:
     """Yield the HTML of findings, grouped by kind; beyond a number per kind they are collapsed."""
     yield _head(part)
     by_kind: dict[tuple[str, str], list[OutputRow]] = {}
@@ -127,11 +131,11 @@ def _findings(part: Part, document: OutputRow) -> Iterator[str]:
         yield f'<div class="finding {escape(severity)}">'
         yield f"<h3>{escape(kind)}{count} <small>{escape(severity)}</small></h3>\n"
         yield f"<p>{escape(_sentence(found[0]['meaning']))}</p>\n"
-        yield from _list(found[:_SHOWN_FINDINGS])
+        yield from _finding_list_html(found[:_SHOWN_FINDINGS])
         if len(found) > _SHOWN_FINDINGS:
             more = len(found) - _SHOWN_FINDINGS
             yield f"<details><summary>{more} more</summary>\n"
-            yield from _list(found[_SHOWN_FINDINGS:])
+            yield from _finding_list_html(found[_SHOWN_FINDINGS:])
             yield "</details>\n"
         yield "</div>\n"
 
@@ -140,7 +144,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _list(findings: Sequence[OutputRow]) -> Iterator[str]:
+def _finding_list_html(findings: Sequence[OutputRow]) -> Iterator[str]:
     """Yield the HTML list of findings; their command follows once if it is the same for all."""
     commands = {finding["command"] for finding in findings}
     yield "<ul>\n"
@@ -162,7 +166,7 @@ def _rows(part: Part, document: OutputRow) -> list[OutputRow]:
     return rows
 
 
-def _section(part: Part, document: OutputRow) -> Iterator[str]:
+def _section_html(part: Part, document: OutputRow) -> Iterator[str]:
     """Yield the HTML of a part: its charts, then its rows as a table."""
     yield _head(part)
     draw = _CHARTS.get(part.key)
@@ -179,10 +183,10 @@ def _section(part: Part, document: OutputRow) -> Iterator[str]:
     elif not rows:
         yield "<p>none</p>\n"
     if rows:
-        yield from _table(part.columns, rows)
+        yield from _table_html(part.columns, rows)
 
 
-def _table(columns: Sequence[Column], rows: Sequence[OutputRow]) -> Iterator[str]:
+def _table_html(columns: Sequence[Column], rows: Sequence[OutputRow]) -> Iterator[str]:
     """Yield the HTML of a table without wide columns, with at most `_SHOWN_ROWS` rows."""
     shown = [column for column in columns if not column.wide]
     yield '<div class="scroll"><table><thead><tr>'
@@ -190,14 +194,16 @@ def _table(columns: Sequence[Column], rows: Sequence[OutputRow]) -> Iterator[str
         yield f"<th{_class(column)}>{escape(column.heading.lower())}</th>"
     yield "</tr></thead><tbody>\n"
     for row in rows[:_SHOWN_ROWS]:
-        cells = (f"<td{_class(column)}>{_cell(column, row[column.key])}</td>" for column in shown)
+        cells = (
+            f"<td{_class(column)}>{_cell_html(column, row[column.key])}</td>" for column in shown
+        )
         yield f"<tr>{''.join(cells)}</tr>\n"
     yield "</tbody></table></div>\n"
     if len(rows) > _SHOWN_ROWS:
         yield f"<p>the first {_SHOWN_ROWS} of {len(rows)} rows; -o json has all</p>\n"
 
 
-def _cell(column: Column, value: Any) -> str:
+def _cell_html(column: Column, value: Any) -> str:
     """Return a value as HTML, formatted by the kind of its column."""
     if value is None:
         return "<span class=null>–</span>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kctl.commands.report.charts import Bar, StackSegment, bar_chart, stacked_columns
+from kctl.commands.report.charts import Bar, StackSegment, bar_chart, stacked_columns_chart
 from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
 from kctl.time_text import time_text
@@ -34,7 +34,7 @@ def broker_charts(document: OutputRow) -> Charts:
         if not any(value for _, value in amounts):
             continue
         mean = sum(value for _, value in amounts) / len(amounts)
-        drawing = bar_chart(_largest(amounts, is_size=is_size, is_sorted=False), mean)
+        drawing = bar_chart(_largest_bars(amounts, is_size=is_size, is_sorted=False), mean)
         more = f"; the largest {_BARS_MAX} of {len(amounts)}" if len(amounts) > _BARS_MAX else ""
         charts.append((f"{caption}, and the mean{more}", drawing))
     return charts
@@ -47,7 +47,9 @@ def topic_charts(document: OutputRow) -> Charts:
         ("size_bytes", "Largest topics, by bytes at the leaders"),
         ("bytes_per_s", "Topics by bytes written in a second"),
     ):
-        bars = _largest([(row["topic"], row[key] or 0) for row in document["topics"]], is_size=True)
+        bars = _largest_bars(
+            [(row["topic"], row[key] or 0) for row in document["topics"]], is_size=True
+        )
         if bars:
             charts.append((caption, bar_chart(bars)))
     return charts
@@ -55,7 +57,7 @@ def topic_charts(document: OutputRow) -> Charts:
 
 def group_chart(document: OutputRow) -> Charts:
     """Return the chart of groups with the largest lag; empty if no group has one."""
-    bars = _largest([(row["group"], row["lag"]) for row in document["groups"]], is_size=False)
+    bars = _largest_bars([(row["group"], row["lag"]) for row in document["groups"]], is_size=False)
     return [("Groups by unread records", bar_chart(bars))] if bars else []
 
 
@@ -90,10 +92,10 @@ def deletion_chart(document: OutputRow) -> Charts:
     if not heights:
         return []
     word = "hour" if is_by_hour else "day"
-    return [(f"Bytes that retention deletes, by {word} (UTC)", stacked_columns(parts, unit))]
+    return [(f"Bytes that retention deletes, by {word} (UTC)", stacked_columns_chart(parts, unit))]
 
 
-def _largest(
+def _largest_bars(
     amounts: Iterable[tuple[str, int]], *, is_size: bool, is_sorted: bool = True
 ) -> list[Bar]:
     """Return bars of the largest amounts, sorted.

@@ -14,12 +14,12 @@ from engine.host.real import RealFiles
 from engine.report.cluster_report import ClusterReport
 from engine.report.gathering import ExpiryOf, ReportOptions, gather_report
 from engine.report.report_building import build_report
-from engine.report.saved_report import SavedReport, read_report
+from engine.report.saved_report import SavedReport, parse_report
 from kctl import exits
 from kctl.commands.report.columns import FINDING_COLUMNS, PARTS, REPORT_COLUMNS, shown_rows
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.render import check_format, write_object, write_rows
 from kctl.render.rows import OutputRow
 
@@ -42,7 +42,7 @@ class ReportRequest(NamedTuple):
     def options(self, timeout_s: float) -> ReportOptions:
         """Return the options of the cluster's requests; raises UnreadableArgument."""
         timeout_ms = max(min(round(timeout_s * 1000), _STEP_MS_MAX), 1)
-        interval_ms = duration_ms(self.interval, "--interval", lowest_ms=1_000)
+        interval_ms = parse_duration_ms(self.interval, "--interval", lowest_ms=1_000)
         return ReportOptions(interval_ms, timeout_ms=timeout_ms)
 
 
@@ -61,7 +61,7 @@ def report_cluster(options: ClusterOptions, request: ReportRequest) -> int:
         gathered = gather_report(
             client,
             report_options,
-            expiry_of=_expiry_of(client),
+            expiry_of=_expiry_reader(client),
             local_files=_local_files(client),
         )
     report = build_report(gathered, report_options, since)
@@ -73,33 +73,33 @@ def report_cluster(options: ClusterOptions, request: ReportRequest) -> int:
     if request.html is not None:
         _write_page(request.html, document)
     if request.html is None or request.output is not None:
-        _print(document, output)
+        _print_report(document, output)
     return exits.OK
 
 
 def document_of(report: ClusterReport) -> OutputRow:
     """Return a report as JSON-compatible values."""
-    plain: OutputRow = _plain(report)
+    plain: OutputRow = _plain_value(report)
     return plain
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Convert a value for JSON: named tuples to objects, tuples to lists."""
     if hasattr(value, "_asdict"):
-        return {key: _plain(item) for key, item in value._asdict().items()}
+        return {key: _plain_value(item) for key, item in value._asdict().items()}
     if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
+        return [_plain_value(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _plain_value(item) for key, item in value.items()}
     return value
 
 
 def _read(path: str) -> SavedReport:
     """Read a saved report of limited size to compare with."""
-    return read_report(read_input(path, _SAVED_BYTES_MAX), path)
+    return parse_report(read_input(path, _SAVED_BYTES_MAX), path)
 
 
-def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
+def _expiry_reader(client: KafkaClient) -> ExpiryOf | None:
     """Return a function that reads a server certificate's expiry; None without TLS."""
     tls = client.settings.tls
     if tls is None:
@@ -111,9 +111,9 @@ def _expiry_of(client: KafkaClient) -> ExpiryOf | None:
 
 def _local_files(client: KafkaClient) -> RealFiles | None:
     """Return file access if the cluster is embedded on this machine, else None."""
-    from kctl.run_location import embedded_cluster
+    from kctl.run_location import find_embedded_cluster
 
-    return None if embedded_cluster(client) is None else RealFiles()
+    return None if find_embedded_cluster(client) is None else RealFiles()
 
 
 def _check_folder(path: str) -> None:
@@ -132,7 +132,7 @@ def _write_page(path: str, document: OutputRow) -> None:
     notify(f"{path}: {len(document['findings'])} findings")
 
 
-def _print(document: OutputRow, output: str) -> None:
+def _print_report(document: OutputRow, output: str) -> None:
     """Print the report: one object as JSON or YAML, a table per part, or only the findings."""
     if output in ("json", "yaml"):
         write_object(REPORT_COLUMNS, document, output)

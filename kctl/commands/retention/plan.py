@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.errors import EngineError
-from engine.forecast.directory_history import histories
+from engine.forecast.directory_history import read_histories
 from engine.forecast.log_history import LogHistory
 from engine.forecast.retention_advice import TopicAdvice, advise
 from engine.forecast.retention_forecast import RetentionForecast, forecast_retention
@@ -17,7 +17,7 @@ from engine.log.log_config import LogConfig
 from kctl import exits
 from kctl.arguments import counted
 from kctl.command_results import end_with
-from kctl.commands.retention.settings import TopicNotInDirs, overrides_of
+from kctl.commands.retention.settings import TopicNotInDirs, parse_overrides
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
 from kctl.iso_times import iso_time, parse_time_ms
@@ -118,15 +118,19 @@ class _Seen(NamedTuple):
 
 
 def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
-    """Print the forecast of retention; returns the exit code."""
+    """Print the forecast of retention for a cluster or for log directories (`--dir`).
+
+    With --advise, settings for a budget are printed instead. Returns the exit code. Errors:
+    MixedRowKinds, those of options and requests.
+    """
     check_format(request.output)
     _check_rows(request)
-    overrides = overrides_of(request.settings)
+    overrides = parse_overrides(request.settings)
     now_ms = parse_time_ms(request.at, RealClock().wall_ms())
     seen = (
-        _of_dirs(request, overrides)
+        _read_dirs(request, overrides)
         if request.dirs
-        else _of_cluster(options, request, overrides, now_ms)
+        else _request_cluster(options, request, overrides, now_ms)
     )
     if request.advise is not None:
         budget = parse_bytes(request.advise)
@@ -141,11 +145,11 @@ def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
     _print_compacted(seen.configs)
     if request.upcoming:
         rows = sorted(
-            (row for forecast in forecasts for row in _upcoming(forecast)),
+            (row for forecast in forecasts for row in _deletion_rows(forecast)),
             key=lambda row: (row["at_ms"], row["topic"], row["partition"]),
         )
         return end_with(UPCOMING_COLUMNS, rows, request.output, failures=seen.failures)
-    rows = _by_topic(forecasts) if request.by_topic else [_row(f) for f in forecasts]
+    rows = _topic_rows(forecasts) if request.by_topic else [_forecast_row(f) for f in forecasts]
     columns = TOPIC_COLUMNS if request.by_topic else PLAN_COLUMNS
     if request.chart:
         columns = (*columns, CHART_COLUMN)
@@ -167,7 +171,7 @@ def _check_rows(request: PlanRequest) -> None:
         raise MixedRowKinds(requested)
 
 
-def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
+def _read_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
     """Read the selected logs of directories; settings are Kafka's defaults and those of --set."""
     files = RealFiles()
     matcher = None if request.match is None else name_matcher(request.match)
@@ -176,7 +180,7 @@ def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
     failures = 0
     for path in request.dirs:
         try:
-            for log in histories(files, find_log_dir(files, path)):
+            for log in read_histories(files, find_log_dir(files, path)):
                 topic = log.topic_partition.topic
                 is_all = not wanted and matcher is None
                 if is_all or topic in wanted or (matcher is not None and matcher.fullmatch(topic)):
@@ -196,14 +200,14 @@ def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
     return _Seen(topics, dict.fromkeys(topics, config), failures)
 
 
-def _of_cluster(
+def _request_cluster(
     options: ClusterOptions, request: PlanRequest, overrides: Mapping[str, str], now_ms: int
 ) -> _Seen:
     """Request the selected topics' logs and settings; an embedded cluster's segments are exact."""
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
-    from engine.forecast.cluster_history import cluster_histories
-    from engine.forecast.local_history import local_histories
-    from kctl.run_location import embedded_cluster
+    from engine.forecast.cluster_history import request_histories
+    from engine.forecast.local_history import read_local_histories
+    from kctl.run_location import find_embedded_cluster
 
     with connect(options) as client:
         names = matching_topics(client, request.topics, request.match)
@@ -219,9 +223,9 @@ def _of_cluster(
             configs[resource.name] = log_config({**own_values, **overrides})
         cuts = [now_ms - config.retention_ms for config in configs.values()]
         topics: dict[str, list[LogHistory]] = {}
-        found = cluster_histories(client, list(configs), set(cuts)) if configs else {}
-        if configs and embedded_cluster(client) is not None:
-            found |= local_histories(client, RealFiles(), list(configs))
+        found = request_histories(client, list(configs), set(cuts)) if configs else {}
+        if configs and find_embedded_cluster(client) is not None:
+            found |= read_local_histories(client, RealFiles(), list(configs))
         for key, log in found.items():
             if isinstance(log, EngineError):
                 report_error(log, str(key))
@@ -259,7 +263,7 @@ def _print_compacted(configs: Mapping[str, LogConfig]) -> None:
         notify(f"{topics} {verb} compacted: `kctl compact plan --exact` tells what that frees")
 
 
-def _row(forecast: RetentionForecast) -> OutputRow:
+def _forecast_row(forecast: RetentionForecast) -> OutputRow:
     """Return the row of a partition's forecast; segment counts are None if it is estimated."""
     following = forecast.later[0] if forecast.later else None
     rate = forecast.bytes_per_s
@@ -281,11 +285,11 @@ def _row(forecast: RetentionForecast) -> OutputRow:
     }
 
 
-def _by_topic(forecasts: Iterable[RetentionForecast]) -> list[OutputRow]:
+def _topic_rows(forecasts: Iterable[RetentionForecast]) -> list[OutputRow]:
     """Return a row for each topic: sums, and the next deletion."""
     rows: dict[str, OutputRow] = {}
     for forecast in forecasts:
-        row = _row(forecast)
+        row = _forecast_row(forecast)
         del row["partition"]
         known = rows.get(row["topic"])
         if known is None:
@@ -306,7 +310,7 @@ def _sum(left: int | None, right: int | None) -> int | None:
     return None if left is None or right is None else left + right
 
 
-def _upcoming(forecast: RetentionForecast) -> Iterable[OutputRow]:
+def _deletion_rows(forecast: RetentionForecast) -> Iterable[OutputRow]:
     """Yield a row for each later deletion, with the remaining bytes."""
     left = forecast.left_bytes
     for deletion in forecast.later:

@@ -13,14 +13,14 @@ from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.log.directory.log_dir import find_log_dir
 from kctl.arguments import counted
 from kctl.command_results import end_with
-from kctl.commands.retention.settings import TopicNotInDirs, overrides_of
+from kctl.commands.retention.settings import TopicNotInDirs, parse_overrides
 from kctl.connect import ClusterOptions, connect
 from kctl.console import confirm, notify, report_error
 from kctl.destinations import check_destination
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.render.table import size_text
-from kctl.run_location import ConflictingRunOptions, embedded_cluster
+from kctl.run_location import ConflictingRunOptions, find_embedded_cluster
 
 if TYPE_CHECKING:
     from engine.forecast.retention_run import RetainedLog
@@ -62,18 +62,22 @@ class ForeignCluster(EngineError):
 
 
 def run_now(options: ClusterOptions, request: RunRequest) -> int:
-    """Delete the segments that are due; returns the exit code."""
+    """Delete the segments that are due: of the embedded cluster, or of a log directory (`--dir`).
+
+    Returns the exit code. Errors: ConflictingRunOptions, ForeignCluster for a cluster that is not
+    embedded.
+    """
     check_format(request.output)
     if request.directory is None:
-        return _run_embedded(options, request)
+        return _run_on_embedded(options, request)
     if request.in_place == (request.out is not None):
         raise ConflictingRunOptions(
             "--dir needs one of --in-place and --out DIR", "--out leaves the directory as it is"
         )
-    return _run_directory(request.directory, request)
+    return _run_in_directory(request.directory, request)
 
 
-def _run_directory(directory: str, request: RunRequest) -> int:
+def _run_in_directory(directory: str, request: RunRequest) -> int:
     """Apply retention in a log directory that no broker uses, or in a copy.
 
     Returns the exit code.
@@ -85,7 +89,7 @@ def _run_directory(directory: str, request: RunRequest) -> int:
 
     check_destination(request.out, [directory])
     files = RealFiles()
-    config = log_config(overrides_of(request.settings))
+    config = log_config(parse_overrides(request.settings))
     wanted, absent = _named(files, directory, request.topics)
     for topic in absent:
         report_error(TopicNotInDirs(topic))
@@ -97,9 +101,9 @@ def _run_directory(directory: str, request: RunRequest) -> int:
         confirm(prompt, yes=request.yes, can_be_tried=False)
         where: AbstractContextManager[str] = nullcontext(directory)
     else:
-        from engine.forecast.directory_copy import directory_copy
+        from engine.forecast.directory_copy import copied_directory
 
-        where = directory_copy(files, directory, request.out, lock_file.is_held)
+        where = copied_directory(files, directory, request.out, lock_file.is_held)
     rows: list[OutputRow] = []
     with where as target:
         run_retention(
@@ -107,7 +111,7 @@ def _run_directory(directory: str, request: RunRequest) -> int:
             target,
             lambda _: config,
             lambda topic: not wanted or topic in wanted,
-            lambda log: rows.append(_row(log)),
+            lambda log: rows.append(_retained_row(log)),
         )
     freed = sum(row["freed_bytes"] for row in rows)
     notify(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
@@ -121,7 +125,7 @@ def _named(files: Files, directory: str, topics: list[str]) -> tuple[set[str], l
     return set(topics) & present, [t for t in dict.fromkeys(topics) if t not in present]
 
 
-def _row(log: RetainedLog) -> OutputRow:
+def _retained_row(log: RetainedLog) -> OutputRow:
     """Return the row of a log after retention; its end offset is exclusive."""
     return {
         **log.topic_partition._asdict(),
@@ -134,11 +138,11 @@ def _row(log: RetainedLog) -> OutputRow:
     }
 
 
-def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
+def _run_on_embedded(options: ClusterOptions, request: RunRequest) -> int:
     """Request retention from the cluster's process; print logs whose start offset has risen."""
     from engine.cluster import daemon
     from engine.cluster.requests import Action, request_action
-    from engine.forecast.cluster_history import log_starts
+    from engine.forecast.cluster_history import request_log_extents
 
     for given, name in (
         (request.topics, "a topic"),
@@ -151,10 +155,10 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
                 f"{name} needs --dir", "a cluster looks at all its topics as they are"
             )
     with connect(options) as client:
-        data = embedded_cluster(client)
+        data = find_embedded_cluster(client)
         if data is None:
             raise ForeignCluster
-        before = log_starts(client)
+        before = request_log_extents(client)
 
         def pause(duration_ms: int) -> None:
             client.connections.pause(duration_ms)
@@ -162,7 +166,7 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
         timeout_s = client.timeout_ms / 1000
         with daemon.hold_start_lock(data, RealFiles(), RealClock(), timeout_s, pause):
             request_action(data, Action.RETENTION, None, RealClock(), timeout_s, pause)
-        after = log_starts(client)
+        after = request_log_extents(client)
     rows = [
         {
             **key._asdict(),

@@ -19,7 +19,7 @@ class TopicNotInDirs(EngineError):
         super().__init__(f"no log of topic {topic} there")
 
 
-def overrides_of(arguments: Iterable[str]) -> dict[str, str]:
+def parse_overrides(arguments: Iterable[str]) -> dict[str, str]:
     """Parse KEY=VALUE settings, with 7d and 50GB converted to numbers; raises ConfigError."""
     overrides = {}
     for argument in arguments:

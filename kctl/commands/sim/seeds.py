@@ -63,19 +63,19 @@ def run_seeds(request: SimRequest) -> int:
     failures: list[OutputRow] = []
     try:
         with ProgressBar("seeds") as progress:
-            for result in _results(request, clock):
+            for result in _run_each_seed(request, clock):
                 results.append(result)
                 progress.update(len(results), request.seed_count)
                 if result.violation is not None:
-                    failures.append(_failure(request, result))
+                    failures.append(_print_failure(request, result))
     finally:
         if results:
             failures.sort(key=lambda failure: int(failure["seed"]))
-            _write(request, results, failures, clock.monotonic_ms() - start_ms)
+            _print_totals(request, results, failures, clock.monotonic_ms() - start_ms)
     return exits.PROBLEMS_FOUND if failures else exits.OK
 
 
-def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
+def _run_each_seed(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
     """Run the seeds and yield the results: one by one with --trace, else in parallel processes."""
     seeds = range(request.first_seed, request.first_seed + request.seed_count)
     duration_ms = int(request.seconds * 1000)
@@ -92,7 +92,7 @@ def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
     )
 
 
-def _failure(request: SimRequest, result: RunResult) -> dict[str, object]:
+def _print_failure(request: SimRequest, result: RunResult) -> dict[str, object]:
     """Print a failed seed, with its reduced faults; returns its row."""
     violation = result.violation
     assert violation is not None
@@ -119,7 +119,7 @@ def _failure(request: SimRequest, result: RunResult) -> dict[str, object]:
     }
 
 
-def _write(
+def _print_totals(
     request: SimRequest, results: list[RunResult], failures: list[OutputRow], real_ms: int
 ) -> None:
     """Print the totals of all runs, and the failed seeds."""

@@ -22,10 +22,16 @@ from kctl.options.spark import (
     TopicsOption,
     ValuesOption,
 )
-from kctl.spark_input import LOGDIRS_HELP, Inputs, column_names, partition_numbers, target_of
+from kctl.spark_input import (
+    LOGDIRS_HELP,
+    Inputs,
+    column_names,
+    parse_partition_numbers,
+    parse_target,
+)
 from kctl.value_options import (
+    parse_wanted_values,
     read_hash_key,
-    wanted_values,
 )
 
 app = one_command()
@@ -130,13 +136,13 @@ def spark_export(
     from kctl.destinations import check_destination, check_writable
     from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
-    from kctl.spark_input import quiet_py4j
+    from kctl.spark_input import silence_py4j
 
     check_format(output)
     check_destination(out, logdirs)
     check_writable(out, is_file=False)
     check_isolation(isolation)
-    target = target_of(master, remote, conf)
+    target = parse_target(master, remote, conf)
     options = ExportOptions(
         out=out,
         columns=column_names(columns),
@@ -144,7 +150,7 @@ def spark_export(
         anonymised=tuple(anonymised or ()),
         hash_key=None if anonymise_key is None else read_hash_key(anonymise_key),
         file_format=check_file_format(file_format),
-        values=wanted_values(values, schema_registry, schemas, keys, key_schema),
+        values=parse_wanted_values(values, schema_registry, schemas, keys, key_schema),
         is_committed=isolation == "read_committed",
         include_control=include_control,
         strict=strict,
@@ -154,8 +160,8 @@ def spark_export(
     )
     options.check()
     require_spark()
-    reading = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
-    with quiet_py4j(), ProgressBar("exporting") as bar:
+    reading = Inputs(logdirs, topics, parse_partition_numbers(partitions)).plan()
+    with silence_py4j(), ProgressBar("exporting") as bar:
         summary = export_logs(reading, options, target, bar)
     write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
     if summary.problem_count:

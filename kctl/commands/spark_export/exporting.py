@@ -6,7 +6,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from kctl.value_options import WantedValues, decoding_of
+from kctl.value_options import WantedValues, create_decoding
 
 if TYPE_CHECKING:
     from engine.analysis.export_task import ExportShape
@@ -58,9 +58,9 @@ class ExportOptions(NamedTuple):
             if not self.append:
                 check_empty(table, out)
         if self.values is None or self.values.value_format != "schema":
-            self.shape(decoding_of(self.values, _no_logs))
+            self.export_shape(create_decoding(self.values, _no_logs))
 
-    def shape(self, decoding: ValueDecoding | None) -> ExportShape:
+    def export_shape(self, decoding: ValueDecoding | None) -> ExportShape:
         """Return the records, columns and folders of the files that these options define.
 
         Raises QueryFailed, StatementRefused, WrongAnonymising, WrongPartitioning, UnknownColumn.
@@ -109,7 +109,7 @@ def export_logs(
 ) -> ExportSummary:
     """Export the records of a plan; return the summary.
 
-    Raises the errors of `parquet_export.export` and `ExportOptions.shape`.
+    Raises the errors of `parquet_export.export` and `ExportOptions.export_shape`.
     """
     from engine.analysis.columns import choose_columns
     from engine.analysis.isolation import hide_uncommitted_on_spark
@@ -135,11 +135,11 @@ def export_logs(
         splits = reading.splits
         if options.values is not None:
             bar.show("looking for schemas")
-        decoding = decoding_of(
+        decoding = create_decoding(
             options.values,
             lambda query: run_query(session, query, splits, control=False, max_rows=0),
         )
-        shape = options.shape(decoding)
+        shape = options.export_shape(decoding)
         wanted = choose_columns(shape.records, options.columns)
         if shape.condition is not None:
             splits = splits_to_read(splits, shape.condition, views_of(decoding))

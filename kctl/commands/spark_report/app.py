@@ -24,10 +24,10 @@ from kctl.render import Column
 from kctl.spark_input import (
     LOGDIRS_HELP,
     Inputs,
-    check_engine,
-    partition_numbers,
-    quiet_py4j,
-    target_of,
+    checked_engine,
+    parse_partition_numbers,
+    parse_target,
+    silence_py4j,
 )
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def spark_report(
     check_format(output)
     if name == "all" and output not in _SEVERAL:
         raise OneTableFormat(output)
-    target = target_of(master, remote, conf)
-    check_engine(engine, target)
+    target = parse_target(master, remote, conf)
+    checked_engine(engine, target)
     if name == "list":
         write_rows(LIST_COLUMNS, [report._asdict() for report in REPORTS], output)
         return exits.OK
@@ -128,10 +128,10 @@ def spark_report(
     check_destination(html, logdirs)
     if html is not None:
         check_writable(html, is_file=True)
-    plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
+    plan = Inputs(logdirs, topics, parse_partition_numbers(partitions)).plan()
     results = []
     wanted = Wanted(engine, target, plan, is_committed=False, control=False, is_strict=strict)
-    with quiet_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.show) as queries:
+    with silence_py4j(), ProgressBar("reporting") as bar, log_queries(wanted, bar.show) as queries:
         for report in reports:
             bar.show(report.name)
             results.append((report, rounded(queries.run_report(report, max_rows))))

@@ -40,14 +40,14 @@ def report_page(
         f'<p class="warning">{escape(p.segment)}: {escape(p.message)}</p>\n' for p in problems
     ]
     if damage:
-        warnings += _damage(damage)
-    parts = [page_head("Kafka logs"), made, *warnings, *_contents(results)]
+        warnings += _damage_html(damage)
+    parts = [page_head("Kafka logs"), made, *warnings, *_contents_html(results)]
     for report, result in results:
-        parts += _section(report, result)
+        parts += _report_html(report, result)
     return "".join([*parts, "</body></html>\n"])
 
 
-def _damage(problems: list[Problem]) -> Iterator[str]:
+def _damage_html(problems: list[Problem]) -> Iterator[str]:
     """Yield the HTML of the logs' damage: a summary, and the first places."""
     yield f'<p class="warning">The logs have {escape(damage_text(problems))}</p>\n'
     yield f"<p>{escape(HINT)}</p>\n<ul>\n"
@@ -59,7 +59,7 @@ def _damage(problems: list[Problem]) -> Iterator[str]:
     yield "</ul>\n"
 
 
-def _contents(results: list[tuple[Report, QueryResult]]) -> Iterator[str]:
+def _contents_html(results: list[tuple[Report, QueryResult]]) -> Iterator[str]:
     """Yield the list of reports with their row counts; nothing for one report."""
     if len(results) == 1:
         return
@@ -70,7 +70,7 @@ def _contents(results: list[tuple[Report, QueryResult]]) -> Iterator[str]:
     yield "</ul>\n"
 
 
-def _section(report: Report, result: QueryResult) -> Iterator[str]:
+def _report_html(report: Report, result: QueryResult) -> Iterator[str]:
     """Yield the HTML of one report's table, with bars in the cells of counts and sizes."""
     yield f'<h2 id="{escape(report.name)}">{escape(report.title)}</h2>\n'
     yield f'<p class="meaning">{escape(report.meaning)}</p>\n'
@@ -88,7 +88,7 @@ def _section(report: Report, result: QueryResult) -> Iterator[str]:
         yield f"<th{_class(name in numbers)}>{escape(name)}</th>"
     yield "</tr></thead><tbody>\n"
     for row in result.rows:
-        cells = (_cell(row[n], n in numbers, largest.get(n, 0)) for n in result.columns)
+        cells = (_cell_html(row[n], n in numbers, largest.get(n, 0)) for n in result.columns)
         yield f"<tr>{''.join(cells)}</tr>\n"
     yield "</tbody></table></div>\n"
     if result.is_cut:
@@ -106,7 +106,7 @@ def _is_plain_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _cell(value: Any, is_number: bool, largest: Any) -> str:
+def _cell_html(value: Any, is_number: bool, largest: Any) -> str:
     """Return a value as a table cell; a number with a bar relative to `largest`."""
     shown = shown_value(value)
     if shown is None:

@@ -26,8 +26,14 @@ from kctl.options.spark import (
     ValuesOption,
     ViewsOption,
 )
-from kctl.spark_input import LOGDIRS_HELP, Inputs, partition_numbers, quiet_py4j, target_of
-from kctl.value_options import wanted_values
+from kctl.spark_input import (
+    LOGDIRS_HELP,
+    Inputs,
+    parse_partition_numbers,
+    parse_target,
+    silence_py4j,
+)
+from kctl.value_options import parse_wanted_values
 
 app = one_command()
 
@@ -69,26 +75,26 @@ def spark_shell(
     from kctl.log_queries import Wanted, log_queries, warn_of, write_result
     from kctl.render import check_format
     from kctl.render.progress import ProgressBar
-    from kctl.saved_views import ViewStore, answered, views_path
+    from kctl.saved_views import ViewStore, run_statement, views_path
 
     check_format(output)
     check_isolation(isolation)
-    target = target_of(master, remote, conf)
+    target = parse_target(master, remote, conf)
     engine = "local" if target is None else "spark"
-    decoded = wanted_values(values, schema_registry, schemas, keys, key_schema)
-    plan = Inputs(logdirs, topics, partition_numbers(partitions)).plan()
+    decoded = parse_wanted_values(values, schema_registry, schemas, keys, key_schema)
+    plan = Inputs(logdirs, topics, parse_partition_numbers(partitions)).plan()
     store = ViewStore(RealFiles(), views_path(os.environ, views))
     is_committed = isolation == "read_committed"
     wanted = Wanted(
         engine, target, plan, is_committed, include_control, decoded, store.load, strict
     )
-    with quiet_py4j(), ProgressBar("opening") as bar, log_queries(wanted, bar.show) as queries:
+    with silence_py4j(), ProgressBar("opening") as bar, log_queries(wanted, bar.show) as queries:
         bar.stop()
         warn_of(queries.problems)
 
         def answer(statement: str) -> None:
             """Run a statement and print its rows; note if there are more."""
-            result = answered(queries, store, statement, max_rows)
+            result = run_statement(queries, store, statement, max_rows)
             damage = queries.take_damage()
             if result is None:
                 return

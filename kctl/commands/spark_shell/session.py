@@ -69,8 +69,11 @@ class ShellSession:
         """Discard the lines of the current statement."""
         self._held = ""
 
-    def take(self, line: str) -> bool:
-        """Process a line; returns False if it ends the session."""
+    def process_line(self, line: str) -> bool:
+        """Run the statements that a line completes; returns False if it ends the session.
+
+        A statement may extend over several lines: its part up to now is kept.
+        """
         word = line.strip().rstrip(";").strip().lower()
         if not self.is_within and word in _LEAVING:
             return False
@@ -80,15 +83,15 @@ class ShellSession:
         self._held += line + "\n"
         while (end := statement_end(self._held)) is not None:
             statement, self._held = self._held[:end], self._held[end + 1 :]
-            self._run(statement)
+            self._run_statement(statement)
         return True
 
     def close(self) -> None:
         """Run the last statement of the input, which may lack its semicolon."""
         statement, self._held = self._held, ""
-        self._run(statement)
+        self._run_statement(statement)
 
-    def _run(self, statement: str) -> None:
+    def _run_statement(self, statement: str) -> None:
         """Run a statement unless it is empty; report and count its error."""
         if not without_texts(statement).strip():
             return
@@ -99,7 +102,7 @@ class ShellSession:
             self._fail(error)
 
 
-def completions(line: str, begin: int, views: Mapping[str, tuple[ViewColumn, ...]]) -> list[str]:
+def completions_at(line: str, begin: int, views: Mapping[str, tuple[ViewColumn, ...]]) -> list[str]:
     """Return the keywords, views and columns that complete the word starting at `begin`."""
     start = line[begin:]
     head, dot, rest = start.rpartition(".")

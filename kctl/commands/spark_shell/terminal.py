@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from kctl.commands.spark_shell.session import ShellSession, completions
+from kctl.commands.spark_shell.session import ShellSession, completions_at
 from kctl.exits import Terminated
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ def read_lines(session: ShellSession, views: Views) -> None:
     """Pass lines of standard input to a session up to the end of input, or `exit`."""
     if not sys.stdin.isatty():
         for line in sys.stdin:
-            if not session.take(line.rstrip("\n")):
+            if not session.process_line(line.rstrip("\n")):
                 return
         session.close()
         return
-    with _editing(views):
+    with _line_editing(views):
         while True:
             try:
                 line = input(_WITHIN if session.is_within else _PROMPT)
-                if not session.take(line):
+                if not session.process_line(line):
                     return
             except EOFError:
                 sys.stdout.write("\n")
@@ -52,7 +52,7 @@ def read_lines(session: ShellSession, views: Views) -> None:
 
 
 @contextmanager
-def _editing(views: Views) -> Iterator[None]:
+def _line_editing(views: Views) -> Iterator[None]:
     """Enable line editing by readline in the block, if Python has readline."""
     try:
         import readline
@@ -69,7 +69,7 @@ def _editing(views: Views) -> Iterator[None]:
     def complete(_start: str, number: int) -> str | None:
         """Return completion `number` as readline asks for it, None after the last."""
         if number == 0:
-            found[:] = completions(
+            found[:] = completions_at(
                 readline.get_line_buffer()[: readline.get_endidx()], readline.get_begidx(), views()
             )
         return found[number] if number < len(found) else None

@@ -32,12 +32,12 @@ from kctl.options.spark import (
 from kctl.spark_input import (
     LOGDIRS_HELP,
     Inputs,
-    check_engine,
-    partition_numbers,
-    quiet_py4j,
-    target_of,
+    checked_engine,
+    parse_partition_numbers,
+    parse_target,
+    silence_py4j,
 )
-from kctl.value_options import wanted_values
+from kctl.value_options import parse_wanted_values
 
 app = one_command()
 
@@ -99,34 +99,40 @@ def spark_sql(
     from engine.analysis.splits import NOTHING_TO_READ
     from engine.analysis.statements import ABOUT_VIEWS, check_statement
     from engine.host.real import RealFiles
-    from kctl.commands.spark_sql.statement import WrongArguments, query_and_dirs, wanted_change
+    from kctl.commands.spark_sql.statement import (
+        WrongArguments,
+        parse_view_change,
+        read_query_and_dirs,
+    )
     from kctl.render import check_format
     from kctl.render.progress import ProgressBar
-    from kctl.saved_views import ViewStore, check_view, views_path
+    from kctl.saved_views import ViewStore, query_view_columns, views_path
 
     check_format(output)
     check_isolation(isolation)
-    target = target_of(master, remote, conf)
-    check_engine(engine, target)
-    decoded = wanted_values(values, schema_registry, schemas, keys, key_schema)
-    query, logdirs = query_and_dirs(arguments, file)
+    target = parse_target(master, remote, conf)
+    checked_engine(engine, target)
+    decoded = parse_wanted_values(values, schema_registry, schemas, keys, key_schema)
+    query, logdirs = read_query_and_dirs(arguments, file)
     store = ViewStore(RealFiles(), views_path(os.environ, views))
-    change = wanted_change(query, save)
+    change = parse_view_change(query, save)
     if isinstance(change, DropView):
         store.apply(change)
         return exits.OK
     if not logdirs and change is None and check_statement(query) not in ABOUT_VIEWS:
         raise WrongArguments("SQL and at least one log directory are needed")
-    inputs = Inputs(logdirs, topics, partition_numbers(partitions))
+    inputs = Inputs(logdirs, topics, parse_partition_numbers(partitions))
     plan = inputs.plan() if logdirs else NOTHING_TO_READ
     is_committed = isolation == "read_committed"
     wanted = Wanted(
         engine, target, plan, is_committed, include_control, decoded, store.load, strict
     )
-    with quiet_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.show) as queries:
+    with silence_py4j(), ProgressBar("asking") as bar, log_queries(wanted, bar.show) as queries:
         bar.show("running the query")
         result = (
-            check_view(queries, store, change) if change else queries.run_saved(query, max_rows)
+            query_view_columns(queries, store, change)
+            if change
+            else queries.run_saved(query, max_rows)
         )
         if save and logdirs:
             result = queries.run_saved(query, max_rows)

@@ -18,7 +18,7 @@ class WrongArguments(EngineError):
     hint = 'such as `kctl spark-sql "select count(*) from records" /var/lib/kafka/data`'
 
 
-def wanted_change(query: str, save: str | None) -> CreateView | DropView | None:
+def parse_view_change(query: str, save: str | None) -> CreateView | DropView | None:
     """Return the change of saved views by `--save` or by the statement; None for a query.
 
     Raises StatementRefused, WrongViewName.
@@ -31,7 +31,7 @@ def wanted_change(query: str, save: str | None) -> CreateView | DropView | None:
     return change if save is None else CreateView(check_name(save), one_statement(query))
 
 
-def query_and_dirs(arguments: list[str], file: str | None) -> tuple[str, list[str]]:
+def read_query_and_dirs(arguments: list[str], file: str | None) -> tuple[str, list[str]]:
     """Return the query, from `file` if given (`-`: stdin), and the directories.
 
     Raises StorageError for an unreadable file.

@@ -83,10 +83,10 @@ def create(
     Without --out the HMAC, which is the secret, is printed. If your own login does not use SCRAM,
     the file has SCRAM-SHA-256, unless --mechanism is given.
     """
-    from kctl.commands.tokens.changes import TokenRequest, create_one
+    from kctl.commands.tokens.changes import TokenRequest, create_delegation_token
 
     request = TokenRequest(owner, renewer or [], max_lifetime, out, dry_run, output, mechanism)
-    return create_one(cluster, request)
+    return create_delegation_token(cluster, request)
 
 
 @app.command("renew", epilog="Example: kctl tokens renew mxI9TBuWR2qbOgcx3Tnm8A --for 1d")
@@ -102,9 +102,9 @@ def renew(
     output: Output = "table",
 ) -> int:
     """Extend a token's validity, up to the end of its lifetime."""
-    from kctl.commands.tokens.changes import renew_one
+    from kctl.commands.tokens.changes import renew_delegation_token
 
-    return renew_one(cluster, token, duration, dry_run=dry_run, output=output)
+    return renew_delegation_token(cluster, token, duration, dry_run=dry_run, output=output)
 
 
 @app.command("expire", epilog="Example: kctl tokens expire mxI9TBuWR2qbOgcx3Tnm8A --dry-run")
@@ -120,6 +120,8 @@ def expire(
     output: Output = "table",
 ) -> int:
     """Expire a token, so that it accepts no more logins. Open sessions are not closed."""
-    from kctl.commands.tokens.changes import expire_one
+    from kctl.commands.tokens.changes import expire_delegation_token
 
-    return expire_one(cluster, token, duration, dry_run=dry_run, yes=yes, output=output)
+    return expire_delegation_token(
+        cluster, token, duration, dry_run=dry_run, yes=yes, output=output
+    )

@@ -29,10 +29,10 @@ from engine.security.scram import ScramMechanism
 from kctl import exits
 from kctl.arguments import UnreadableArgument, is_utf8
 from kctl.command_results import end_with
-from kctl.commands.users.credentials import mechanism_of
+from kctl.commands.users.credentials import parse_mechanism
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 
@@ -111,13 +111,13 @@ def list_tokens(
         tokens = describe_tokens(client, principals or None)
     columns: tuple[Column, ...] = (*LIST_COLUMNS, HMAC_COLUMN) if show_hmac else LIST_COLUMNS
     tokens.sort(key=lambda token: (token.issued_ms, token.token_id))
-    rows = [_row(token) for token in tokens]
+    rows = [_token_row(token) for token in tokens]
     if show_hmac:
         rows = [{**row, "hmac": _hmac_text(token)} for row, token in zip(rows, tokens, strict=True)]
     return end_with(columns, rows, output)
 
 
-def create_one(options: ClusterOptions, request: TokenRequest) -> int:
+def create_delegation_token(options: ClusterOptions, request: TokenRequest) -> int:
     """Create a token and print it, or write its client properties; returns the exit code."""
     check_format(request.output)
     owner = None if request.owner is None else _principal(request.owner)
@@ -125,11 +125,13 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
     lifetime_ms = _UNSET_MS
     if request.max_lifetime is not None:
         # Brokers treat 0 as the maximum lifetime.
-        lifetime_ms = duration_ms(request.max_lifetime, "--max-lifetime", lowest_ms=_LIFETIME_MIN)
+        lifetime_ms = parse_duration_ms(
+            request.max_lifetime, "--max-lifetime", lowest_ms=_LIFETIME_MIN
+        )
     if request.out is None and request.output == "name" and not request.dry_run:
         rule = "another format, or --out FILE: nobody would see the HMAC"
         raise UnreadableArgument("an output", request.output, rule)
-    mechanism = mechanism_of(request.mechanism)
+    mechanism = parse_mechanism(request.mechanism)
     if mechanism is not None and request.out is None:
         raise MechanismWithoutFile(mechanism)
     columns: tuple[Column, ...] = CREATE_COLUMNS
@@ -152,25 +154,27 @@ def create_one(options: ClusterOptions, request: TokenRequest) -> int:
             columns = (*columns, HMAC_COLUMN)
         else:
             token = _create_into_file(client, request.out, make, mechanism)
-        row = {**_row(token), "result": "created", "hmac": _hmac_text(token)}
+        row = {**_token_row(token), "result": "created", "hmac": _hmac_text(token)}
     shown = {column.key: row[column.key] for column in columns}
     return end_with(columns, [shown], request.output)
 
 
-def renew_one(
+def renew_delegation_token(
     options: ClusterOptions, token_id: str, duration: str | None, *, dry_run: bool, output: str
 ) -> int:
     """Renew a token and print its new expiry; returns the exit code."""
     check_format(output)
-    period_ms = _UNSET_MS if duration is None else duration_ms(duration, "--for")
+    period_ms = _UNSET_MS if duration is None else parse_duration_ms(duration, "--for")
     with connect(options) as client:
         token = _token(client, token_id)
         if dry_run:
-            return _end(token, token.expires_ms, "would be renewed", output)
-        return _end(token, renew_token(client, token.hmac, period_ms), "renewed", output)
+            return _print_changed_token(token, token.expires_ms, "would be renewed", output)
+        return _print_changed_token(
+            token, renew_token(client, token.hmac, period_ms), "renewed", output
+        )
 
 
-def expire_one(
+def expire_delegation_token(
     options: ClusterOptions,
     token_id: str,
     duration: str | None,
@@ -181,18 +185,20 @@ def expire_one(
 ) -> int:
     """Expire a token after confirmation, and print the time; returns the exit code."""
     check_format(output)
-    period_ms = _UNSET_MS if duration is None else duration_ms(duration, "--after")
+    period_ms = _UNSET_MS if duration is None else parse_duration_ms(duration, "--after")
     with connect(options) as client:
         token = _token(client, token_id)
         if dry_run:
-            return _end(token, token.expires_ms, "would expire", output)
+            return _print_changed_token(token, token.expires_ms, "would expire", output)
         owner = principal_text(*token.owner)
         confirm(f"Expire the token {token_id} of {owner} on {cluster_named(client)}", yes=yes)
         expires_ms = expire_token(client, token.hmac, period_ms)
-    return _end(token, expires_ms, "removed" if duration is None else "expires", output)
+    return _print_changed_token(
+        token, expires_ms, "removed" if duration is None else "expires", output
+    )
 
 
-def _end(token: IssuedToken, expires_ms: int, result: str, output: str) -> int:
+def _print_changed_token(token: IssuedToken, expires_ms: int, result: str, output: str) -> int:
     """Print the row of a changed token; returns the exit code."""
     row: OutputRow = {
         "token_id": token.token_id,
@@ -304,7 +310,7 @@ def _principal(text: str) -> Principal:
     return kind, name
 
 
-def _row(token: IssuedToken) -> OutputRow:
+def _token_row(token: IssuedToken) -> OutputRow:
     """Return the row of a token; times are ms since 1970."""
     return {
         "token_id": token.token_id,

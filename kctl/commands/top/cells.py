@@ -23,11 +23,15 @@ class Cells(NamedTuple):
     rows: list[list[str]]
 
 
-def cells_of(columns: Sequence[Column], rows: Sequence[OutputRow], width: int) -> Cells:
-    """Return the columns that fit into `width`; wide columns are dropped from the right first."""
+def fit_cells(columns: Sequence[Column], rows: Sequence[OutputRow], width: int) -> Cells:
+    """Return the cells of the columns that fit into `width`, and the columns' widths.
+
+    Columns marked `wide` are dropped from the right first, then the texts are shortened, then other
+    columns are dropped.
+    """
     shown = list(columns)
     while True:
-        texts = [[_text(column, row[column.key]) for column in shown] for row in rows]
+        texts = [[_cell_text(column, row[column.key]) for column in shown] for row in rows]
         headings = [column.heading for column in shown]
         widest = [max(map(width_of, column)) for column in zip(headings, *texts, strict=True)]
         room = width - GAP * (len(shown) - 1)
@@ -42,12 +46,13 @@ def cells_of(columns: Sequence[Column], rows: Sequence[OutputRow], width: int) -
             continue
         widths = widths or [max(width, 1)]
         cut = [
-            [_cut(text, most) for text, most in zip(line, widths, strict=True)] for line in texts
+            [_shorten(text, most) for text, most in zip(line, widths, strict=True)]
+            for line in texts
         ]
         return Cells(shown, widths, cut)
 
 
-def _text(column: Column, value: Any) -> str:
+def _cell_text(column: Column, value: Any) -> str:
     """Return a value as text: "-" for None, sizes with units."""
     if value is None:
         return "-"
@@ -58,7 +63,7 @@ def _text(column: Column, value: Any) -> str:
     return cell_text(value)
 
 
-def _cut(text: str, width: int) -> str:
+def _shorten(text: str, width: int) -> str:
     """Shorten a text to a width; the middle is left out, since names differ at both ends."""
     kept = len(text)
     shown = text

@@ -48,16 +48,16 @@ def head_lines(frame: Frame | None, shown: Shown, now_ms: int) -> list[str]:
         why = (
             "the first sample is under way" if shown.error is None else f"no answer: {shown.error}"
         )
-        return [why, "", _tabs(shown.place), ""]
+        return [why, "", _views_line(shown.place), ""]
     return [
-        _of_cluster(frame, shown, now_ms),
-        _of_counts(frame, shown),
-        _tabs(shown.place),
-        _of_rows(shown),
+        _cluster_line(frame, shown, now_ms),
+        _counts_line(frame, shown),
+        _views_line(shown.place),
+        _rows_line(shown),
     ]
 
 
-def _of_cluster(frame: Frame, shown: Shown, now_ms: int) -> str:
+def _cluster_line(frame: Frame, shown: Shown, now_ms: int) -> str:
     """Return the line with the age of the values, controller, live brokers and cluster id."""
     age_s = max(now_ms - frame.sampled_at_ms, 0) // _MS_PER_S
     age = f"figures {age_s} s old"
@@ -72,7 +72,7 @@ def _of_cluster(frame: Frame, shown: Shown, now_ms: int) -> str:
     return "  ".join(parts)
 
 
-def _of_counts(frame: Frame, shown: Shown) -> str:
+def _counts_line(frame: Frame, shown: Shown) -> str:
     """Return the line of counts, or the error of the last sample."""
     if shown.error is not None:
         return f"no answer since then: {shown.error}"
@@ -90,7 +90,7 @@ def _of_counts(frame: Frame, shown: Shown) -> str:
     return "  ".join(parts)
 
 
-def _tabs(place: Place) -> str:
+def _views_line(place: Place) -> str:
     """Return the line of views, with the current one in brackets."""
     tabs = []
     for number, view in enumerate(VIEWS, 1):
@@ -99,7 +99,7 @@ def _tabs(place: Place) -> str:
     return " ".join(tabs)
 
 
-def _of_rows(shown: Shown) -> str:
+def _rows_line(shown: Shown) -> str:
     """Return the line with the number of rows, sort order and filter."""
     place, order = shown.place, shown.order
     column = next(column for column in place.view.columns if column.key == order.key)

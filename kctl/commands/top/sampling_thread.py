@@ -43,7 +43,7 @@ class SamplingThread:
             client, every_ms, with_groups=with_groups, is_stopped=self._stopped.is_set
         )
         # A daemon thread: the process may exit while a request is in flight.
-        self._thread = Thread(target=self._run, name="samples", daemon=True)
+        self._thread = Thread(target=self._take_samples, name="samples", daemon=True)
 
     def start(self) -> None:
         """Start taking samples."""
@@ -65,12 +65,12 @@ class SamplingThread:
         if not self._thread.is_alive():
             self._client.close()
 
-    def _run(self) -> None:
+    def _take_samples(self) -> None:
         """Take samples until stopped; report errors, and end after an unexpected one."""
         while not self._stopped.is_set():
             self._going.wait()
             try:
-                sample = self._sampler.next()
+                sample = self._sampler.take_next()
                 if self._going.is_set():
                     self._on_sample(sample)
             except WatchStopped:

@@ -27,7 +27,7 @@ from engine.watching.timed_sample import TimedSample
 from engine.watching.watch import Watch
 from engine.watching.watch_rows import Frame
 from kctl import exits
-from kctl.commands.top.cells import GAP, cells_of
+from kctl.commands.top.cells import GAP, fit_cells
 from kctl.commands.top.head_lines import HELP, KEYS, Shown, head_lines
 from kctl.commands.top.sampling_thread import SamplingThread
 from kctl.commands.top.top_request import TopRequest
@@ -35,7 +35,7 @@ from kctl.commands.top.views import (
     VIEWS,
     Order,
     Place,
-    arranged,
+    filter_and_sort,
     place_of,
     place_opened_by,
     rows_at,
@@ -96,7 +96,7 @@ class TopApp(App[int]):
         self._frame: Frame | None = None
         #: Opened places, each from the previous one; the last one is shown.
         self._places = [place_of(request.chosen_view())]
-        order = request.order()
+        order = request.sort_order()
         #: Sort order chosen by the user, by view.
         self._orders: dict[str, Order] = {} if order is None else {self.place.view.name: order}
         self._filter_text = request.filter_text
@@ -123,11 +123,11 @@ class TopApp(App[int]):
 
     def take(self, timed: TimedSample) -> None:
         """Compute a frame from a new sample, and show it."""
-        self._frame = self._watch.take(timed)
+        self._frame = self._watch.add_sample(timed)
         self._error = None
-        self._show()
+        self._show_rows()
 
-    def fail(self, error: Exception) -> None:
+    def on_sample_error(self, error: Exception) -> None:
         """Show the error of a sample; an unexpected exception ends the screen."""
         if not isinstance(error, EngineError):
             self.fault = error
@@ -154,25 +154,25 @@ class TopApp(App[int]):
         self.query_one("#help", Static).update(Text(HELP))
         self.query_one(DataTable).focus()
         self.set_interval(1.0, self._show_head)
-        self._show()
+        self._show_rows()
 
     def on_resize(self, event: Resize) -> None:
         """Fit the columns to the new width."""
         # `self.size` is updated only after this event.
         self._width = event.size.width
-        self._show()
+        self._show_rows()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Show the place that the selected row opens."""
         if event.cursor_row < len(self._rows):
             self._places.append(place_opened_by(self.place, self._rows[event.cursor_row]))
             self._filter_text = ""
-            self._show(is_new_place=True)
+            self._show_rows(is_new_place=True)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Apply the filter while it is typed."""
         self._filter_text = event.value
-        self._show()
+        self._show_rows()
 
     def on_input_submitted(self, _event: Input.Submitted) -> None:
         """Close the filter input, and keep the filter."""
@@ -181,9 +181,9 @@ class TopApp(App[int]):
     # -- keys
 
     def action_view(self, number: int) -> None:
-        """Show the view with this index."""
+        """Show the view with this index; Textual calls it for a key of the views."""
         self._places = [place_of(VIEWS[number])]
-        self._show(is_new_place=True)
+        self._show_rows(is_new_place=True)
 
     def action_close(self) -> None:
         """Close the key help, else the filter, else the current place."""
@@ -194,23 +194,23 @@ class TopApp(App[int]):
             self._close_filter()
         elif self._filter_text:
             self._filter_text = ""
-            self._show()
+            self._show_rows()
         elif len(self._places) > 1:
             self._places.pop()
-            self._show(is_new_place=True)
+            self._show_rows(is_new_place=True)
 
     def action_sort(self, step: int) -> None:
         """Sort by the next column (`step` 1) or the previous one (-1)."""
         keys = self.place.view.fields()
         key = keys[(keys.index(self._order().key) + step) % len(keys)]
         self._orders[self.place.view.name] = Order(key, sorts_descending(self.place.view, key))
-        self._show()
+        self._show_rows()
 
     def action_reverse(self) -> None:
         """Reverse the sort order."""
         order = self._order()
         self._orders[self.place.view.name] = Order(order.key, not order.is_descending)
-        self._show()
+        self._show_rows()
 
     def action_filter(self) -> None:
         """Open the filter input."""
@@ -253,24 +253,24 @@ class TopApp(App[int]):
         view = self.place.view
         return self._orders.get(view.name, Order(view.sort, view.is_descending))
 
-    def _show(self, *, is_new_place: bool = False) -> None:
+    def _show_rows(self, *, is_new_place: bool = False) -> None:
         """Show the last frame: head lines, and at most ROWS_MAX rows."""
         if not self._is_composed:
             return
         if self._frame is not None:
             rows = rows_at(self.place, self._frame, self._watch)
-            found = arranged(self.place.view, rows, self._filter_text, self._order())
+            found = filter_and_sort(self.place.view, rows, self._filter_text, self._order())
             self._row_count = len(found)
-            self._fill(found[:ROWS_MAX], is_new_place=is_new_place)
+            self._fill_table(found[:ROWS_MAX], is_new_place=is_new_place)
         self._show_head()
 
-    def _fill(self, rows: list[OutputRow], *, is_new_place: bool) -> None:
+    def _fill_table(self, rows: list[OutputRow], *, is_new_place: bool) -> None:
         """Fill the table with these rows; keep the cursor on the same row."""
         table = self.query_one(DataTable)
         cursor = table.cursor_row
         at = None if is_new_place else self._name_at(cursor)
         self._rows = rows
-        columns, widths, texts = cells_of(self.place.view.columns, rows, self._width)
+        columns, widths, texts = fit_cells(self.place.view.columns, rows, self._width)
         table.clear(columns=True)
         sorted_by = self._order().key
         for column, width in zip(columns, widths, strict=True):
@@ -331,7 +331,7 @@ def run_screen(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
         every_ms,
         with_groups=request.has_groups,
         on_sample=lambda timed: app.call_from_thread(app.take, timed),
-        on_error=lambda error: app.call_from_thread(app.fail, error),
+        on_error=lambda error: app.call_from_thread(app.on_sample_error, error),
     )
     app.on_pause = lambda is_paused: samples.set_paused(is_paused=is_paused)
     app.call_later(samples.start)

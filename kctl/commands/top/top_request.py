@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kctl.commands.top.views import TOPICS, Order, View, arranged, sorts_descending, view_named
+from kctl.commands.top.views import (
+    TOPICS,
+    Order,
+    View,
+    filter_and_sort,
+    sorts_descending,
+    view_named,
+)
 
 
 class TopRequest(NamedTuple):
@@ -22,7 +29,7 @@ class TopRequest(NamedTuple):
         """Return the initial view; raises NoSuchView."""
         return TOPICS if self.view is None else view_named(self.view)
 
-    def order(self) -> Order | None:
+    def sort_order(self) -> Order | None:
         """Return the requested sort order, None for the view's default.
 
         Errors: NoSuchView, NoSuchSort.
@@ -30,5 +37,5 @@ class TopRequest(NamedTuple):
         if self.sort is None:
             return None
         view = self.chosen_view()
-        arranged(view, [], order=Order(self.sort, False))
+        filter_and_sort(view, [], order=Order(self.sort, False))
         return Order(self.sort, sorts_descending(view, self.sort))

@@ -9,7 +9,7 @@ from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.watching.group_lags import VERDICTS
 from engine.watching.partition_trouble import TROUBLES
-from engine.watching.row_order import NoSuchSort, matching, ordered
+from engine.watching.row_order import NoSuchSort, filter_rows, sort_rows
 from engine.watching.watch import GONE, SILENT, SILENT_LEADER, Watch
 from engine.watching.watch_rows import Frame
 from kctl import exits
@@ -193,10 +193,10 @@ def place_opened_by(place: Place, row: Mapping[str, Any]) -> Place:
 
 def rows_at(place: Place, frame: Frame, watch: Watch) -> list[OutputRow]:
     """Return all rows of a place; empty if its topic, group or broker no longer exists."""
-    return [row._asdict() for row in _values_at(place, frame, watch)]
+    return [row._asdict() for row in _unsorted_values(place, frame, watch)]
 
 
-def _values_at(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
+def _unsorted_values(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
     """Return the unsorted values of a place."""
     view = place.view
     if view is PARTITIONS:
@@ -213,16 +213,16 @@ def _values_at(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
     return whole
 
 
-def arranged(
+def filter_and_sort(
     view: View, rows: Sequence[OutputRow], filter_text: str = "", order: Order | None = None
 ) -> list[OutputRow]:
     """Return the rows that match the filter, sorted; raises NoSuchSort."""
     key, is_descending = order or Order(view.sort, view.is_descending)
     if key not in view.fields():
         raise NoSuchSort(key, view.fields())
-    found = matching(rows, filter_text, view.fields())
+    found = filter_rows(rows, filter_text, view.fields())
     rank = _RANKS.get(key, ())
-    return [dict(row) for row in ordered(found, key, is_descending=is_descending, rank=rank)]
+    return [dict(row) for row in sort_rows(found, key, is_descending=is_descending, rank=rank)]
 
 
 def sorts_descending(view: View, key: str) -> bool:

@@ -19,12 +19,12 @@ from kctl.commands.top.views import (
     TOPIC_COLUMNS,
     VIEWS,
     View,
-    arranged,
+    filter_and_sort,
     place_of,
     rows_at,
 )
 from kctl.connect import ClusterOptions, connect
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.render import Column, check_format, write_object, write_rows
 from kctl.render.rows import OutputRow
 
@@ -53,11 +53,15 @@ class NoTextual(EngineError):
 
 
 def show_top(options: ClusterOptions, request: TopRequest) -> int:
-    """Print a single frame, or show the screen; returns the exit code."""
+    """Print a single frame, or show the screen until it is closed; returns the exit code.
+
+    A single frame is printed with --once or --output, or if stdout is no terminal. Errors: those of
+    options, NoTextual, those of the first request.
+    """
     check_format(request.output or "table")
-    every_ms = duration_ms(request.every, "--every")
+    every_ms = parse_duration_ms(request.every, "--every")
     request.chosen_view()
-    request.order()
+    request.sort_order()
     if request.is_once or request.output is not None or not _is_terminal():
         with connect(options) as client:
             return _print_once(client, request, every_ms)
@@ -81,8 +85,8 @@ def _is_terminal() -> bool:
 def _print_once(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
     """Print one frame, computed from two samples for its rates; returns the exit code."""
     sampler, watch = Sampler(client, every_ms, with_groups=request.has_groups), Watch()
-    watch.take(sampler.next())
-    frame = watch.take(sampler.next())
+    watch.add_sample(sampler.take_next())
+    frame = watch.add_sample(sampler.take_next())
     output = request.output or "table"
     if output in ("json", "yaml"):
         write_object(FRAME_COLUMNS, frame_document(frame, watch, request), output)
@@ -121,5 +125,5 @@ def frame_document(frame: Frame, watch: Watch, request: TopRequest) -> OutputRow
 
 
 def _rows(view: View, frame: Frame, watch: Watch, request: TopRequest) -> list[OutputRow]:
-    order = request.order() if view is request.chosen_view() else None
-    return arranged(view, rows_at(place_of(view), frame, watch), request.filter_text, order)
+    order = request.sort_order() if view is request.chosen_view() else None
+    return filter_and_sort(view, rows_at(place_of(view), frame, watch), request.filter_text, order)

@@ -299,6 +299,6 @@ def set_rf(
     New replicas are placed on the least loaded brokers, in different racks. After an interruption
     the same command continues.
     """
-    from kctl.commands.topics.replication_factor import set_factor
+    from kctl.commands.topics.replication_factor import set_replication_factor
 
-    return set_factor(cluster, factor, names or [], match, moves.moves)
+    return set_replication_factor(cluster, factor, names or [], match, moves.moves)

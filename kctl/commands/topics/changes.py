@@ -37,7 +37,7 @@ from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_topics
 from kctl.setting_arguments import parse_setting, settings_of
-from kctl.setting_checks import unset_errors, with_hint
+from kctl.setting_checks import find_unset_errors, with_hint
 
 # Placeholder in hints for a topic that does not exist yet.
 _ANY_TOPIC = Resource(ConfigResourceType.TOPIC, "TOPIC")
@@ -208,13 +208,13 @@ def alter_topics(options: ClusterOptions, request: AlterRequest) -> int:
         rows: list[dict[str, object]] = []
         failures = len(errors)
         if request.partitions is not None and topics:
-            failures += _grow(client, topics, request, added, rows)
+            failures += _add_partitions(client, topics, request, added, rows)
         if changes and topics:
-            failures += _configure(client, topics, changes, request, rows)
+            failures += _change_settings(client, topics, changes, request, rows)
     return end_with(ALTER_COLUMNS, rows, request.output, failures=failures)
 
 
-def _grow(
+def _add_partitions(
     client: KafkaClient,
     topics: list[TopicView],
     request: AlterRequest,
@@ -223,7 +223,7 @@ def _grow(
 ) -> int:
     """Add partitions to topics after confirmation; append rows, return the number of failures."""
     total = request.partitions or 0
-    topics, failures = _growing(topics, total)
+    topics, failures = _growable_topics(topics, total)
     if not topics:
         return failures
     if not request.dry_run:
@@ -239,10 +239,10 @@ def _grow(
         if error is not None and error.code == INVALID_PARTITIONS:
             error.hint = _ONLY_GROWS
     changes = {t.name: f"partitions {len(t.partitions)} -> {total}" for t in topics}
-    return failures + _collect(results, changes, rows, dry_run=request.dry_run)
+    return failures + _add_rows_of_results(results, changes, rows, dry_run=request.dry_run)
 
 
-def _growing(topics: list[TopicView], total: int) -> tuple[list[TopicView], int]:
+def _growable_topics(topics: list[TopicView], total: int) -> tuple[list[TopicView], int]:
     """Return the topics with fewer than `total` partitions; print and count the others."""
     growing = []
     for topic in topics:
@@ -257,7 +257,7 @@ def _growing(topics: list[TopicView], total: int) -> tuple[list[TopicView], int]
     return growing, len(topics) - len(growing)
 
 
-def _configure(
+def _change_settings(
     client: KafkaClient,
     topics: list[TopicView],
     changes: Sequence[ConfigChange],
@@ -266,7 +266,7 @@ def _configure(
 ) -> int:
     """Change settings of topics; append a row for each, return the number of failures."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
-    refused, not_set = unset_errors(client, resources, request.delete_configs)
+    refused, not_set = find_unset_errors(client, resources, request.delete_configs)
     wanted = {resource: changes for resource in resources if resource not in refused}
     if request.delete_configs and wanted and not request.dry_run:
         notify(f"unset {', '.join(request.delete_configs)} of {cluster_named(client)}")
@@ -282,10 +282,10 @@ def _configure(
     }
     idle = [r.name for r, keys in not_set.items() if all(c.name in keys for c in changes)]
     changes_by_name = dict.fromkeys(by_name, summary)
-    return _collect(by_name, changes_by_name, rows, dry_run=request.dry_run, idle=idle)
+    return _add_rows_of_results(by_name, changes_by_name, rows, dry_run=request.dry_run, idle=idle)
 
 
-def _collect(
+def _add_rows_of_results(
     results: Mapping[str, EngineError | None],
     changes: dict[str, str],
     rows: list[OutputRow],

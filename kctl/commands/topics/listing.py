@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.metadata import PartitionView, TopicView
-from engine.client.reassignments import with_moves
+from engine.client.reassignments import request_moves
 from engine.errors import EngineError
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
@@ -126,7 +126,7 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
     matcher = None if request.match is None else name_matcher(request.match)
     failures = 0
     with connect(options) as client:
-        view, _ = with_moves(client, client.view(request.names or None))
+        view, _ = request_moves(client, client.view(request.names or None))
         topics = []
         for name in sorted(view.topics):
             topic = view.topics[name]
@@ -138,9 +138,9 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
         topics = [topic for topic in topics if _is_listed(topic, request)]
         sizes = None
         if request.size:
-            sizes, lost = _topic_sizes(client, topics)
+            sizes, lost = _request_topic_sizes(client, topics)
             failures += lost
-        rates, lost = _rates(client, topics, request.rates)
+        rates, lost = _sample_rates(client, topics, request.rates)
         failures += lost
     columns = (*LIST_COLUMNS, SIZE_COLUMN) if request.size else LIST_COLUMNS
     if rates is not None:
@@ -149,15 +149,15 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
     return end_with(columns, rows, request.output, failures=failures)
 
 
-def _rates(
+def _sample_rates(
     client: KafkaClient, topics: Sequence[TopicView], choice: RateChoice
 ) -> tuple[dict[TopicPartition, PartitionRate] | None, int]:
     """Sample the partitions' rates; return them (None if not requested) and the failure count."""
     if not choice.is_wanted:
         return None, 0
-    from kctl.options.rates import sampled
+    from kctl.options.rates import sample_rates_or_report
 
-    return sampled(client, [topic.name for topic in topics], choice.window_s)
+    return sample_rates_or_report(client, [topic.name for topic in topics], choice.window_s)
 
 
 def _failure(topic: TopicView) -> EngineError:
@@ -209,9 +209,11 @@ def topic_id_text(topic: TopicView) -> str | None:
     return uuid_text(topic.topic_id)
 
 
-def _topic_sizes(client: KafkaClient, topics: Sequence[TopicView]) -> tuple[dict[str, int], int]:
+def _request_topic_sizes(
+    client: KafkaClient, topics: Sequence[TopicView]
+) -> tuple[dict[str, int], int]:
     """Return each topic's bytes over all replicas, and the number of brokers that failed."""
-    sizes, failures = replica_sizes(client, [topic.name for topic in topics])
+    sizes, failures = request_replica_sizes(client, [topic.name for topic in topics])
     topic_sizes: dict[str, int] = {topic.name: 0 for topic in topics}
     for (partition, _), size in sizes.items():
         if partition.topic in topic_sizes:
@@ -219,10 +221,14 @@ def _topic_sizes(client: KafkaClient, topics: Sequence[TopicView]) -> tuple[dict
     return topic_sizes, failures
 
 
-def replica_sizes(
+def request_replica_sizes(
     client: KafkaClient, topics: Sequence[str]
 ) -> tuple[dict[tuple[TopicPartition, int], int], int]:
-    """Return bytes by partition and broker, and the number of brokers whose error was printed."""
+    """Request the size of each replica in bytes; return the sizes by partition and broker id.
+
+    The second result is the number of brokers whose error was printed. Future replicas are left
+    out.
+    """
     from engine.client.cluster_admin import describe_log_dirs
 
     sizes: dict[tuple[TopicPartition, int], int] = {}
@@ -266,12 +272,12 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
             client, request.names, request.match, else_all=is_filtered or request.check
         )
         topics = _known_moves(client, topics)
-        facts, failures = _facts(client, topics, request)
+        facts, failures = _request_facts(client, topics, request)
     for error in errors:
         report_error(error)
     rows = {topic.name: _partition_rows(topic, request, facts) for topic in topics}
     shown = [topic for topic in topics if rows[topic.name] or not is_filtered]
-    _write_topics(shown, rows, facts, request)
+    _print_topics(shown, rows, facts, request)
     if errors or failures:
         return exits.FAILED
     has_problems = any(
@@ -285,11 +291,11 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
 def _known_moves(client: KafkaClient, topics: list[TopicView]) -> list[TopicView]:
     """Return the topics with replicas that reassignments are adding and removing."""
     view = client.brokers_view()._replace(topics={topic.name: topic for topic in topics})
-    known, _ = with_moves(client, view)
+    known, _ = request_moves(client, view)
     return list(known.topics.values())
 
 
-def _facts(
+def _request_facts(
     client: KafkaClient, topics: list[TopicView], request: DescribeRequest
 ) -> tuple[_Facts, int]:
     """Request settings, sizes, offsets and rates of topics; return them and the failure count."""
@@ -316,16 +322,16 @@ def _facts(
         min_isr[resource.name] = int(value or 1)
     sizes, starts, ends = None, None, None
     if request.size:
-        sizes, lost = replica_sizes(client, [topic.name for topic in topics])
+        sizes, lost = request_replica_sizes(client, [topic.name for topic in topics])
         failures += lost
     if request.offsets:
-        starts, ends, lost = _offsets(client, topics)
+        starts, ends, lost = _request_offsets(client, topics)
         failures += lost
-    rates, lost = _rates(client, topics, request.rates)
+    rates, lost = _sample_rates(client, topics, request.rates)
     return _Facts(configs, min_isr, sizes, starts, ends, rates), failures + lost
 
 
-def _offsets(
+def _request_offsets(
     client: KafkaClient, topics: Iterable[TopicView]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int], int]:
     """Request start and end offsets; return them and the number of errors, which are printed."""
@@ -393,7 +399,7 @@ def _partition_row(topic: str, partition: PartitionView, facts: _Facts) -> dict[
     return row
 
 
-def _write_topics(
+def _print_topics(
     topics: list[TopicView],
     rows: dict[str, list[dict[str, object]]],
     facts: _Facts,

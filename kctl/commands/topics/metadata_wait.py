@@ -18,12 +18,12 @@ _WAIT_MS = 10_000
 
 def await_created(client: KafkaClient, names: Iterable[str]) -> None:
     """Wait until brokers return the topics with a leader for each partition."""
-    _await(client, names, _is_usable)
+    _await_metadata(client, names, _is_usable)
 
 
 def await_partitions(client: KafkaClient, counts: Mapping[str, int]) -> None:
     """Wait until topics have at least these numbers of partitions, each with a leader."""
-    _await(
+    _await_metadata(
         client,
         counts,
         lambda topic: len(topic.partitions) >= counts[topic.name] and _is_usable(topic),
@@ -32,7 +32,7 @@ def await_partitions(client: KafkaClient, counts: Mapping[str, int]) -> None:
 
 def await_deleted(client: KafkaClient, names: Iterable[str]) -> None:
     """Wait until brokers no longer return the topics."""
-    _await(client, names, lambda topic: topic.error_code == UNKNOWN_TOPIC_OR_PARTITION)
+    _await_metadata(client, names, lambda topic: topic.error_code == UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _is_usable(topic: TopicView) -> bool:
@@ -40,7 +40,9 @@ def _is_usable(topic: TopicView) -> bool:
     return bool(topic.partitions) and all(partition.has_leader for partition in topic.partitions)
 
 
-def _await(client: KafkaClient, names: Iterable[str], is_done: Callable[[TopicView], bool]) -> None:
+def _await_metadata(
+    client: KafkaClient, names: Iterable[str], is_done: Callable[[TopicView], bool]
+) -> None:
     """Wait until all brokers return the change; after _WAIT_MS only print a note."""
     wanted = list(names)
 

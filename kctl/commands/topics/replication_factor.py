@@ -11,7 +11,7 @@ from kctl.options.moves import MoveOptions
 from kctl.selection import matching_topics
 
 
-def set_factor(
+def set_replication_factor(
     options: ClusterOptions,
     factor: int,
     names: list[str],

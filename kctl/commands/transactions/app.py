@@ -59,7 +59,7 @@ def list_(
 
 @app.command("describe", epilog="Example: kctl transactions describe payments-1")
 @on_cluster
-def describe(
+def describe_transactions(
     cluster: ClusterOptions,
     transactional_ids: Annotated[
         list[str], typer.Argument(metavar="ID...", help="Transactional ids.")
@@ -67,9 +67,9 @@ def describe(
     output: Output = "table",
 ) -> int:
     """Show transactional ids: state, producer, start time, time-out and partitions."""
-    from kctl.commands.transactions.listing import describe
+    from kctl.commands.transactions.listing import describe_transactions
 
-    return describe(cluster, transactional_ids, output)
+    return describe_transactions(cluster, transactional_ids, output)
 
 
 @app.command("producers", epilog="Example: kctl transactions producers payments:0")
@@ -120,16 +120,16 @@ def find_hanging(
     Brokers that do not verify transactions can leave them behind; `abort` ends them. Exit code 4 if
     there are any.
     """
-    from kctl.commands.transactions.hanging import find
+    from kctl.commands.transactions.hanging import print_hanging
 
-    return find(cluster, topics or [], idle_for, output)
+    return print_hanging(cluster, topics or [], idle_for, output)
 
 
 @app.command(
     "abort", epilog="Example: kctl transactions abort payments:3 --start-offset 1200 --dry-run"
 )
 @on_cluster
-def abort(
+def abort_hanging(
     cluster: ClusterOptions,
     partition: Annotated[
         str, typer.Argument(metavar="TOPIC:PARTITION", help="Partition of the transaction.")
@@ -153,10 +153,10 @@ def abort(
     Its records in this partition are lost for read_committed consumers. A transaction that is open
     at its coordinator is refused: wait for its time-out, or restart its producer.
     """
-    from kctl.commands.transactions.hanging import AbortRequest, abort
+    from kctl.commands.transactions.hanging import AbortRequest, abort_hanging
 
     request = AbortRequest(partition, start_offset, dry_run, yes, output)
-    return abort(cluster, request)
+    return abort_hanging(cluster, request)
 
 
 @app.command(
@@ -194,8 +194,8 @@ def forge_hanging(
     hanging transactions occurred before brokers verified them with the coordinator (KIP-890); the
     verification is switched off during the command.
     """
-    from kctl.commands.transactions.forging import ForgeRequest, forge
+    from kctl.commands.transactions.forging import ForgeRequest, create_hanging
 
     request = ForgeRequest(partition, transactional_id, records, age, data, output)
     cluster = ClusterOptions(command_config=command_config, timeout_s=timeout)
-    return forge(with_settings(cluster, settings), request)
+    return create_hanging(with_settings(cluster, settings), request)

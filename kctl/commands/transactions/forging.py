@@ -13,7 +13,7 @@ from kctl import exits
 from kctl.commands.transactions.partition_argument import one_partition
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.embedded import admin_properties, cluster_path
 from kctl.render import Column, check_format, write_rows
 
@@ -39,11 +39,11 @@ class ForgeRequest(NamedTuple):
     output: str
 
 
-def forge(options: ClusterOptions, request: ForgeRequest) -> int:
+def create_hanging(options: ClusterOptions, request: ForgeRequest) -> int:
     """Create a hanging transaction on the embedded cluster; returns the exit code."""
     check_format(request.output)
     key = one_partition(request.partition)
-    age_ms = duration_ms(request.age, "--age")
+    age_ms = parse_duration_ms(request.age, "--age")
     with connect(_embedded_options(options, request.data)) as client:
         forged = forge_hanging(
             client,

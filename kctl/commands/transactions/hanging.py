@@ -9,9 +9,9 @@ from engine.client.transactions import (
     ActiveProducer,
     HangingTransaction,
     abort_in_partition,
-    active_producers,
     find_hanging,
     open_in,
+    request_active_producers,
 )
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -20,7 +20,7 @@ from kctl.command_results import end_with
 from kctl.commands.transactions.partition_argument import one_partition
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.console import confirm, notify, report_error
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_partitions
@@ -85,12 +85,12 @@ class AbortRequest(NamedTuple):
     output: str
 
 
-def find(options: ClusterOptions, topics: list[str], idle_for: str, output: str) -> int:
+def print_hanging(options: ClusterOptions, topics: list[str], idle_for: str, output: str) -> int:
     """Print a row for each hanging transaction; returns the exit code."""
     check_format(output)
-    idle_for_ms = duration_ms(idle_for, "--idle-for")
+    idle_for_ms = parse_duration_ms(idle_for, "--idle-for")
     with connect(options) as client:
-        producers, failures = _producers(client, topics)
+        producers, failures = _request_producers(client, topics)
         hanging = find_hanging(client, producers, idle_for_ms=idle_for_ms)
         now_ms = client.clock.wall_ms()
     for error in failures:
@@ -110,14 +110,14 @@ def find(options: ClusterOptions, topics: list[str], idle_for: str, output: str)
     return code or (exits.PROBLEMS_FOUND if hanging else exits.OK)
 
 
-def _producers(
+def _request_producers(
     client: KafkaClient, topics: list[str]
 ) -> tuple[list[ActiveProducer], list[EngineError]]:
     """Return the active producers of the topics (empty: of all topics), and the failures."""
     names = topics or sorted(client.view(None).topics)
     _, partitions, failures = select_partitions(client, names)
     producers: list[ActiveProducer] = []
-    for found in active_producers(client, partitions).values():
+    for found in request_active_producers(client, partitions).values():
         if isinstance(found, EngineError):
             failures.append(found)
         else:
@@ -142,12 +142,12 @@ def _hanging_row(found: HangingTransaction, now_ms: int) -> OutputRow:
     }
 
 
-def abort(options: ClusterOptions, request: AbortRequest) -> int:
+def abort_hanging(options: ClusterOptions, request: AbortRequest) -> int:
     """Abort a hanging transaction in one partition, after confirmation; returns the exit code."""
     check_format(request.output)
     key = one_partition(request.partition)
     with connect(options) as client:
-        producer = _open_at(client, key, request.start_offset)
+        producer = _producer_with_open(client, key, request.start_offset)
         if not find_hanging(client, [producer], idle_for_ms=_NONE):
             raise TransactionNotHanging(key, producer.producer_id)
         if not request.dry_run:
@@ -168,9 +168,11 @@ def abort(options: ClusterOptions, request: AbortRequest) -> int:
     return end_with(ABORT_COLUMNS, [row], request.output)
 
 
-def _open_at(client: KafkaClient, key: TopicPartition, start_offset: int) -> ActiveProducer:
+def _producer_with_open(
+    client: KafkaClient, key: TopicPartition, start_offset: int
+) -> ActiveProducer:
     """Return the producer whose transaction starts at the offset; raises NoSuchTransaction."""
-    found = active_producers(client, [key])[key]
+    found = request_active_producers(client, [key])[key]
     if isinstance(found, EngineError):
         raise found
     for producer in open_in(found):

@@ -5,17 +5,17 @@ from __future__ import annotations
 from engine.client.offsets import LATEST, list_offsets
 from engine.client.transactions import (
     ActiveProducer,
-    active_producers,
     describe_transaction,
     list_transactions,
     open_in,
+    request_active_producers,
 )
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.command_results import ItemFailures, end_with
 from kctl.connect import ClusterOptions, connect
 from kctl.console import notify, report_error
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.render import Column, check_format
 from kctl.render.rows import OutputRow
 from kctl.selection import select_partitions
@@ -57,7 +57,9 @@ def print_transactions(
 ) -> int:
     """Print a row for each transactional id; returns the exit code."""
     check_format(output)
-    longer_than_ms = _NONE if longer_than is None else duration_ms(longer_than, "--longer-than")
+    longer_than_ms = (
+        _NONE if longer_than is None else parse_duration_ms(longer_than, "--longer-than")
+    )
     with connect(options) as client:
         found = list_transactions(client, states=states, longer_than_ms=longer_than_ms)
     for broker_id, error in found.failures.items():
@@ -74,7 +76,9 @@ def print_transactions(
     return end_with(LIST_COLUMNS, rows, output, failures=len(found.failures))
 
 
-def describe(options: ClusterOptions, transactional_ids: list[str], output: str) -> int:
+def describe_transactions(
+    options: ClusterOptions, transactional_ids: list[str], output: str
+) -> int:
     """Print a row for each transactional id; returns the exit code."""
     check_format(output)
     rows: list[OutputRow] = []
@@ -111,7 +115,7 @@ def show_producers(
     check_format(output)
     with connect(options) as client:
         _, partitions, errors = select_partitions(client, topics)
-        producers = active_producers(client, partitions)
+        producers = request_active_producers(client, partitions)
         ends = list_offsets(client, dict.fromkeys(partitions, LATEST))
     failures = list(errors)
     rows: list[OutputRow] = []

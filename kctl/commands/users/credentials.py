@@ -88,7 +88,10 @@ def list_users(options: ClusterOptions, users: Sequence[str], output: str) -> in
             report_error(_named(user, credentials), user)
             failures += 1
             continue
-        rows += [_row(user, mechanism, credentials[mechanism]) for mechanism in sorted(credentials)]
+        rows += [
+            _credential_row(user, mechanism, credentials[mechanism])
+            for mechanism in sorted(credentials)
+        ]
     return end_with(LIST_COLUMNS, rows, output, failures=failures)
 
 
@@ -96,30 +99,30 @@ def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
     """Set a user's password for a mechanism that has none; returns the exit code."""
     check_format(request.output)
     _check_user(request.user)
-    mechanism = mechanism_of(request.mechanism) or ScramMechanism.SCRAM_SHA_512
+    mechanism = parse_mechanism(request.mechanism) or ScramMechanism.SCRAM_SHA_512
     _check_iterations(request.iterations)
     _check_password(request)
     with connect(options) as client:
-        if mechanism in _credentials(client, request.user):
+        if mechanism in _request_credentials(client, request.user):
             raise UserExists(request.user, mechanism)
         iterations = {mechanism: request.iterations or ITERATIONS_MIN}
-        return _set(client, request, iterations, "created")
+        return _set_passwords(client, request, iterations, "created")
 
 
 def rotate_user(options: ClusterOptions, request: PasswordRequest) -> int:
     """Change a user's password for one or all of its mechanisms; returns the exit code."""
     check_format(request.output)
     _check_user(request.user)
-    mechanism = mechanism_of(request.mechanism)
+    mechanism = parse_mechanism(request.mechanism)
     _check_iterations(request.iterations)
     _check_password(request)
     with connect(options) as client:
-        credentials = _existing(client, request.user, mechanism)
+        credentials = _existing_credentials(client, request.user, mechanism)
         iterations = {m: request.iterations or credentials[m] for m in sorted(credentials)}
-        return _set(client, request, iterations, "changed")
+        return _set_passwords(client, request, iterations, "changed")
 
 
-def _set(
+def _set_passwords(
     client: KafkaClient,
     request: PasswordRequest,
     iterations: Credentials,
@@ -128,7 +131,9 @@ def _set(
     """Set a password for each mechanism, print a row for each; returns the exit code."""
     note_users_without_login([request.user])
     columns: tuple[Column, ...] = CHANGE_COLUMNS
-    rows = [_row(request.user, mechanism, count) for mechanism, count in iterations.items()]
+    rows = [
+        _credential_row(request.user, mechanism, count) for mechanism, count in iterations.items()
+    ]
     if request.dry_run:
         rows = [{**row, "result": f"would be {result}"} for row in rows]
         return end_with(columns, rows, request.output)
@@ -136,7 +141,7 @@ def _set(
         password = random_password(client.entropy)
     else:
         password = read_password(request.password, request.user)
-    _alter(client, request, iterations, password)
+    _send_passwords(client, request, iterations, password)
     if request.password.out is not None:
         notify(f"the password is in {request.password.out}")
     elif request.password.generate:
@@ -153,7 +158,7 @@ def note_users_without_login(users: Iterable[str]) -> None:
             notify(f"note: brokers let nobody in by SCRAM whose name is not ASCII: {name}")
 
 
-def _alter(
+def _send_passwords(
     client: KafkaClient, request: PasswordRequest, iterations: Credentials, password: str
 ) -> None:
     """Set a password, written to its file first so that it cannot be lost.
@@ -186,14 +191,14 @@ def delete_users(
 ) -> int:
     """Delete users' credentials, all or of one mechanism; returns the exit code."""
     check_format(output)
-    mechanism = mechanism_of(mechanism_name)
+    mechanism = parse_mechanism(mechanism_name)
     found: dict[str, list[ScramMechanism]] = {}
     failures = 0
     with connect(options) as client:
         for user in dict.fromkeys(users):
             try:
                 _check_user(user)
-                found[user] = sorted(_existing(client, user, mechanism))
+                found[user] = sorted(_existing_credentials(client, user, mechanism))
             except (NoSuchUser, UnreadableArgument) as error:
                 report_error(error, user)
                 failures += 1
@@ -202,7 +207,7 @@ def delete_users(
             confirm(f"{what} of {cluster_named(client)}", yes=yes)
         rows: list[OutputRow] = []
         for user, mechanisms in found.items():
-            error_of_one = None if dry_run else _deleted(client, user, mechanisms)
+            error_of_one = None if dry_run else _delete_credentials(client, user, mechanisms)
             if error_of_one is not None:
                 report_error(error_of_one, user)
                 failures += 1
@@ -212,7 +217,7 @@ def delete_users(
     return end_with(DELETE_COLUMNS, rows, output, failures=failures)
 
 
-def _deleted(
+def _delete_credentials(
     client: KafkaClient, user: str, mechanisms: Iterable[ScramMechanism]
 ) -> EngineError | None:
     """Delete credentials one by one; return the first error, None if all are deleted."""
@@ -224,7 +229,7 @@ def _deleted(
     return None
 
 
-def mechanism_of(text: str | None) -> ScramMechanism | None:
+def parse_mechanism(text: str | None) -> ScramMechanism | None:
     """Parse the name of a mechanism, None for None; raises UnreadableArgument.
 
     `scram_sha_256`, `SCRAM-SHA-256` and `sha-256` are the same.
@@ -238,12 +243,14 @@ def mechanism_of(text: str | None) -> ScramMechanism | None:
     raise UnreadableArgument("a mechanism", text, f"one of {expected}")
 
 
-def _existing(client: KafkaClient, user: str, mechanism: ScramMechanism | None) -> Credentials:
+def _existing_credentials(
+    client: KafkaClient, user: str, mechanism: ScramMechanism | None
+) -> Credentials:
     """Return a user's credentials, restricted to `mechanism` unless None.
 
     Errors: NoSuchUser if there are none, ApiError.
     """
-    credentials = _credentials(client, user)
+    credentials = _request_credentials(client, user)
     if mechanism is not None:
         credentials = {m: count for m, count in credentials.items() if m is mechanism}
     if not credentials:
@@ -251,7 +258,7 @@ def _existing(client: KafkaClient, user: str, mechanism: ScramMechanism | None) 
     return credentials
 
 
-def _credentials(client: KafkaClient, user: str) -> Credentials:
+def _request_credentials(client: KafkaClient, user: str) -> Credentials:
     """Return a user's credentials, empty for an unknown user; raises ApiError."""
     credentials = describe_credentials(client, [user])[user]
     if isinstance(credentials, EngineError):
@@ -287,5 +294,5 @@ def _check_password(request: PasswordRequest) -> None:
         raise NoPassword("nobody would see the made password with -o name: add --out FILE")
 
 
-def _row(user: str, mechanism: ScramMechanism, iterations: int) -> OutputRow:
+def _credential_row(user: str, mechanism: ScramMechanism, iterations: int) -> OutputRow:
     return {"user": user, "mechanism": mechanism.key, "iterations": iterations}

@@ -15,10 +15,10 @@ from engine.znode.paths import CLUSTER_ID
 from engine.znode.values import decode_cluster_id
 from kctl import exits
 from kctl.arguments import UnreadableArgument, counted
-from kctl.commands.znode.nodes import Store, stat_columns, stat_row, store_address
+from kctl.commands.znode.nodes import Store, choose_store_address, stat_columns, stat_row
 from kctl.console import confirm
 from kctl.render import Column, check_format, write_object
-from kctl.zookeeper_login import logging_in
+from kctl.zookeeper_login import set_login
 
 _STDIN = "-"
 DELETE_COLUMNS = (
@@ -53,7 +53,7 @@ class ChangeRequest(NamedTuple):
         """Return the version to send, ANY_VERSION without a condition."""
         return ANY_VERSION if self.version is None else self.version
 
-    def data(self) -> bytes:
+    def read_data(self) -> bytes:
         """Return the data of the arguments, empty without any; raises UnreadableArgument."""
         if self.file is not None:
             if self.text is not None:
@@ -65,7 +65,7 @@ class ChangeRequest(NamedTuple):
 
 
 def _editor(store: Store) -> ZnodeEditor:
-    return logging_in(ZnodeEditor(store_address(store), store.timeout_s, RealClock()))
+    return set_login(ZnodeEditor(choose_store_address(store), store.timeout_s, RealClock()))
 
 
 def create_node(
@@ -75,7 +75,7 @@ def create_node(
     check_format(request.output)
     if ephemeral:
         raise EphemeralRefused(request.path)
-    data = request.data()
+    data = request.read_data()
     with _editor(store) as editor:
         path = editor.create(request.path, data, sequential=sequential, parents=parents)
         stat = editor.stat(path)
@@ -87,7 +87,7 @@ def set_node(store: Store, request: ChangeRequest) -> int:
     check_format(request.output)
     if request.text is None and request.file is None:
         raise UnreadableArgument("a change", "no data", "DATA, - for stdin, or --file FILE")
-    data = request.data()
+    data = request.read_data()
     with _editor(store) as editor:
         stat = editor.set(request.path, data, request.required_version)
     return _show(request.path, stat, request.output)

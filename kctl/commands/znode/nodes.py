@@ -20,7 +20,7 @@ from kctl.embedded import cluster_path
 from kctl.iso_times import iso_time
 from kctl.render import TABLES, Column, RowWriter, check_format, write_object, write_rows
 from kctl.verbosity import print_choice
-from kctl.zookeeper_login import logging_in
+from kctl.zookeeper_login import set_login
 
 _RAW = "raw"
 _FLUSHED = (*TABLES, "ndjson", "csv", "name")
@@ -88,8 +88,11 @@ class NoStore(EngineError):
         self.path = path
 
 
-def store_address(store: Store) -> str:
-    """Return the address of the selected store; raises AmbiguousStore, NoStore."""
+def choose_store_address(store: Store) -> str:
+    """Return the address of the selected store, and print the choice if --verbose asks for it.
+
+    Errors: AmbiguousStore for both -z and --data, NoStore if the embedded cluster does not run.
+    """
     if store.zookeeper is not None:
         if store.data is not None:
             raise AmbiguousStore
@@ -106,7 +109,7 @@ def store_address(store: Store) -> str:
 
 
 def _reader(store: Store) -> ZnodeReader:
-    return logging_in(ZnodeReader(store_address(store), store.timeout_s, RealClock()))
+    return set_login(ZnodeReader(choose_store_address(store), store.timeout_s, RealClock()))
 
 
 def list_children(store: Store, path: str, output: str) -> int:
@@ -189,7 +192,7 @@ def watch_changes(store: Store, path: str, count: int | None, output: str) -> in
     writer = None if output in TABLES else RowWriter(CHANGE_COLUMNS, output)
     with _reader(store) as reader:
         gap = _Gap()
-        changes = reader.changes(path, gap.lost, gap.new_session)
+        changes = reader.changes(path, gap.on_connection_lost, gap.on_new_session)
         try:
             for change in islice(changes, count):
                 if writer is None:
@@ -210,12 +213,12 @@ class _Gap:
     def __init__(self) -> None:
         self._lost_ms: int | None = None
 
-    def lost(self) -> None:
+    def on_connection_lost(self) -> None:
         """Store the time, and print that the connection is lost."""
         self._lost_ms = RealClock().wall_ms()
         notify("the connection is lost; waiting for it")
 
-    def new_session(self) -> None:
+    def on_new_session(self) -> None:
         """Print that the session expired, so that changes may be missing."""
         since = "" if self._lost_ms is None else f" since {iso_time(self._lost_ms)}"
         notify(f"its session expired, a new one was taken: what came and went{since} is missed")

@@ -18,7 +18,7 @@ _INDENT = "  "
 def write_tree(nodes: Iterable[TreeNode], stream: TextIO) -> None:
     """Write one line per node; `nodes` has parents before children."""
     if stream.isatty() and not os.environ.get("NO_COLOR"):
-        _write_rich(nodes, stream)
+        _write_coloured(nodes, stream)
         return
     for node in nodes:
         stream.write(f"{_INDENT * node.depth}{_label(node)}{_note(node)}\n")
@@ -37,7 +37,7 @@ def _note(node: TreeNode) -> str:
     return f"  ({', '.join(notes)})" if notes else ""
 
 
-def _write_rich(nodes: Iterable[TreeNode], stream: TextIO) -> None:
+def _write_coloured(nodes: Iterable[TreeNode], stream: TextIO) -> None:
     """Write nodes as a tree drawn by rich; `nodes` has parents before children."""
     from rich.console import Console
     from rich.text import Text

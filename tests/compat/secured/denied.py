@@ -151,17 +151,17 @@ def _set_stage(pair: DeniedPair) -> None:
     for key_type, names in ((0, GROUPS[:2]), (1, TRANSACTIONS[:2])):
         for name in names:
             found = {"key_type": key_type, "coordinator_keys": [name]}
-            _until_done(pair, "FindCoordinator", 4, found)
+            _copy_until_done(pair, "FindCoordinator", 4, found)
     for name in GROUPS[:2]:
-        _until_done(pair, "OffsetCommit", 8, {"group_id": name, "topics": committed})
+        _copy_until_done(pair, "OffsetCommit", 8, {"group_id": name, "topics": committed})
     for name in TRANSACTIONS[:2]:
         begun = {"transactional_id": name, "transaction_timeout_ms": 60_000}
-        _until_done(pair, "InitProducerId", 4, begun)
+        _copy_until_done(pair, "InitProducerId", 4, begun)
     pair.differences.clear()
     pair.requested.clear()
 
 
-def _until_done(pair: Pair, name: str, version: int, body: Body) -> None:
+def _copy_until_done(pair: Pair, name: str, version: int, body: Body) -> None:
     """Ask until both have done it: a coordinator takes a moment."""
     for _ in range(_ATTEMPTS):
         answers = pair.ask("stage", name, version, body)

@@ -19,7 +19,7 @@ from engine.admin.replica_assignment import (
 )
 from engine.admin.topic_errors import TopicRefused
 from engine.host.memory import SeededEntropy
-from engine.planner.kafka_assignment import rack_alternated
+from engine.planner.kafka_assignment import alternate_racks
 from engine.replication.metadata_cache import BrokerNode
 
 RACKS = (None, "aabbc", "abcab", "aaabb", ("r2", "r1", "r1", "r2", "r3", "r3"))
@@ -52,8 +52,8 @@ def test_a_new_topic_begins_at_a_random_broker() -> None:
 
 def test_racks_alternate_in_the_order_of_brokers() -> None:
     racks = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
-    assert [0, 3, 1, 5, 4, 2] == rack_alternated(racks)
-    assert [] == rack_alternated({})
+    assert [0, 3, 1, 5, 4, 2] == alternate_racks(racks)
+    assert [] == alternate_racks({})
 
 
 def test_brokers_with_and_without_a_rack_do_not_mix() -> None:

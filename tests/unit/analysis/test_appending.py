@@ -154,7 +154,7 @@ def test_an_export_that_was_replaced_meanwhile_is_not_appended_to(tmp_path: Path
     _export(case_dir("codecs") / "data", out, append=False)
     before = _rows(out)
     with pytest.raises(ExportChanged):
-        export_with(lambda _job: [], RealHeldFiles(), plan, "job")
+        export_with(lambda _plan_job: [], RealHeldFiles(), plan, "job")
     assert before == _rows(out)
 
 

@@ -14,8 +14,8 @@ from engine.analysis.local_query import run_local_query
 from engine.analysis.reports import REPORTS, report_named
 from engine.analysis.reports.report import HEADERS, KEYS, VALUES, NoSuchReport
 from engine.analysis.splits import Selection, plan_reading
-from engine.forecast.directory_history import history_of
-from engine.forecast.dirtiness import dirtiness
+from engine.forecast.directory_history import read_history
+from engine.forecast.dirtiness import read_dirtiness
 from engine.forecast.retention_forecast import forecast_retention
 from engine.host.real import RealFiles
 from engine.log.directory.log_dir import find_log_dir
@@ -117,7 +117,7 @@ def test_the_dirty_ratio_is_that_of_the_cleaner(tmp_path: Path) -> None:
     (row,) = _rows_of("dirty-ratio", data)
     log_dir = find_log_dir(RealFiles(), str(data))
     config = LogConfig(is_compacted=True, is_deleting=False)
-    (log,) = dirtiness(RealFiles(), log_dir, config, lambda topic: topic == "clicks", 1 << 45)
+    (log,) = read_dirtiness(RealFiles(), log_dir, config, lambda topic: topic == "clicks", 1 << 45)
     assert (bases[1], log.cleanable_bytes) == _of(row, "first_dirty_offset", "dirty_bytes")
     assert pytest.approx(log.dirty_ratio) == row["dirty_ratio"]
 
@@ -128,7 +128,9 @@ def test_retention_by_size_is_that_of_the_plan(limit_bytes: int) -> None:
     freed: Counter[str] = Counter()
     for row in _rows_of("retention-by-size", data):
         freed[row["topic"]] += row["bytes"] if row["bytes_after"] >= limit_bytes else 0
-    plan = _planned(data, LogConfig(retention_ms=-1, retention_bytes=limit_bytes), 1 << 50)
+    plan = _remaining_changes(
+        data, LogConfig(retention_ms=-1, retention_bytes=limit_bytes), 1 << 50
+    )
     assert plan == dict(freed)
     assert limit_bytes == 1 << 20 or any(plan.values())
 
@@ -146,15 +148,17 @@ def test_retention_by_time_is_that_of_the_plan(case: str) -> None:
             freed[row["topic"]] += row["bytes"] if is_before else 0
         now_ms = 1 << 50
         midnight_ms = round(day.timestamp() * 1000)
-        assert dict(freed) == _planned(data, LogConfig(retention_ms=now_ms - midnight_ms), now_ms)
+        assert dict(freed) == _remaining_changes(
+            data, LogConfig(retention_ms=now_ms - midnight_ms), now_ms
+        )
 
 
-def _planned(data: Path, config: LogConfig, now_ms: int) -> dict[str, int]:
+def _remaining_changes(data: Path, config: LogConfig, now_ms: int) -> dict[str, int]:
     """Return the bytes of each topic that `kctl retention plan` frees."""
     files, log_dir = RealFiles(), find_log_dir(RealFiles(), str(data))
     freed: Counter[str] = Counter()
     for folder in log_dir.partitions:
-        history = history_of(files, folder, log_dir)
+        history = read_history(files, folder, log_dir)
         assert history is not None
         forecast = forecast_retention(history, config, now_ms)
         freed[history.topic_partition.topic] += forecast.freed_bytes

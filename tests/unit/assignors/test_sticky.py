@@ -190,7 +190,7 @@ def test_a_partition_cannot_go_back_to_a_member_that_shares_no_topic() -> None:
         assign_sticky(topics_of(3, 1), members)
 
 
-def _topic_sizes() -> st.SearchStrategy[list[int]]:
+def _request_topic_sizes() -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, 12), min_size=1, max_size=5)
 
 
@@ -200,7 +200,7 @@ def _group(
     return {name: sticky(" ".join(topics), had.get(name, ())) for name in names}
 
 
-@given(_topic_sizes(), st.integers(1, 9), st.data())
+@given(_request_topic_sizes(), st.integers(1, 9), st.data())
 def test_only_what_has_to_move_moves(sizes: list[int], count: int, data: st.DataObject) -> None:
     topics = topics_of(*sizes)
     names = [f"C{number}" for number in range(count)]
@@ -240,7 +240,7 @@ def test_no_member_could_have_a_partition_of_one_that_has_two_more(
             )
 
 
-@given(_topic_sizes(), st.integers(1, 6), st.integers(1, 6))
+@given(_request_topic_sizes(), st.integers(1, 6), st.integers(1, 6))
 def test_two_cooperative_rebalances_give_out_everything(
     sizes: list[int], old: int, new: int
 ) -> None:

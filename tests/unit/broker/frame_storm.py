@@ -117,14 +117,14 @@ class Storm:
     def __init__(self) -> None:
         self.stage = MemoryBroker(auto_create_topics_enable="false").start()
         self._client: MemoryClient | None = None
-        self._make_topic()
+        self._create_topic()
 
     @property
     def rows(self) -> list[ApiRow]:
         """Return the APIs that the broker serves."""
         return self.stage.broker.table.rows()
 
-    def _make_topic(self) -> None:
+    def _create_topic(self) -> None:
         """Make a topic that is alone, and one with followers that never reach this broker."""
         for broker_id in (2, 3):
             self.stage.join(broker_id)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from engine.client.fetched_records import aborted_of, seen_records
+from engine.client.fetched_records import aborted_of, visible_records
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.naming import coordinator_partition
@@ -226,7 +226,7 @@ class MortalCoordinator(MemoryCluster):
         ).answer()
         (row,) = answer.responses[0].partitions
         assert 0 == row.error_code
-        seen = seen_records(row.records or b"", 0, aborted_of(row))
+        seen = visible_records(row.records or b"", 0, aborted_of(row))
         return [bytes(record.value or b"").decode() for record, _ in seen.records]
 
 

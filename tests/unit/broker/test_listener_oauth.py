@@ -10,7 +10,7 @@ import pytest
 
 from engine.broker.jwks import JwksCache
 from engine.client.errors import AuthenticationFailed, ClientSettingRefused
-from engine.client.oauth_login import OAuthLogin, access_token
+from engine.client.oauth_login import OAuthLogin, request_access_token
 from engine.client.sasl import OAuthConversation
 from engine.client.settings import client_settings
 from engine.errors import ConfigError
@@ -129,7 +129,7 @@ def settings(jaas: str = MODULE, **more: str) -> Any:
 def test_a_client_gets_its_token_from_a_file(tmp_path: Any) -> None:
     (tmp_path / "token").write_text(f"{signed()}\n")
     sasl = settings(sasl_oauthbearer_token_endpoint_url=f"file://{tmp_path}/token")
-    assert access_token(sasl.oauth) == (tmp_path / "token").read_text().strip()
+    assert request_access_token(sasl.oauth) == (tmp_path / "token").read_text().strip()
 
 
 def test_a_client_logs_in_at_an_endpoint_with_an_id_and_a_secret() -> None:
@@ -159,7 +159,7 @@ def test_a_client_without_a_way_to_a_token_is_refused(more: dict[str, str]) -> N
 def test_a_client_makes_an_unsecured_token() -> None:
     sasl = settings(MODULE.replace(";", ' unsecuredLoginStringClaim_sub="bob";'))
     now_ms = RealClock().wall_ms()
-    token = validate_unsecured_token(access_token(sasl.oauth), UnsecuredRules(), now_ms)
+    token = validate_unsecured_token(request_access_token(sasl.oauth), UnsecuredRules(), now_ms)
     assert "bob" == token.principal
     assert 3_500_000 < token.expires_ms - now_ms <= 3_600_000
 
@@ -181,10 +181,10 @@ def test_a_token_endpoint_gives_a_token_for_an_id_and_a_secret(
 
     monkeypatch.setattr(RealHttp, "post", post)
     login = OAuthLogin("https://issuer/token", "c", "s", "a b")
-    assert "tok" == access_token(login)
+    assert "tok" == request_access_token(login)
     url, headers, body, _timeout_s = requested[0]
     assert ("https://issuer/token", "Basic Yzpz") == (url, headers["Authorization"])
     assert b"grant_type=client_credentials&scope=a+b" == body
     for words in ("without an access_token", "without an access_token", "status 401"):
         with pytest.raises(AuthenticationFailed, match=words):
-            access_token(login)
+            request_access_token(login)

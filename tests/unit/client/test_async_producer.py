@@ -224,10 +224,10 @@ def test_the_thread_sleeps_while_records_linger(log: WakeableLog) -> None:
     async def work() -> None:
         producer = AsyncProducer(log.client(), ProducerOptions(linger_ms=50))
         producer._producer.add(record(b"a", partition=0))
-        assert 50 == producer._progress()
+        assert 50 == producer._make_progress()
         await producer._call(producer._producer.flush)
         producer._producer.add(record(b"b", partition=0))
-        assert 50 == producer._progress()
+        assert 50 == producer._make_progress()
         await producer.close()
 
     run(work())

@@ -518,7 +518,7 @@ def test_calls_of_a_block_are_repeated_until_its_time_is_up() -> None:
     client.view([])
     cluster.stop(1, 2)
     began_ms = cluster.clock.now_ms
-    with client.repeating_until(began_ms + 1_000):
+    with client.bound_retries(began_ms + 1_000):
         with pytest.raises(Unreachable):
             client.send_to_coordinator(
                 "g", "Heartbeat", messages.HeartbeatRequest(), retriable_code=lambda m: m.error_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.client.broker_failure import Situation, if_died
+from engine.client.broker_failure import Situation, effect_of_death
 from engine.client.metadata import PartitionView
 
 
@@ -54,4 +54,4 @@ def situation(
     ],
 )
 def test_what_would_happen(given: Situation, broker_id: int, told: str) -> None:
-    assert told == if_died(given, broker_id)
+    assert told == effect_of_death(given, broker_id)

@@ -81,7 +81,7 @@ def rows(**ranges: tuple[int, int]) -> list[Any]:
 
 def opened(**ranges: tuple[int, int]) -> tuple[BrokerConnection, Peer]:
     connection = BrokerConnection("me")
-    connection.opened()
+    connection.on_opened()
     peer = Peer(connection)
     peer.say_versions(**({"Metadata": (0, 9), "ApiVersions": (0, 4)} | ranges))
     return connection, peer
@@ -89,7 +89,7 @@ def opened(**ranges: tuple[int, int]) -> tuple[BrokerConnection, Peer]:
 
 def test_the_first_request_names_our_software() -> None:
     connection = BrokerConnection("me")
-    connection.opened()
+    connection.on_opened()
     ((name, version, _, message),) = Peer(connection).requested()
     assert ("ApiVersions", 4, "kctl") == (name, version, message.client_software_name)
     assert NEGOTIATING == connection.state
@@ -102,7 +102,7 @@ def test_versions_known_is_ready() -> None:
 
 def test_a_broker_that_names_its_versions_is_asked_in_them() -> None:
     connection = BrokerConnection("me")
-    connection.opened()
+    connection.on_opened()
     peer = Peer(connection)
     ((_, _, correlation_id, _),) = peer.requested()
     peer.say("ApiVersions", 0, correlation_id, error_code=35, api_keys=rows(ApiVersions=(0, 3)))
@@ -112,7 +112,7 @@ def test_a_broker_that_names_its_versions_is_asked_in_them() -> None:
 
 def test_a_broker_that_names_nothing_is_asked_in_version_0() -> None:
     connection = BrokerConnection("me")
-    connection.opened()
+    connection.on_opened()
     peer = Peer(connection)
     ((_, _, correlation_id, _),) = peer.requested()
     peer.say("ApiVersions", 0, correlation_id, error_code=35)
@@ -192,7 +192,7 @@ def test_an_answer_that_nobody_requested_ends_the_connection() -> None:
 )
 def test_another_protocol_is_recognised_by_its_first_bytes(data: bytes) -> None:
     connection = BrokerConnection("me")
-    connection.opened()
+    connection.on_opened()
     with pytest.raises(NotKafka, match="length of an answer") as refused:
         connection.receive(data)
     assert data[:16] == refused.value.got
@@ -201,14 +201,14 @@ def test_another_protocol_is_recognised_by_its_first_bytes(data: bytes) -> None:
 @pytest.mark.parametrize("data", [b"\x15\x03\x03\x00\x02\x02\x46", b"\x16\x03\x01\x00\x02"])
 def test_an_answer_in_tls_is_called_that(data: bytes) -> None:
     connection = BrokerConnection("me")
-    connection.opened()
+    connection.on_opened()
     with pytest.raises(TlsExpected, match="the listener speaks TLS"):
         connection.receive(data)
 
 
 def test_a_broken_answer_is_malformed() -> None:
     connection = BrokerConnection("me")
-    connection.opened()
+    connection.on_opened()
     with pytest.raises(MalformedMessage):
         connection.receive(struct.pack(">iihi", 10, 0, 0, 1 << 30))
 
@@ -224,7 +224,7 @@ def test_a_request_without_a_reply_is_not_waited_for() -> None:
 class TestSasl:
     def start(self) -> tuple[BrokerConnection, Peer]:
         connection = BrokerConnection("me", lambda: PlainConversation("bob", "secret"))
-        connection.opened()
+        connection.on_opened()
         peer = Peer(connection)
         peer.say_versions(SaslHandshake=(0, 1), SaslAuthenticate=(0, 2))
         assert AUTHENTICATING == connection.state
@@ -282,7 +282,7 @@ class TestSasl:
         self, version: int, lifetime_ms: int, *, is_expired: bool
     ) -> None:
         connection = BrokerConnection("me", KnownToken)
-        connection.opened()
+        connection.on_opened()
         peer = Peer(connection)
         peer.say_versions(SaslHandshake=(0, 1), SaslAuthenticate=(0, version))
         for name, asked in (("SaslHandshake", 1), ("SaslAuthenticate", version)):

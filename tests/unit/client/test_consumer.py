@@ -15,7 +15,7 @@ from engine.client.errors import Unreachable
 from engine.client.fetching import FetchOptions
 from engine.client.group_admin import delete_groups, set_offsets
 from engine.client.group_session import GroupSession
-from engine.client.groups import commits, committed_offsets, describe_group
+from engine.client.groups import committed_offsets, describe_group, request_commits
 from engine.client.member_session import MemberSettings
 from engine.client.offsets import EARLIEST
 from engine.client.start_offsets import NoOffset, UnknownReset
@@ -120,11 +120,11 @@ def test_a_commit_of_positions_has_the_leader_epochs_of_the_last_records(
         reader.assign([T0])
     records = [r for _ in range(4) for r in reader.poll(POLL_MS)]
     reader.commit()
-    found = commits(stage.client, "g")[T0]
+    found = request_commits(stage.client, "g")[T0]
     assert (5, records[-1].leader_epoch) == (found.offset, found.leader_epoch)
     reader.seek(T0, 3)
     reader.commit()
-    found = commits(stage.client, "g")[T0]
+    found = request_commits(stage.client, "g")[T0]
     assert (3, -1) == (found.offset, found.leader_epoch)
 
 

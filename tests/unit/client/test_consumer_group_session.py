@@ -15,7 +15,7 @@ from engine.client.consumer_heartbeat import (
     new_member_id,
 )
 from engine.client.errors import Unreachable
-from engine.client.group_consumers import group_consumer_of
+from engine.client.group_consumers import create_group_consumer
 from engine.client.group_protocol import SettingOfOtherProtocol
 from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.member_states import VALID_PREVIOUS_STATES, MemberState, MemberStates
@@ -72,7 +72,7 @@ class Scene:
             client.asked_ids.append(list(ids))
             return {key: client.names[key] for key in ids if key in client.names}
 
-        monkeypatch.setattr("engine.client.consumer_group_session.topic_names", names)
+        monkeypatch.setattr("engine.client.consumer_group_session.request_topic_names", names)
 
     def member(
         self, settings: MemberSettings = SETTINGS, topics: Any = ("t",)
@@ -448,7 +448,7 @@ def test_a_member_that_did_not_poll_is_stale_until_it_does(scene: Scene) -> None
 def test_settings_of_the_other_protocol_are_refused_as_java_does(scene: Scene) -> None:
     def refused(settings: MemberSettings) -> str:
         with pytest.raises(SettingOfOtherProtocol) as caught:
-            group_consumer_of(scene.client, settings, ["t"], start_of=lambda _: {})
+            create_group_consumer(scene.client, settings, ["t"], start_of=lambda _: {})
         return str(caught.value)
 
     assert (
@@ -462,6 +462,6 @@ def test_settings_of_the_other_protocol_are_refused_as_java_does(scene: Scene) -
         MemberSettings("g", remote_assignor="range")
     )
     with pytest.raises(NoConsumerProtocol, match=r"group\.protocol=classic"):
-        group_consumer_of(
+        create_group_consumer(
             scene.client, MemberSettings("g"), SubscriptionPattern("t"), start_of=lambda _: {}
         )

@@ -251,7 +251,7 @@ def test_a_reset_that_fails_is_tried_again(
     read(reader)
     reader.seek(T0, 99)
     with monkeypatch.context() as patch:
-        patch.setattr(reader._starts, "of_reset", unreachable)
+        patch.setattr(reader._starts, "find_by_reset", unreachable)
         assert [] == read(reader)
     assert 99 == reader.position(T0)
     assert [0, 1, 2, 3, 4] == read(reader)
@@ -308,7 +308,7 @@ def test_a_topic_that_is_deleted_holds_up_no_other(
 def test_a_topic_that_is_deleted_before_it_is_begun_holds_up_no_other(
     stage: Stage, reader: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resets = reader._starts.of_reset
+    resets = reader._starts.find_by_reset
     of_t1: list[int | EngineError] = [api_error(UNKNOWN_TOPIC_OR_PARTITION)]
 
     def without_t1(
@@ -317,7 +317,7 @@ def test_a_topic_that_is_deleted_before_it_is_begun_holds_up_no_other(
         return {key: of_t1[0] if key == T1 else row for key, row in resets(partitions).items()}
 
     # Before the group takes note of it.
-    monkeypatch.setattr(reader._starts, "of_reset", without_t1)
+    monkeypatch.setattr(reader._starts, "find_by_reset", without_t1)
     stage.cluster.produce(2, 1, key=T1)
     reader.subscribe(["t"])
     assert [0, 1, 2, 3, 4] == read(reader)

@@ -10,8 +10,8 @@ from engine.client.cluster_features import (
     FeatureNotThere,
     LevelRefused,
     NoFeatures,
+    checked_feature_update,
     cluster_features,
-    feature_update,
 )
 from engine.client.connection import VersionRange
 from engine.client.errors import TimedOut, Unreachable
@@ -107,14 +107,14 @@ def test_brokers_without_a_level_in_common_support_none() -> None:
     apart = cluster_features({1: view({"x": (3, 4)}, {}, 1), 2: view({"x": (1, 2)}, {}, 1)})
     assert apart.by_name["x"].supported is None
     with pytest.raises(LevelRefused, match=r"the brokers support|broker"):
-        feature_update(apart, "x", 2, UP)
+        checked_feature_update(apart, "x", 2, UP)
 
 
 def test_a_change_is_one_of_a_level_that_all_support() -> None:
-    assert FeatureUpdate("metadata.version", 24, DOWN) == feature_update(
+    assert FeatureUpdate("metadata.version", 24, DOWN) == checked_feature_update(
         ROLLING, "metadata.version", 24, DOWN
     )
-    assert 0 == feature_update(ROLLING, "metadata.version", 0, DOWN).level
+    assert 0 == checked_feature_update(ROLLING, "metadata.version", 0, DOWN).level
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_a_level_that_would_not_be_taken_is_refused_with_the_broker_that_prevent
     name: str, level: int, change: FeatureChange, reason: str
 ) -> None:
     with pytest.raises(LevelRefused, match=reason):
-        feature_update(ROLLING, name, level, change)
+        checked_feature_update(ROLLING, name, level, change)
 
 
 def test_a_feature_that_no_broker_knows_is_named_with_those_that_they_do() -> None:
     with pytest.raises(FeatureNotThere) as caught:
-        feature_update(ROLLING, "nosuch", 1, UP)
+        checked_feature_update(ROLLING, "nosuch", 1, UP)
     assert "group.version, metadata.version" in str(caught.value.hint)
 
 
@@ -145,7 +145,7 @@ def test_a_cluster_with_zookeeper_has_no_features() -> None:
     none = cluster_features({1: view({}, {}, 0)})
     assert (None, {}) == (none.epoch, none.behind)
     with pytest.raises(NoFeatures):
-        feature_update(none, "metadata.version", 1, UP)
+        checked_feature_update(none, "metadata.version", 1, UP)
 
 
 def test_a_release_has_a_level_for_each_feature() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.client.errors import Unreachable
-from engine.client.fetched_records import AbortedProducer, seen_records
+from engine.client.fetched_records import AbortedProducer, visible_records
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.errors import ApiError
 from engine.host.streams import Stream, StreamEvent, TlsSettings
@@ -35,18 +35,18 @@ def values(found: Any) -> list[tuple[int, bytes | None]]:
 class TestSeenRecords:
     def test_records_before_the_position_are_left_out(self) -> None:
         data = batch(5, b"a", b"b", b"c", codec=Codec.GZIP)
-        found = seen_records(data, 6)
+        found = visible_records(data, 6)
         assert [(6, b"b"), (7, b"c")] == values(found)
         assert 8 == found.next_offset
 
     def test_a_batch_that_is_cut_short_waits_for_the_next_fetch(self) -> None:
-        found = seen_records(batch(0, b"a") + batch(1, b"b")[:-1], 0)
+        found = visible_records(batch(0, b"a") + batch(1, b"b")[:-1], 0)
         assert ([(0, b"a")], 1) == (values(found), found.next_offset)
 
     def test_damage_is_reported_after_good_batches(self) -> None:
         broken = bytearray(batch(1, b"b"))
         broken[-1] ^= 1
-        found = seen_records(batch(0, b"a") + bytes(broken), 0)
+        found = visible_records(batch(0, b"a") + bytes(broken), 0)
         assert ([(0, b"a")], 1) == (values(found), found.next_offset)
         assert found.damage is not None
 
@@ -67,11 +67,11 @@ class TestSeenRecords:
         )
 
     def test_uncommitted_shows_all_but_markers(self) -> None:
-        found = seen_records(self.transactions(), 0)
+        found = visible_records(self.transactions(), 0)
         assert [(0, b"aborted"), (1, b"other"), (3, b"later")] == values(found)
 
     def test_committed_leaves_out_what_was_aborted_until_its_marker(self) -> None:
-        found = seen_records(self.transactions(), 0, [AbortedProducer(1, 0)])
+        found = visible_records(self.transactions(), 0, [AbortedProducer(1, 0)])
         assert [(1, b"other"), (3, b"later")] == values(found)
         assert 4 == found.next_offset
 

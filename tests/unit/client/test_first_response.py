@@ -43,6 +43,6 @@ def test_an_error_that_ends_the_question_loses_no_result_of_others() -> None:
         cast(BrokerConnections, connections), FakeClock(), _CALL, 30_000, 30_000
     )
     with pytest.raises(NotKafka):
-        question.of([Address("127.0.0.1", 9001)])
+        question.request_from([Address("127.0.0.1", 9001)])
     assert [("produce", stored)] == question.of_others
     assert set() == connections.abandoned

@@ -11,7 +11,12 @@ from engine.client.config_admin import (
 )
 from engine.client.forged_transaction import VerificationNotDisabled, forge_hanging
 from engine.client.offsets import LATEST, list_offsets
-from engine.client.transactions import abort_in_partition, active_producers, find_hanging, open_in
+from engine.client.transactions import (
+    abort_in_partition,
+    find_hanging,
+    open_in,
+    request_active_producers,
+)
 from engine.errors import ApiError, EngineError
 from engine.model import TopicPartition
 from tests.unit.broker.memory_cluster import MemoryCluster
@@ -38,7 +43,7 @@ def test_a_forged_transaction_hangs_until_it_is_aborted() -> None:
     client = client_of(cluster)
     forged = forge_hanging(client, T0, "x", record_count=3, age_ms=3_600_000)
     assert (T0, "x", 2, 3) == (forged[0], forged[1], forged.start_offset, forged.record_count)
-    producers = active_producers(client, [T0])[T0]
+    producers = request_active_producers(client, [T0])[T0]
     assert not isinstance(producers, EngineError)
     (hanging,) = find_hanging(client, producers, idle_for_ms=900_000)
     assert ("x", 2) == (hanging.transactional_id, hanging.producer.transaction_start_offset)
@@ -46,7 +51,7 @@ def test_a_forged_transaction_hangs_until_it_is_aborted() -> None:
     assert not isinstance(stable, EngineError)
     assert 2 == stable.offset
     abort_in_partition(client, hanging.producer)
-    producers = active_producers(client, [T0])[T0]
+    producers = request_active_producers(client, [T0])[T0]
     assert not isinstance(producers, EngineError)
     assert [] == open_in(producers)
 

@@ -18,7 +18,7 @@ from engine.client.fetching import FetchOptions
 from engine.client.group_admin import MemberToRemove, delete_groups, remove_members, set_offsets
 from engine.client.group_consumer import GroupConsumer
 from engine.client.group_session import GroupSession
-from engine.client.groups import commits, committed_offsets, describe_group
+from engine.client.groups import committed_offsets, describe_group, request_commits
 from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.offsets import EARLIEST, list_offsets
 from engine.client.topic_admin import NewPartitions, create_partitions
@@ -166,14 +166,14 @@ def test_the_epoch_of_the_last_record_is_committed_unless_a_part_was_processed(
     consumer = stage.consumer()
     offsets_of(consumer)
     consumer.close()
-    assert 5 == commits(stage.client, "g")[T0].offset
-    assert 0 <= commits(stage.client, "g")[T0].leader_epoch
+    assert 5 == request_commits(stage.client, "g")[T0].offset
+    assert 0 <= request_commits(stage.client, "g")[T0].leader_epoch
     set_offsets(stage.client, "g", {T0: 0})
     consumer = stage.consumer()
     offsets_of(consumer)
-    consumer.processed(T0, 3)
+    consumer.set_processed(T0, 3)
     consumer.close()
-    assert (3, -1) == commits(stage.client, "g")[T0][:2]
+    assert (3, -1) == request_commits(stage.client, "g")[T0][:2]
 
 
 def test_a_consumer_without_commits_leaves_none(stage: Stage) -> None:
@@ -237,7 +237,7 @@ def _interrupt() -> None:
 def test_closing_commits_what_was_processed_and_leaves(stage: Stage) -> None:
     consumer = stage.consumer()
     offsets_of(consumer)
-    consumer.processed(T0, 2)
+    consumer.set_processed(T0, 2)
     consumer.close()
     assert 2 == stage.committed()[T0]
     assert "Empty" == describe_group(stage.client, "g").state
@@ -245,7 +245,7 @@ def test_closing_commits_what_was_processed_and_leaves(stage: Stage) -> None:
 
 def test_the_start_of_a_partition_that_was_not_fetched_yet_is_committed_too(stage: Stage) -> None:
     consumer = stage.consumer()
-    consumer.keep_up()
+    consumer.keep_membership()
     consumer.close()
     assert {T0: 0, T1: 0} == stage.committed()
 

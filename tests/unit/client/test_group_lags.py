@@ -8,7 +8,7 @@ import pytest
 
 from engine.client import group_lags
 from engine.client.errors import TimedOut
-from engine.client.group_lags import LagSum, groups_at, lag_of_groups
+from engine.client.group_lags import LagSum, find_groups_at, request_lags
 from engine.client.groups import GroupListing
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import NOT_COORDINATOR, NOT_LEADER_OR_FOLLOWER
@@ -106,7 +106,7 @@ def test_lags_are_sums_over_what_groups_have_committed() -> None:
     cluster = Groups({"a": {0: 4, 1: 10}, "b": {0: 12}, "none": {}})
     groups = [listing("a"), listing("b", 2), listing("none")]
     done: list[tuple[int, int]] = []
-    lags = lag_of_groups(cluster.client(), groups, lambda *of: done.append(of))
+    lags = request_lags(cluster.client(), groups, lambda *of: done.append(of))
     expected = {"a": LagSum(1, 2, 6), "b": LagSum(1, 1, 0), "none": LagSum(0, 0, 0)}
     assert expected == lags
     assert [(3, 3)] == done
@@ -118,7 +118,7 @@ def test_a_coordinator_gets_few_requests_and_an_end_is_read_once(
     monkeypatch.setattr(group_lags, "GROUPS_PER_REQUEST", 2)
     names = [f"g{number}" for number in range(5)]
     cluster = Groups({name: {0: 1} for name in names})
-    lags = lag_of_groups(cluster.client(), [listing(name) for name in names])
+    lags = request_lags(cluster.client(), [listing(name) for name in names])
     assert dict.fromkeys(names, LagSum(1, 1, 9)) == lags
     assert [names[:2], names[2:4], names[4:]] == cluster.asked
     assert 1 == cluster.requested_apis().count("ListOffsets")
@@ -126,14 +126,14 @@ def test_a_coordinator_gets_few_requests_and_an_end_is_read_once(
 
 def test_share_groups_are_not_asked() -> None:
     cluster = Groups({"a": {0: 4}})
-    lags = lag_of_groups(cluster.client(), [listing("a"), listing("s", kind="Share")])
+    lags = request_lags(cluster.client(), [listing("a"), listing("s", kind="Share")])
     assert {"a": LagSum(1, 1, 6)} == lags
-    assert {} == lag_of_groups(cluster.client(), [listing("s", kind="share")])
+    assert {} == request_lags(cluster.client(), [listing("s", kind="share")])
 
 
 def test_brokers_before_3_0_are_asked_group_by_group() -> None:
     cluster = Groups({"a": {0: 4}, "b": {1: 9}}, versions={"OffsetFetch": (1, 7)})
-    lags = lag_of_groups(cluster.client(), [listing("a"), listing("b")])
+    lags = request_lags(cluster.client(), [listing("a"), listing("b")])
     assert {"a": LagSum(1, 1, 6), "b": LagSum(1, 1, 1)} == lags
     assert [["a"], ["b"]] == cluster.asked
 
@@ -141,7 +141,7 @@ def test_brokers_before_3_0_are_asked_group_by_group() -> None:
 def test_the_error_of_a_group_is_its_alone() -> None:
     cluster = Groups({"a": {0: 4}, "b": {}})
     cluster.errors["b"] = NOT_COORDINATOR
-    lags = lag_of_groups(cluster.client(), [listing("a"), listing("b"), listing("c", 9)])
+    lags = request_lags(cluster.client(), [listing("a"), listing("b"), listing("c", 9)])
     assert LagSum(1, 1, 6) == lags["a"]
     assert [16, 15] == [lags[name].code for name in "bc"]  # type: ignore[union-attr]
     assert all(isinstance(lags[name], ApiError) for name in "bc")
@@ -150,7 +150,7 @@ def test_the_error_of_a_group_is_its_alone() -> None:
 def test_a_coordinator_that_does_not_answer_costs_its_groups_alone() -> None:
     cluster = Groups({"a": {0: 4}, "b": {0: 4}})
     cluster.silent = {2}
-    lags = lag_of_groups(cluster.client(), [listing("a"), listing("b", 2)])
+    lags = request_lags(cluster.client(), [listing("a"), listing("b", 2)])
     assert LagSum(1, 1, 6) == lags["a"]
     assert isinstance(lags["b"], TimedOut | EngineError)
 
@@ -158,7 +158,7 @@ def test_a_coordinator_that_does_not_answer_costs_its_groups_alone() -> None:
 def test_a_lag_is_unknown_where_the_end_of_a_partition_is() -> None:
     cluster = Groups({"a": {0: 4, 7: 1}, "b": {7: 1}})
     cluster.partition_errors = {7: NOT_LEADER_OR_FOLLOWER}
-    lags = lag_of_groups(cluster.client(), [listing("a"), listing("b")])
+    lags = request_lags(cluster.client(), [listing("a"), listing("b")])
     assert {"a": LagSum(1, 2, None, 1), "b": LagSum(1, 1, None, 1)} == lags
 
 
@@ -168,7 +168,7 @@ def test_groups_are_found_whose_next_record_is_at_an_offset() -> None:
     cluster.committed["lost"] = {}
     groups = [listing(name) for name in ("b", "a", "late", "other", "lost")]
     groups.append(listing("s", kind="share"))
-    there, errors = groups_at(cluster.client(), groups, TopicPartition("t", 0), 4)
+    there, errors = find_groups_at(cluster.client(), groups, TopicPartition("t", 0), 4)
     assert (["a", "b"], ["lost"]) == (there, list(errors))
     assert "s" not in {group_id for asked in cluster.asked for group_id in asked}
 
@@ -184,6 +184,6 @@ def test_a_coordinator_that_does_not_answer_is_waited_for_once(
     cluster.silent = {1}
     client = cluster.client()
     before_ms = client.clock.monotonic_ms()
-    lags = lag_of_groups(client, [listing(name) for name in names])
+    lags = request_lags(client, [listing(name) for name in names])
     assert {type(lags[name]) for name in names} == {TimedOut}
     assert client.clock.monotonic_ms() - before_ms < 2 * client.timeout_ms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.client.health import ClusterHealth, Throttle, cluster_health
+from engine.client.health import ClusterHealth, Throttle, request_health
 from engine.wire.structs import message_class
 from tests.unit.client.fake_broker import FakeCluster
 
@@ -58,7 +58,7 @@ class SettingsCluster(FakeCluster):
 
 def health(cluster: SettingsCluster, *broker_ids: int) -> ClusterHealth:
     with cluster.client() as client:
-        return cluster_health(client, broker_ids)
+        return request_health(client, broker_ids)
 
 
 def test_partitions_are_counted_and_what_was_set_is_a_throttle() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.client.lag_verdicts import LagSample, LagVerdict, judge_lag
-from engine.client.time_lag import unread_times_ms
+from engine.client.time_lag import request_unread_times_ms
 from engine.model import TopicPartition
 from tests.unit.client.test_fetching import Log
 
@@ -46,4 +46,4 @@ def test_samples_are_judged_with_a_reason(
 def test_the_time_of_the_first_unread_record_is_found_where_there_is_one() -> None:
     log = Log()
     p0, p1 = TopicPartition("t", 0), TopicPartition("t", 1)
-    assert {p0: 1} == unread_times_ms(log.client(), {p0: 1, p1: 1}, 2_000)
+    assert {p0: 1} == request_unread_times_ms(log.client(), {p0: 1, p1: 1}, 2_000)

@@ -10,7 +10,7 @@ from engine.client.move_progress import (
     MoveFigures,
     added_replicas_bytes,
     move_figures,
-    size_bytes,
+    replica_size_bytes,
 )
 from engine.client.reassignments import OngoingReassignment
 from engine.model import TopicPartition
@@ -64,6 +64,8 @@ def test_nothing_left_takes_no_time_and_no_rate_takes_for_ever() -> None:
 
 def test_the_log_counts_and_not_the_copy_that_moves_between_directories() -> None:
     told: LogDirsByBroker = {3: dirs(40, future=9), 4: dirs(2), 1: dirs(100)}
-    assert (40, 100, None) == tuple(size_bytes(T0, broker_id, told) for broker_id in (3, 1, 9))
+    assert (40, 100, None) == tuple(
+        replica_size_bytes(T0, broker_id, told) for broker_id in (3, 1, 9)
+    )
     assert 42 == added_replicas_bytes(T0, MOVE, told)
-    assert size_bytes(TopicPartition("t", 2), 3, told) is None
+    assert replica_size_bytes(TopicPartition("t", 2), 3, told) is None

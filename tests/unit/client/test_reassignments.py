@@ -12,7 +12,7 @@ from engine.client.reassignments import (
     alter_log_dirs,
     alter_reassignments,
     list_reassignments,
-    with_moves,
+    request_moves,
 )
 from engine.errors import ApiError
 from engine.kafka_errors import (
@@ -162,10 +162,10 @@ def test_the_controller_is_asked_only_where_replicas_lack_and_what_moves_is_no_l
     cluster.isr = [1, 2, 3]
     with cluster.client() as client:
         view = client.view(["t"])
-        assert (view, {}) == with_moves(client, view)
+        assert (view, {}) == request_moves(client, view)
         assert [] == cluster.asked
         cluster.isr = [1, 2]
-        view, moves = with_moves(client, client.view(["t"]))
+        view, moves = request_moves(client, client.view(["t"]))
     assert {T0: MOVE} == moves
     assert [[("t", [0])]] == cluster.asked
     first, second = view.topics["t"].partitions
@@ -177,5 +177,5 @@ def test_a_controller_that_does_not_answer_leaves_the_metadata(cluster: MovingCl
     cluster.code = CLUSTER_AUTHORIZATION_FAILED
     with cluster.client() as client:
         view = client.view(["t"])
-        assert (view, {}) == with_moves(client, view)
+        assert (view, {}) == request_moves(client, view)
     assert view.topics["t"].partitions[0].is_under_replicated

@@ -28,7 +28,7 @@ def test_what_waits_has_begun_before_its_room_is_offered_to_another() -> None:
         assert ["first"] == order
         assert buffer.try_hold(40)
         assert not buffer.try_hold(1)
-        await buffer.begun(waiter)
+        await buffer.await_admission(waiter)
         assert 100 == buffer.held_bytes
 
     run(work())
@@ -60,9 +60,9 @@ def test_one_that_leaves_lets_those_behind_it_begin() -> None:
         with pytest.raises(
             BufferExhausted, match=r"allocate 60 bytes.* Available memory: 40 bytes"
         ):
-            await buffer.begun(large)
+            await buffer.await_admission(large)
         assert ["small"] == order
-        await buffer.begun(small)
+        await buffer.await_admission(small)
 
     run(work())
 
@@ -108,7 +108,7 @@ def test_what_cannot_begin_has_its_error() -> None:
         waiter = buffer.enter(10, refuse)
         buffer.release(100)
         with pytest.raises(Refused):
-            await buffer.begun(waiter)
+            await buffer.await_admission(waiter)
         assert 0 == buffer.held_bytes
 
     run(work())
@@ -122,7 +122,7 @@ def test_all_that_wait_are_given_up_together() -> None:
         buffer.fail_waiting(Refused())
         for waiter in waiters:
             with pytest.raises(Refused):
-                await buffer.begun(waiter)
+                await buffer.await_admission(waiter)
         assert not buffer.is_wanted
 
     run(work())

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from engine.client.errors import ClientSettingRefused
-from engine.client.settings import Address, client_settings, jaas_options, parse_addresses
+from engine.client.settings import Address, client_settings, parse_addresses, parse_jaas_options
 
 JAAS = 'org.apache.kafka…PlainLoginModule required username="bob" password="p\\"w;1";'
 
@@ -27,7 +27,7 @@ def test_nothing_said_is_plaintext() -> None:
 
 
 def test_jaas_options_lose_their_quotes() -> None:
-    assert {"username": "bob", "password": 'p"w;1'} == jaas_options(JAAS)
+    assert {"username": "bob", "password": 'p"w;1'} == parse_jaas_options(JAAS)
 
 
 def test_sasl_over_tls() -> None:

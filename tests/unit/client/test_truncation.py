@@ -8,7 +8,7 @@ import pytest
 
 from engine.client.consumer import Consumer
 from engine.client.consumer_settings import ConsumerSettings
-from engine.client.fetched_records import seen_records
+from engine.client.fetched_records import visible_records
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.client.truncation import LogTruncated, TruncationChecks
 from engine.model import TopicPartition
@@ -144,9 +144,9 @@ def test_the_epoch_of_a_batch_that_is_not_shown_counts() -> None:
     )
     marker = bytearray(marker)
     marker[12:16] = (5).to_bytes(4, "big")
-    found = seen_records(batch(0, b"a", b"b", leader_epoch=3) + bytes(marker), 0)
+    found = visible_records(batch(0, b"a", b"b", leader_epoch=3) + bytes(marker), 0)
     assert ([(0, b"a"), (1, b"b")], 3, 5) == (values(found), found.next_offset, found.leader_epoch)
-    assert -1 == seen_records(b"", 0).leader_epoch
+    assert -1 == visible_records(b"", 0).leader_epoch
 
 
 @pytest.mark.parametrize(("reset", "end", "goes_on_at"), [("earliest", 1, 1), ("earliest", -1, 0)])

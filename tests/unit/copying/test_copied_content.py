@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 
-from engine.copying.copied_content import ContentRules, WrongCopyRule, anonymised_parts
+from engine.copying.copied_content import ContentRules, WrongCopyRule, parse_anonymising
 
 
 def test_a_sample_has_all_records_of_a_key_or_none() -> None:
@@ -43,7 +43,7 @@ def test_records_without_a_key_are_chosen_by_their_place() -> None:
 def test_parts_are_hashed_masked_and_dropped(
     texts: list[str], key: bytes | None, expected: tuple[object, ...]
 ) -> None:
-    rules = ContentRules(methods=anonymised_parts(tuple(texts)), hash_key=key)
+    rules = ContentRules(methods=parse_anonymising(tuple(texts)), hash_key=key)
     assert expected == rules.content(b"k", b"v", (("h", b"x"), ("n", None)))
     assert (None, None, ()) == rules.content(None, None, ())
 
@@ -59,7 +59,7 @@ def test_a_hash_with_a_key_is_another_one() -> None:
 )
 def test_other_rules_are_refused(texts: list[str]) -> None:
     with pytest.raises(WrongCopyRule):
-        anonymised_parts(tuple(texts))
+        parse_anonymising(tuple(texts))
 
 
 def test_a_share_has_its_end_outside() -> None:

@@ -9,10 +9,10 @@ from engine.copying.copy_continuation import (
     PartitionEnds,
     SourceReplaced,
     SourceShorter,
-    continued_group_offsets,
-    continued_range,
+    check_same_topics,
+    continue_group_offsets,
+    continue_range,
     new_range,
-    require_same_topics,
 )
 from engine.copying.copy_plan import (
     EXACTLY_ONCE,
@@ -62,29 +62,29 @@ def test_a_new_range_lies_within_what_is_there(ends: PartitionEnds, copied: Copy
 def test_a_continued_range_begins_at_the_end_of_the_earlier_one(
     ends: PartitionEnds, copied: CopyRange
 ) -> None:
-    assert copied == continued_range(T0, ends, 100)
+    assert copied == continue_range(T0, ends, 100)
 
 
 def test_a_source_that_has_lost_its_end_is_not_continued() -> None:
     with pytest.raises(
         SourceShorter, match="t-0 ends at 99 at the source, and is copied up to 100"
     ):
-        continued_range(T0, PartitionEnds(0, 99, 0, 99), 100)
+        continue_range(T0, PartitionEnds(0, 99, 0, 99), 100)
 
 
 def test_a_topic_of_another_id_is_another_topic() -> None:
-    require_same_topics([TOPIC, CopiedTopic("new", "n", 1, "x")], [TOPIC])
-    require_same_topics([TOPIC._replace(source_id=None)], [TOPIC])
-    require_same_topics([TOPIC], [TOPIC._replace(source_id=None)])
+    check_same_topics([TOPIC, CopiedTopic("new", "n", 1, "x")], [TOPIC])
+    check_same_topics([TOPIC._replace(source_id=None)], [TOPIC])
+    check_same_topics([TOPIC], [TOPIC._replace(source_id=None)])
     with pytest.raises(SourceReplaced, match="t was deleted and made again"):
-        require_same_topics([TOPIC._replace(source_id="second")], [TOPIC])
+        check_same_topics([TOPIC._replace(source_id="second")], [TOPIC])
 
 
 def test_a_group_before_a_continued_range_stays_where_it_was_translated_to() -> None:
     earlier = plan_of(GroupOffset("g", T0, 40), GroupOffset("g", T1, 7))
     now = [GroupOffset("g", T0, 60), GroupOffset("g", T1, 50), GroupOffset("h", T0, 100)]
     plan = plan_of(start=100)
-    offsets = continued_group_offsets(now, plan, earlier)
+    offsets = continue_group_offsets(now, plan, earlier)
     assert [GroupOffset("g", T0, 40), *now[1:]] == offsets
     assert now[1:] == plan._replace(group_offsets=tuple(offsets)).translated_offsets()
 
@@ -98,4 +98,4 @@ def test_a_group_that_would_miss_records_is_refused(
     known: tuple[GroupOffset, ...], now: int
 ) -> None:
     with pytest.raises(GroupNotTranslated, match=f"offset {now} of t-0"):
-        continued_group_offsets([GroupOffset("g", T0, now)], plan_of(start=100), plan_of(*known))
+        continue_group_offsets([GroupOffset("g", T0, now)], plan_of(start=100), plan_of(*known))

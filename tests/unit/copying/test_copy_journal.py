@@ -43,7 +43,7 @@ def files() -> MemoryHeldFiles:
 
 
 def begun(files: MemoryHeldFiles) -> CopyJournal:
-    journal, state = CopyJournal.take(files, PATH, ME)
+    journal, state = CopyJournal.lock(files, PATH, ME)
     assert state is None
     journal.begin(PLAN, ME)
     return journal
@@ -54,7 +54,7 @@ def test_a_copy_that_is_not_over_is_taken_again(files: MemoryHeldFiles) -> None:
     journal.stored({T0: 5})
     journal.stored({T0: 7, T1: 2})
     journal.close()
-    _, state = CopyJournal.take(files, PATH, ME)
+    _, state = CopyJournal.lock(files, PATH, ME)
     assert state is not None
     assert (PLAN, {T0: 7, T1: 2}) == (state.plan, state.stored)
     assert {T0: TopicPartition("new-t", 0), T1: TopicPartition("new-t", 1)} == (
@@ -66,7 +66,7 @@ def test_a_copy_that_is_over_makes_room_for_another(files: MemoryHeldFiles) -> N
     journal = begun(files)
     journal.over("complete")
     journal.close()
-    again, state = CopyJournal.take(files, PATH, ME)
+    again, state = CopyJournal.lock(files, PATH, ME)
     assert state is not None
     assert (PLAN, True) == (state.plan, state.is_over)
     again.begin(PLAN._replace(copy_id="second"), ME)
@@ -79,7 +79,7 @@ def test_a_copy_that_is_over_makes_room_for_another(files: MemoryHeldFiles) -> N
 def test_a_journal_is_held_by_one_process(files: MemoryHeldFiles) -> None:
     begun(files)
     with pytest.raises(CopyJournalHeld):
-        CopyJournal.take(files, PATH, ME)
+        CopyJournal.lock(files, PATH, ME)
 
 
 def test_a_line_that_was_cut_short_is_as_if_it_was_not_written(files: MemoryHeldFiles) -> None:
@@ -87,7 +87,7 @@ def test_a_line_that_was_cut_short_is_as_if_it_was_not_written(files: MemoryHeld
     journal.stored({T0: 5})
     journal.close()
     files.append(PATH, b'{"step":"stored","off')
-    again, state = CopyJournal.take(files, PATH, ME)
+    again, state = CopyJournal.lock(files, PATH, ME)
     assert state is not None
     assert {T0: 5} == state.stored
     again.stored({T0: 6})
@@ -102,7 +102,7 @@ def test_a_begin_that_was_cut_short_is_no_copy_yet(files: MemoryHeldFiles) -> No
     files.remove(PATH)
     files.hold(PATH, create=True).close()
     files.append(PATH, content[:40])
-    journal, state = CopyJournal.take(files, PATH, ME)
+    journal, state = CopyJournal.lock(files, PATH, ME)
     assert state is None
     journal.begin(PLAN, ME)
     found = read_copy(files, PATH)
@@ -123,4 +123,4 @@ def test_another_file_is_no_journal(files: MemoryHeldFiles, content: bytes) -> N
     files.hold(PATH, create=True).close()
     files.append(PATH, content)
     with pytest.raises(NoCopyJournal):
-        CopyJournal.take(files, PATH, ME)
+        CopyJournal.lock(files, PATH, ME)

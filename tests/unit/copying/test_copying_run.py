@@ -27,7 +27,7 @@ from engine.copying.copy_plan import (
     GroupOffset,
     TopicCopy,
 )
-from engine.copying.copy_resumption import ProgressLost, never_written
+from engine.copying.copy_resumption import ProgressLost, find_never_written
 from engine.copying.copy_writers import AtLeastOnceWriter, CopyWriter, ExactlyOnceWriter, NotCopied
 from engine.copying.copying_run import CopyingRun, PartitionUnreadable
 from engine.errors import api_error
@@ -279,7 +279,7 @@ def test_a_copy_ends_at_the_given_end(stage: Stage) -> None:
 
 def at_least_once(stage: Stage, plan: TopicCopy) -> AtLeastOnceWriter:
     """Return a writer as another process makes it: by the journal alone."""
-    journal, state = CopyJournal.take(stage.files, "/j", ProcessIdentity(1, "here", "lee"))
+    journal, state = CopyJournal.lock(stage.files, "/j", ProcessIdentity(1, "here", "lee"))
     if state is None:
         journal.begin(plan, ProcessIdentity(1, "here", "lee"))
     journal.close()
@@ -410,10 +410,10 @@ def test_a_batch_that_fails_with_the_commit_is_named_by_its_offset() -> None:
 def test_a_copy_whose_topic_is_gone_was_never_written(stage: Stage) -> None:
     plan = stage.plan()
     run_out(stage.run(plan, stage.exactly_once(plan)))
-    assert set() == never_written(stage.client, plan, plan.ranges)
+    assert set() == find_never_written(stage.client, plan, plan.ranges)
     assert delete_topics(stage.client, ["c"])["c"] is None
     stage.cluster.pass_time(1_000)
-    assert {T0, T1} == never_written(stage.new_client(), plan, plan.ranges)
+    assert {T0, T1} == find_never_written(stage.new_client(), plan, plan.ranges)
 
 
 def test_what_cannot_be_read_is_named_with_its_offset() -> None:

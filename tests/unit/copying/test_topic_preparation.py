@@ -14,8 +14,8 @@ from engine.copying.topic_preparation import (
     DestinationNotEmpty,
     DestinationTooSmall,
     SettingsUnread,
-    destination_topics,
-    require_empty,
+    check_empty,
+    compare_topics,
 )
 from engine.errors import api_error
 from engine.kafka_errors import TOPIC_AUTHORIZATION_FAILED
@@ -41,7 +41,7 @@ def client() -> KafkaClient:
 
 def prepared(client: KafkaClient, *topics: CopiedTopic, **options: object) -> Destination:
     given = {"replication_factor": None, "with_settings": True} | options
-    return destination_topics(client, client, topics, **given)  # type: ignore[arg-type]
+    return compare_topics(client, client, topics, **given)  # type: ignore[arg-type]
 
 
 def test_a_topic_that_is_missing_is_made_as_the_source_has_it(client: KafkaClient) -> None:
@@ -62,9 +62,9 @@ def test_a_topic_with_fewer_partitions_cannot_take_a_copy(client: KafkaClient) -
 
 
 def test_a_topic_with_records_is_named(client: KafkaClient) -> None:
-    require_empty(client, [CopiedTopic("t", "empty", 1)])
+    check_empty(client, [CopiedTopic("t", "empty", 1)])
     with pytest.raises(DestinationNotEmpty) as caught:
-        require_empty(client, [CopiedTopic("t", "empty", 1), T])
+        check_empty(client, [CopiedTopic("t", "empty", 1), T])
     assert ["t"] == caught.value.names
 
 

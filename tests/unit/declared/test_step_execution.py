@@ -8,7 +8,7 @@ import pytest
 
 from engine.declared.resources import DeclaredPassword, ResourceKind
 from engine.declared.state_reading import ordered_entity
-from engine.declared.step_execution import check_passwords, perform, step_groups, validate
+from engine.declared.step_execution import check_passwords, perform, step_groups, validate_steps
 from engine.declared.step_making import rule_step
 from engine.declared.steps import (
     ChangeSettings,
@@ -83,7 +83,7 @@ def test_topics_are_checked_without_being_created(cluster: FakeCluster) -> None:
         rule_step(StepAction.CREATE, rule("a")),
         step(CreateTopic("bad", 1, 2, (), {"a": "b"})),
     ]
-    assert [None, None, POLICY_VIOLATION] == codes(validate(cluster.client(), steps))
+    assert [None, None, POLICY_VIOLATION] == codes(validate_steps(cluster.client(), steps))
     assert [True, True] == [request.validate_only for request in requests]
     (of_good,), (of_bad,) = (request.topics for request in requests)
     assert (-1, -1) == (of_good.num_partitions, of_good.replication_factor)

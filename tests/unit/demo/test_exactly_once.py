@@ -12,7 +12,7 @@ from engine.client.producing import OutgoingRecord, Producer
 from engine.client.transaction_calls import GroupMembership
 from engine.client.transactional_producer import TransactionalProducer
 from engine.demo.copied_records import OutputFaults, input_value, transformed
-from engine.demo.copying import CopyingInstance, CopyNames, transactions_of
+from engine.demo.copying import CopyingInstance, CopyNames, split_into_transactions
 from engine.demo.exactly_once import (
     BrokerTooOld,
     CopyPlan,
@@ -21,7 +21,7 @@ from engine.demo.exactly_once import (
     check_output,
     committed_count,
     fill_input,
-    make_topics,
+    recreate_topics,
 )
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.client.fake_broker import FakeCluster
@@ -42,7 +42,7 @@ class Stage:
             group_initial_rebalance_delay_ms="0",
         )
         self.client = self.new_client()
-        make_topics(self.client, PLAN)
+        recreate_topics(self.client, PLAN)
         fill_input(self.client, PLAN, lambda _count: None)
 
     def new_client(self) -> KafkaClient:
@@ -86,7 +86,7 @@ def test_what_was_copied_before_is_deleted_and_forgotten(stage: Stage) -> None:
     instance = stage.instance()
     stage.finish(instance)
     instance.close()
-    make_topics(stage.client, PLAN)
+    recreate_topics(stage.client, PLAN)
     assert 0 == committed_count(stage.client, PLAN)
     assert 1_200 == stage.faults().missing
 
@@ -150,7 +150,7 @@ def test_a_transaction_has_at_most_500_records(stage: Stage) -> None:
     consumed = []
     for _ in range(10):
         consumed += instance._consumer.poll(200)
-    transactions = list(transactions_of(consumed))
+    transactions = list(split_into_transactions(consumed))
     sizes = [sum(part.run.record_count for part in parts) for parts in transactions]
     assert [500, 500, 200] == sizes
     assert transactions[0][-1].next_offset == transactions[0][-1].run.offsets[-1] + 1

@@ -14,7 +14,7 @@ from engine.demo.instances import (
     KillPoint,
     KillSchedule,
     NoProgress,
-    strike_points,
+    plan_kills,
 )
 from engine.model import TopicPartition
 from tests.client_session import FixedEntropy
@@ -155,7 +155,7 @@ def test_a_group_that_commits_nothing_more_is_given_up(monkeypatch: pytest.Monke
 
 
 def test_kills_are_spread_over_the_records() -> None:
-    points = strike_points(PLAN._replace(record_count=80), has_brokers=True)
+    points = plan_kills(PLAN._replace(record_count=80), has_brokers=True)
     kinds = [False, True, False, True, False, True, False]
     assert [KillPoint(10 * (n + 1), kind) for n, kind in enumerate(kinds)] == points
-    assert not any(point.is_broker for point in strike_points(PLAN, has_brokers=False))
+    assert not any(point.is_broker for point in plan_kills(PLAN, has_brokers=False))

@@ -10,11 +10,11 @@ from engine.client.cluster_admin import LogDirView, ReplicaSize
 from engine.client.producing import OutgoingRecord, Producer
 from engine.errors import EngineError
 from engine.forecast.cluster_history import (
-    _parts,
-    _times,
-    cluster_histories,
+    _division_times,
+    _estimated_parts,
     leaders_sizes,
-    log_starts,
+    request_histories,
+    request_log_extents,
 )
 from engine.forecast.log_history import LogHistory
 from engine.model import TopicPartition
@@ -40,7 +40,7 @@ def cluster() -> MemoryCluster:
 
 
 def history(cluster: MemoryCluster, *cuts_ms: int) -> LogHistory:
-    log = cluster_histories(client_of(cluster, MemoryStreams(cluster)), ["t"], cuts_ms)[KEY]
+    log = request_histories(client_of(cluster, MemoryStreams(cluster)), ["t"], cuts_ms)[KEY]
     assert not isinstance(log, EngineError)
     return log
 
@@ -80,14 +80,14 @@ def test_records_of_one_time_are_taken_apart_evenly() -> None:
 
 
 def test_an_empty_log_is_one_part(cluster: MemoryCluster) -> None:
-    logs = cluster_histories(client_of(cluster, MemoryStreams(cluster)), ["t"])
+    logs = request_histories(client_of(cluster, MemoryStreams(cluster)), ["t"])
     empty = logs[TopicPartition("t", 1)]
     assert not isinstance(empty, EngineError)
     assert (1, 0, None) == (len(empty.segments), empty.size_bytes, empty.first_timestamp_ms)
 
 
 def test_starts_are_those_of_the_leaders(cluster: MemoryCluster) -> None:
-    starts = log_starts(client_of(cluster, MemoryStreams(cluster)))
+    starts = request_log_extents(client_of(cluster, MemoryStreams(cluster)))
     assert (0, 40) == starts[KEY][:2]
     assert cluster.partition(1).log.size_bytes == starts[KEY].size_bytes
 
@@ -98,12 +98,12 @@ def test_a_partition_without_a_leader_is_reported_and_the_others_go_on(
     cluster.cut_power(2)
     cluster.cut_power(1)
     cluster.pass_time(30_000)
-    logs = cluster_histories(client_of(cluster, MemoryStreams(cluster)), ["t"])
+    logs = request_histories(client_of(cluster, MemoryStreams(cluster)), ["t"])
     assert 2 == sum(isinstance(log, EngineError) for log in logs.values())
 
 
 def test_parts_begin_at_the_log_start_and_share_bytes_by_records() -> None:
-    parts = _parts(1000, 100, 200, [(50, 110), (60, 110), (70, 300)], 90)
+    parts = _estimated_parts(1000, 100, 200, [(50, 110), (60, 110), (70, 300)], 90)
     older = [part for part in parts if part.end_offset <= 110]
     assert (100, 110) == (older[0].base_offset, older[-1].end_offset)
     assert {49} == {part.largest_timestamp_ms for part in older}
@@ -116,10 +116,10 @@ def test_parts_begin_at_the_log_start_and_share_bytes_by_records() -> None:
 
 
 def test_times_are_even_between_oldest_and_newest_and_what_matters_is_among_them() -> None:
-    times = _times(1000, 1240, [1005, 1000, 1240, 1241])
+    times = _division_times(1000, 1240, [1005, 1000, 1240, 1241])
     assert [1005, *range(1010, 1240, 10), 1240] == times
-    assert [] == _times(-1, 1000, [5]) == _times(1000, 1000, [1000])
-    assert [] != _times(0, 1000, [])
+    assert [] == _division_times(-1, 1000, [5]) == _division_times(1000, 1000, [1000])
+    assert [] != _division_times(0, 1000, [])
 
 
 def test_records_of_the_first_millisecond_have_a_time() -> None:
@@ -134,14 +134,14 @@ def test_records_of_the_first_millisecond_have_a_time() -> None:
 
 
 def test_few_records_are_taken_apart_one_by_one() -> None:
-    assert [(0, 1), (1, 2), (2, 4)] == [part[:2] for part in _parts(400, 0, 4, [], 90)]
+    assert [(0, 1), (1, 2), (2, 4)] == [part[:2] for part in _estimated_parts(400, 0, 4, [], 90)]
 
 
 def test_a_step_more_than_two_is_taken_apart() -> None:
     # A step is ten records: what has twice as many stays whole.
-    whole = _parts(2400, 0, 240, [(50, 20)], 90)
+    whole = _estimated_parts(2400, 0, 240, [(50, 20)], 90)
     assert (0, 20) == whole[0][:2]
-    apart = _parts(2400, 0, 240, [(50, 21)], 90)
+    apart = _estimated_parts(2400, 0, 240, [(50, 21)], 90)
     assert [(0, 10), (10, 21)] == [part[:2] for part in apart[:2]]
 
 

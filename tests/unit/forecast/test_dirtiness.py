@@ -8,8 +8,8 @@ from shutil import copytree
 import pytest
 
 from engine.forecast.compaction_run import BufferTooSmall
-from engine.forecast.directory_history import first_timestamp_ms, histories
-from engine.forecast.dirtiness import CompactedLog, dirtiness
+from engine.forecast.directory_history import first_timestamp_ms, read_histories
+from engine.forecast.dirtiness import CompactedLog, read_dirtiness
 from engine.forecast.log_history import LogHistory
 from engine.log.cleaner.compaction_wait import CompactionWait
 from engine.log.directory.log_dir import find_log_dir
@@ -25,11 +25,11 @@ def directory(tmp_path: Path) -> str:
 
 def seen(directory: str, *topics: str, **overrides: str) -> list[CompactedLog]:
     log_dir = find_log_dir(FILES, directory)
-    return list(dirtiness(FILES, log_dir, config(**overrides), topics.__contains__, NOW_MS))
+    return list(read_dirtiness(FILES, log_dir, config(**overrides), topics.__contains__, NOW_MS))
 
 
 def history(directory: str) -> LogHistory:
-    logs = histories(FILES, find_log_dir(FILES, directory))
+    logs = read_histories(FILES, find_log_dir(FILES, directory))
     return next(log for log in logs if log.topic_partition.topic == "kv-keep")
 
 
@@ -106,7 +106,8 @@ def test_passes_are_counted_and_free_the_same(directory: str, tmp_path: Path) ->
 
 def test_histories_have_times_of_indexes_tails_and_files(directory: str) -> None:
     logs = {
-        str(log.topic_partition): log for log in histories(FILES, find_log_dir(FILES, directory))
+        str(log.topic_partition): log
+        for log in read_histories(FILES, find_log_dir(FILES, directory))
     }
     log = logs["kv-keep-0"]
     segments = sorted(Path(directory, "kv-keep-0").glob("*.log"))

@@ -12,8 +12,8 @@ import pytest
 from engine.broker.host import real_directory_lock
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
-from engine.forecast.directory_copy import DirectoryBusy, TargetNotEmpty, directory_copy
-from engine.forecast.directory_history import histories
+from engine.forecast.directory_copy import DirectoryBusy, TargetNotEmpty, copied_directory
+from engine.forecast.directory_history import read_histories
 from engine.forecast.opened_directory import DirectoryHost, NoBrokersDirectory
 from engine.forecast.retention_forecast import forecast_retention
 from engine.forecast.retention_run import RetainedLog, run_retention
@@ -85,7 +85,7 @@ def test_files_have_the_names_and_sizes_of_those_of_kafka(directory: str) -> Non
 
 
 def test_a_forecast_shows_what_a_run_frees(directory: str) -> None:
-    logs = histories(RealFiles(), find_log_dir(RealFiles(), directory))
+    logs = read_histories(RealFiles(), find_log_dir(RealFiles(), directory))
     told = {log.topic_partition.topic: log for log in logs}
     for topic, log in run(directory).items():
         forecast = forecast_retention(told[topic], config_of(topic), NOW_MS)
@@ -136,14 +136,14 @@ def contents(path: Path) -> dict[Path, bytes]:
 def test_a_copy_has_all_and_leaves_the_source(directory: str, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     source = contents(Path(directory))
-    with directory_copy(RealFiles(), directory, str(target), lambda _: False) as copy:
+    with copied_directory(RealFiles(), directory, str(target), lambda _: False) as copy:
         assert source == contents(Path(copy))
         run(copy)
     assert source == contents(Path(directory)) != contents(target)
-    full = directory_copy(RealFiles(), directory, str(target), lambda _: False)
+    full = copied_directory(RealFiles(), directory, str(target), lambda _: False)
     with pytest.raises(TargetNotEmpty, match="there is something already"), full:
         pass
-    busy = directory_copy(RealFiles(), directory, str(tmp_path / "other"), lambda _: True)
+    busy = copied_directory(RealFiles(), directory, str(tmp_path / "other"), lambda _: True)
     with pytest.raises(DirectoryBusy, match="a broker uses this log directory"), busy:
         pass
     assert target.is_dir()
@@ -156,7 +156,7 @@ def test_of_a_copy_whose_work_is_interrupted_nothing_stays(
     target = tmp_path / "copy"
     if is_there:
         target.mkdir()
-    copy = directory_copy(RealFiles(), directory, str(target), lambda _: False)
+    copy = copied_directory(RealFiles(), directory, str(target), lambda _: False)
     with pytest.raises(KeyboardInterrupt), copy:
         assert contents(target)
         raise KeyboardInterrupt
@@ -169,7 +169,7 @@ def test_a_copy_outlives_a_power_cut() -> None:
     for path, content in (("/a/meta.properties", b"version=0\n"), ("/a/t-0/00.log", b"")):
         files.make_dir(path.rpartition("/")[0])
         files.replace_file(path, content)
-    with directory_copy(files, "/a", "/b", lambda _: False):
+    with copied_directory(files, "/a", "/b", lambda _: False):
         found = files.after_crash()
     assert (["meta.properties", "t-0"], ["00.log"]) == (
         sorted(found.list_dir("/b")),

@@ -12,18 +12,18 @@ from engine.security.acls import AclBinding, AclFilter, AclOperation
 from engine.wire import messages
 from kctl.arguments import UnreadableArgument
 from kctl.commands.acls import creating
-from kctl.commands.acls.creating import ApplyRequest, apply_file, difference
+from kctl.commands.acls.creating import ApplyRequest, apply_file, compare_rules
 from kctl.commands.acls.listing import exactly, filters_of
 from kctl.commands.acls.options import FilterOptions, ResourceOptions
 from kctl.commands.acls.rule_texts import (
-    create_command,
-    host_of,
-    operations_of,
-    principal_of,
+    create_commands,
+    parse_host,
+    parse_operations,
+    parse_principal,
     rule_row,
     rule_text,
 )
-from kctl.commands.acls.rules_file import BadRulesFile, rules_in
+from kctl.commands.acls.rules_file import BadRulesFile, parse_rules_file
 from kctl.commands.acls.wanted_rules import RulesNotClear, RulesRequest, wanted_rules
 from kctl.connect import ClusterOptions
 from tests.unit.client.fake_broker import FakeCluster
@@ -77,40 +77,40 @@ def test_rules_that_are_not_clear_are_refused(request_: RulesRequest, message: s
 @pytest.mark.parametrize("text", ["reed", "", "any", "unknown", "read,"])
 def test_an_operation_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UnreadableArgument):
-        operations_of([text])
+        parse_operations([text])
 
 
 def test_operations_have_any_spelling() -> None:
-    assert [AclOperation.DESCRIBE_CONFIGS, AclOperation.ALL] == operations_of(
+    assert [AclOperation.DESCRIBE_CONFIGS, AclOperation.ALL] == parse_operations(
         ["DescribeConfigs,describe_configs", "all"]
     )
 
 
 def test_a_user_without_a_type_is_one() -> None:
     assert ["User:ann", "User:CN=a:b", "User:*"] == [
-        principal_of(text) for text in ("ann", "User:CN=a:b", "*")
+        parse_principal(text) for text in ("ann", "User:CN=a:b", "*")
     ]
     for text in ("", ":x", "User:"):
         with pytest.raises(UnreadableArgument):
-            principal_of(text)
+            parse_principal(text)
 
 
 def test_a_host_is_an_address_as_brokers_compare_it() -> None:
     """Java prints all numbers of an address: a rule for ::1 itself applies to nobody."""
     assert ["*", "10.0.0.9", "0:0:0:0:0:0:0:1"] == [
-        host_of(text) for text in ("*", "10.0.0.9", "::1")
+        parse_host(text) for text in ("*", "10.0.0.9", "::1")
     ]
     for text in ("kafka1", "10.0.0", "10.0.0.0/8", ""):
         with pytest.raises(UnreadableArgument, match="not a host"):
-            host_of(text)
+            parse_host(text)
 
 
 def test_hosts_of_a_file_are_addresses_and_those_of_listed_rules_stay() -> None:
     written = b"[{allow: ann, operations: read, topic: t, hosts: '::1'}]"
-    (rule,) = rules_in(written, "f")
+    (rule,) = parse_rules_file(written, "f")
     assert "0:0:0:0:0:0:0:1" == rule.entry.host
     listed = rule_row(AclBinding(rule.pattern, rule.entry._replace(host="::1")))
-    (same,) = rules_in(yaml.safe_dump([listed]).encode(), "f")
+    (same,) = parse_rules_file(yaml.safe_dump([listed]).encode(), "f")
     assert "::1" == same.entry.host
 
 
@@ -152,14 +152,14 @@ def test_a_file_of_rules_is_read() -> None:
         "deny User:eve from 10.0.0.9 to all topic:pay-…",
         "allow User:adm to alter cluster",
         "allow User:adm to describe cluster",
-    ] == texts(rules_in(FILE, "f"))
+    ] == texts(parse_rules_file(FILE, "f"))
 
 
 def test_listed_rules_are_such_a_file() -> None:
-    rules = rules_in(FILE, "f")
+    rules = parse_rules_file(FILE, "f")
     listed = yaml.safe_dump([rule_row(rule) for rule in rules]).encode()
-    assert rules == rules_in(listed, "f")
-    assert [] == rules_in(b"[]", "f") == rules_in(b"acls:", "f")
+    assert rules == parse_rules_file(listed, "f")
+    assert [] == parse_rules_file(b"[]", "f") == parse_rules_file(b"acls:", "f")
 
 
 @pytest.mark.parametrize(
@@ -179,12 +179,12 @@ def test_listed_rules_are_such_a_file() -> None:
 )
 def test_a_file_that_is_no_list_of_rules_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(BadRulesFile, match=message):
-        rules_in(content, "f")
+        parse_rules_file(content, "f")
 
 
 def test_the_command_that_creates_rules_creates_them() -> None:
-    rules = rules_in(FILE, "f")[:1]
-    assert "kctl acls create --allow User:ann --operation read --topic orders" == create_command(
+    rules = parse_rules_file(FILE, "f")[:1]
+    assert "kctl acls create --allow User:ann --operation read --topic orders" == create_commands(
         rules
     )
 
@@ -246,7 +246,7 @@ class Rules(FakeCluster):
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Rules:
-    rules = rules_in(b"acls: [{allow: [ann, old], for: producer, topic: orders}]", "f")
+    rules = parse_rules_file(b"acls: [{allow: [ann, old], for: producer, topic: orders}]", "f")
     cluster = Rules(rules)
     monkeypatch.setattr(creating, "connect", lambda options: cluster.client())
     return cluster
@@ -287,16 +287,16 @@ def test_a_dry_run_says_that_changes_are_pending(
 
 
 def test_a_difference_has_three_parts() -> None:
-    wanted = rules_in(b"acls: [{allow: [a, b], for: producer, topic: t}]", "f")
-    existing = rules_in(b"acls: [{allow: [b, c], for: producer, topic: t}]", "f")
-    parts = difference(wanted, existing)
+    wanted = parse_rules_file(b"acls: [{allow: [a, b], for: producer, topic: t}]", "f")
+    existing = parse_rules_file(b"acls: [{allow: [b, c], for: producer, topic: t}]", "f")
+    parts = compare_rules(wanted, existing)
     assert [["User:a"], ["User:b"], ["User:c"]] == [
         [rule.entry.principal for rule in part] for part in parts
     ]
 
 
 def test_one_rule_is_deleted_by_a_filter_that_means_no_other() -> None:
-    rules = rules_in(FILE, "f")
+    rules = parse_rules_file(FILE, "f")
     filters: list[AclFilter] = list(map(exactly, rules))
     assert [[rule] for rule in rules] == [
         [rule for rule in rules if one.matches(*rule)] for one in filters

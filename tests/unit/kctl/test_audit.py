@@ -38,7 +38,9 @@ def shown(
 ) -> list[dict[str, Any]]:
     is_denied_alone = wanted.pop("denied", False)
     words = ("principals", "operations", "resources", "since", "until")
-    chosen = AuditFilter.of(*(wanted.get(word) for word in words), is_denied_alone=is_denied_alone)
+    chosen = AuditFilter.from_options(
+        *(wanted.get(word) for word in words), is_denied_alone=is_denied_alone
+    )
     request = AuditRequest([str(path)], None, chosen, True, summary, "json")
     assert exits.OK == show_audit(request)
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)

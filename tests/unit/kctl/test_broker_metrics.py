@@ -70,7 +70,7 @@ def test_brokers_and_patterns_choose_what_is_shown(
 ) -> None:
     cluster = FakeCluster()
     monkeypatch.setattr(metrics, "connect", lambda _options: cluster.client())
-    monkeypatch.setattr(metrics, "embedded_cluster", lambda _client: "/data")
+    monkeypatch.setattr(metrics, "find_embedded_cluster", lambda _client: "/data")
     monkeypatch.setattr(metrics, "embedded_metrics", lambda *_: {2: _METRICS, 1: _METRICS})
     assert exit_code == show_metrics(ClusterOptions(), MetricsRequest(ids, match, "json"))
     printed = capsys.readouterr()
@@ -81,7 +81,7 @@ def test_brokers_and_patterns_choose_what_is_shown(
 def test_a_cluster_of_kafka_has_no_request_for_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = FakeCluster()
     monkeypatch.setattr(metrics, "connect", lambda _options: cluster.client())
-    monkeypatch.setattr(metrics, "embedded_cluster", lambda _client: None)
+    monkeypatch.setattr(metrics, "find_embedded_cluster", lambda _client: None)
     with pytest.raises(NoRequestForMetrics, match="no request"):
         show_metrics(ClusterOptions(), MetricsRequest([], None, "json"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.client.findings import CRITICAL, WARNING, HealthFinding
 from engine.model import TopicPartition
-from kctl.commands.check.folding import FindingRow, folded
+from kctl.commands.check.folding import FindingRow, fold_rows
 from kctl.commands.check.verdict import CheckResult, finding_row
 
 T0 = TopicPartition("t", 0)
@@ -36,7 +36,7 @@ def test_many_findings_of_one_cause_are_one_row_with_the_first_names() -> None:
     silent = HealthFinding(CRITICAL, "unreachable", "broker 3", "it does not answer")
     found = [silent, *(out_of_sync(number) for number in range(7)), out_of_sync(9, broker=2)]
     since = {"t-2": "2026-11-27T18:27:59.343Z", "t-1": "2026-11-27T18:27:59.344Z"}
-    first, many, other = folded(rows_of(found, since))
+    first, many, other = fold_rows(rows_of(found, since))
     assert ["broker 3", "t-9"] == [first["subject"], other["subject"]]
     assert "t-0, t-1, t-2 and 4 more" == many["subject"]
     assert "7 partitions: broker 3 is gone" == many["cause"]
@@ -45,6 +45,6 @@ def test_many_findings_of_one_cause_are_one_row_with_the_first_names() -> None:
 
 def test_a_few_findings_are_shown_each() -> None:
     rows = rows_of([out_of_sync(number) for number in range(5)], {})
-    assert [one.row for one in rows] == folded(rows)
+    assert [one.row for one in rows] == fold_rows(rows)
     apart = [HealthFinding(WARNING, "idle-group", "g", "it lags") for _ in range(9)]
-    assert 9 == len(folded(rows_of(apart, {})))
+    assert 9 == len(fold_rows(rows_of(apart, {})))

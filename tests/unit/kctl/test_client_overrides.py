@@ -8,7 +8,7 @@ from engine.client.errors import ClientSettingRefused
 from engine.client.settings import CLIENT_KEYS, client_settings
 from engine.cluster.plan import ClusterPlan
 from kctl.arguments import UnreadableArgument
-from kctl.client_overrides import UnknownClientSetting, client_overrides, over_file
+from kctl.client_overrides import UnknownClientSetting, merge_over_file, parse_client_overrides
 from kctl.commands.demo.clusters import demo_cluster
 from kctl.connect import ClusterOptions
 from kctl.options.cluster import on_cluster
@@ -31,30 +31,30 @@ EXAMPLES = {
 
 
 def test_settings_are_distinguished_and_the_last_one_counts() -> None:
-    found = client_overrides(["linger.ms=5", "client.id = me", "linger.ms=7"], ["linger.ms"])
+    found = parse_client_overrides(["linger.ms=5", "client.id = me", "linger.ms=7"], ["linger.ms"])
     assert ({"client.id": "me"}, {"linger.ms": "7"}) == found
 
 
 def test_a_value_may_have_equals_signs() -> None:
-    assert {"sasl.password": "a=b"} == client_overrides(["sasl.password=a=b"]).shared
+    assert {"sasl.password": "a=b"} == parse_client_overrides(["sasl.password=a=b"]).shared
 
 
 @pytest.mark.parametrize("word", ["", "client.id", "=x"])
 def test_what_is_no_setting_is_refused(word: str) -> None:
     with pytest.raises(UnreadableArgument):
-        client_overrides([word])
+        parse_client_overrides([word])
 
 
 @pytest.mark.parametrize("word", ["sasl.password:hunter2", "=hunter2", "sasl.password hunter2"])
 def test_what_may_be_a_password_is_not_shown(word: str) -> None:
     with pytest.raises(UnreadableArgument) as caught:
-        client_overrides([word])
+        parse_client_overrides([word])
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
 
 
 def test_a_setting_without_an_effect_is_refused_and_the_others_are_named() -> None:
     with pytest.raises(UnknownClientSetting, match="liger") as caught:
-        client_overrides(["liger.ms=5"], ["linger.ms"])
+        parse_client_overrides(["liger.ms=5"], ["linger.ms"])
     hint = str(caught.value.hint)
     assert hint.startswith("did you mean linger.ms? known are")
     assert all(key in hint for key in CLIENT_KEYS)
@@ -67,14 +67,14 @@ JAAS = 'x required username="admin" password="a" tokenauth=true;'
 def test_a_user_goes_before_the_one_of_a_jaas_line_in_the_file(password: str) -> None:
     in_file = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-512"}
     given = {"sasl.username": "bob", **({} if password == "a" else {"sasl.password": password})}
-    login = client_settings(over_file({**in_file, "sasl.jaas.config": JAAS}, given)).sasl
+    login = client_settings(merge_over_file({**in_file, "sasl.jaas.config": JAAS}, given)).sasl
     assert login is not None
     assert ("bob", password, False) == (login.username, login.password, login.is_token)
 
 
 def test_a_jaas_line_of_another_kind_stays_beside_a_user() -> None:
     in_file = {"sasl.jaas.config": 'x required clientId="a" clientSecret="b";'}
-    assert in_file.items() <= over_file(in_file, {"sasl.username": "bob"}).items()
+    assert in_file.items() <= merge_over_file(in_file, {"sasl.username": "bob"}).items()
 
 
 @pytest.mark.parametrize(
@@ -96,20 +96,20 @@ def test_certificates_go_before_those_of_the_file_in_any_spelling(in_file: str, 
         return {key: value, **(chain if key == "ssl.keystore.key" else {})}
 
     protocol = {"security.protocol": "SSL"}
-    merged = over_file({**protocol, **of(in_file, "old")}, of(given, "new"))
+    merged = merge_over_file({**protocol, **of(in_file, "old")}, of(given, "new"))
     assert client_settings({**protocol, **of(given, "new")}) == client_settings(merged)
 
 
 def test_other_settings_of_the_file_stay() -> None:
     in_file = {"client.id": "a", "ssl.truststore.location": "t", "ssl.truststore.password": "p"}
-    assert {**in_file, "client.id": "b"} == over_file(in_file, {"client.id": "b"})
+    assert {**in_file, "client.id": "b"} == merge_over_file(in_file, {"client.id": "b"})
 
 
 def test_a_time_is_read_in_ms() -> None:
-    found = client_overrides(["delivery.timeout.ms=1500"], ["delivery.timeout.ms"])
+    found = parse_client_overrides(["delivery.timeout.ms=1500"], ["delivery.timeout.ms"])
     assert (1.5, 30.0) == (found.seconds("delivery.timeout.ms", 30.0), found.seconds("x", 30.0))
     for text in ("0", "1s", "-1"):
-        wrong = client_overrides([f"delivery.timeout.ms={text}"], ["delivery.timeout.ms"])
+        wrong = parse_client_overrides([f"delivery.timeout.ms={text}"], ["delivery.timeout.ms"])
         with pytest.raises(UnreadableArgument):
             wrong.seconds("delivery.timeout.ms", 30.0)
 

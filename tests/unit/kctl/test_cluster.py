@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from kctl.commands.cluster.start_arguments import read_start
+from kctl.commands.cluster.start_arguments import parse_simple_start
 from kctl.commands.cluster.typer_app import app
 
 
@@ -34,7 +34,7 @@ def _by_typer(args: list[str]) -> dict[str, Any]:
 def test_a_plain_start_is_read_as_typer_reads_it(args: list[str]) -> None:
     expected = _by_typer(args)
     expected.pop("timeout")
-    assert expected == read_start(args)
+    assert expected == parse_simple_start(args)
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_a_plain_start_is_read_as_typer_reads_it(args: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_a_start_with_anything_else_is_left_to_typer(args: list[str]) -> None:
-    assert read_start(args) is None
+    assert parse_simple_start(args) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kctl.compat.cluster_tool import commands
-from kctl.compat.java_commands import CommandRefused, HelpRequested, read_command
+from kctl.compat.java_commands import CommandRefused, HelpRequested, parse_command
 from kctl.compat.releases import Release
 
 COMMANDS = commands(Release.V3_9)
@@ -23,7 +23,7 @@ COMMANDS = commands(Release.V3_9)
 def test_names_may_be_shortened_and_the_last_value_counts(
     words: str, command: str, servers: str
 ) -> None:
-    found = read_command("kafka-cluster", "", COMMANDS, words.split())
+    found = parse_command("kafka-cluster", "", COMMANDS, words.split())
     assert (command, servers) == (found.command.name, found.given.text("bootstrap-server"))
 
 
@@ -43,11 +43,11 @@ def test_names_may_be_shortened_and_the_last_value_counts(
 )
 def test_words_that_do_not_fit_are_refused(words: str, message: str) -> None:
     with pytest.raises(CommandRefused) as caught:
-        read_command("kafka-cluster", "", COMMANDS, words.split())
+        parse_command("kafka-cluster", "", COMMANDS, words.split())
     assert f"kafka-cluster: error: {message}" in str(caught.value)
 
 
 @pytest.mark.parametrize("words", ["-h", "cluster-id --help"])
 def test_help_is_no_mistake(words: str) -> None:
     with pytest.raises(HelpRequested, match="usage: kafka-cluster"):
-        read_command("kafka-cluster", "", COMMANDS, words.split())
+        parse_command("kafka-cluster", "", COMMANDS, words.split())

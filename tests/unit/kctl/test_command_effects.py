@@ -11,7 +11,7 @@ from engine.client.request_checks import is_reading
 from engine.wire import messages
 from kctl.command_effects import CHANGES, EFFECTS, READS, effect_of
 from kctl.context import Choice
-from kctl.guard import Guard, client_checks, enter
+from kctl.guard import Guard, check_guards, client_checks
 from kctl.guard_errors import ReadOnlyCommand, ReadOnlyContext
 from tests.cli.commands import all_leaves, parameter_names
 
@@ -69,7 +69,7 @@ def test_the_client_of_a_reading_command_sends_nothing_that_changes(
 ) -> None:
     for name in ("command", "may_change", "confirmed"):
         monkeypatch.setattr(Guard, name, getattr(Guard, name))
-    enter("topics list", {})
+    check_guards("topics list", {})
     on_call = client_checks(Choice("127.0.0.1:1", None, "-b")).on_call
     assert on_call is not None
     with pytest.raises(ReadOnlyCommand, match="DeleteTopics"):
@@ -83,4 +83,4 @@ def test_a_host_is_the_same_in_capitals(monkeypatch: pytest.MonkeyPatch, tmp_pat
     path.write_text("contexts: {prod: {bootstrap_servers: 'Kafka1:9092', read_only: true}}")
     monkeypatch.setenv("KCTL_CONFIG", str(path))
     with pytest.raises(ReadOnlyContext):
-        enter("topics create", {"bootstrap": "other:9092,kafka1:9092"})
+        check_guards("topics create", {"bootstrap": "other:9092,kafka1:9092"})

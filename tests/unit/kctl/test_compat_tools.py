@@ -25,22 +25,22 @@ from engine.kafka_errors import (
 )
 from engine.model import TopicPartition
 from kctl.commands.compat.app import run
-from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
+from kctl.compat.generated_plan import UsableBroker, generate_plan, usable_brokers
 from kctl.compat.installing import CannotInstall, ForeignScript, install_scripts
 from kctl.compat.java_failures import ToolFailure, java_text, message_of, set_message_release
-from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
+from kctl.compat.java_options import OptionsRefused, ToolOption, parse_options
 from kctl.compat.java_order import in_java_order
 from kctl.compat.json_mistakes import mistake_of
-from kctl.compat.move_states import LogDirMove, move_line
+from kctl.compat.move_states import LogDirMove, log_dir_move_line
 from kctl.compat.plan_json import (
     Replica,
+    parse_proposal,
+    parse_proposal_to_execute,
+    parse_topics,
     read_broker_list,
-    read_proposal,
-    read_proposal_to_execute,
-    read_topics,
 )
 from kctl.compat.releases import Release
-from kctl.compat.tool_throttles import MovedPartition, proposed_moves, topic_lists
+from kctl.compat.tool_throttles import MovedPartition, proposed_moves, throttled_replicas_by_topic
 from kctl.compat.tools import (
     CLUSTER,
     CONSUMER_GROUPS,
@@ -83,7 +83,7 @@ _OPTIONS = (
     ],
 )
 def test_options_are_read_as_java_reads_them(words: list[str], given: dict[str, Any]) -> None:
-    found = read_options(_OPTIONS, words)
+    found = parse_options(_OPTIONS, words)
     assert given == {name: found.text(name) for name in found.names()}
 
 
@@ -97,7 +97,7 @@ def test_options_are_read_as_java_reads_them(words: list[str], given: dict[str, 
 )
 def test_words_that_fit_no_option_are_refused(words: list[str], told: str) -> None:
     with pytest.raises(OptionsRefused) as caught:
-        read_options(_OPTIONS, words)
+        parse_options(_OPTIONS, words)
     assert told == str(caught.value)
 
 
@@ -112,7 +112,7 @@ def test_words_that_fit_no_option_are_refused(words: list[str], told: str) -> No
     ],
 )
 def test_a_value_that_cannot_be_is_reported_when_it_is_wanted(words: list[str], told: str) -> None:
-    given = read_options(_OPTIONS, words)
+    given = parse_options(_OPTIONS, words)
     with pytest.raises(ToolFailure) as caught:
         given.number("rate", 0)
     assert told == str(caught.value)
@@ -135,33 +135,33 @@ def _row(**fields: Any) -> str:
 @pytest.mark.parametrize(
     ("read", "text", "told"),
     [
-        (read_proposal_to_execute, "{}", "Partition reassignment list cannot be empty"),
+        (parse_proposal_to_execute, "{}", "Partition reassignment list cannot be empty"),
         (
-            read_proposal,
+            parse_proposal,
             " ",
             "The input string shouldn't be empty\n at [Source: UNKNOWN; byte offset: #UNKNOWN]",
         ),
-        (read_proposal, "[]", "Expected JSON object, received []"),
-        (read_proposal, '{"version": "1"}', 'Expected `Integer` value, received "1"'),
-        (read_proposal, '{"version": 1, "partitions": 3}', "Expected JSON array, received 3"),
-        (read_proposal, '{"version": 1, "partitions": [{}]}', "No such field exists: `topic`"),
-        (read_proposal, _row(replicas=[True]), "Expected `Integer` value, received true"),
-        (read_proposal, _row(topic=7), "Expected `String` value, received 7"),
+        (parse_proposal, "[]", "Expected JSON object, received []"),
+        (parse_proposal, '{"version": "1"}', 'Expected `Integer` value, received "1"'),
+        (parse_proposal, '{"version": 1, "partitions": 3}', "Expected JSON array, received 3"),
+        (parse_proposal, '{"version": 1, "partitions": [{}]}', "No such field exists: `topic`"),
+        (parse_proposal, _row(replicas=[True]), "Expected `Integer` value, received true"),
+        (parse_proposal, _row(topic=7), "Expected `String` value, received 7"),
         (
-            read_proposal,
+            parse_proposal,
             _row(log_dirs=["any"]),
             "Size of replicas list [1, 2] is different from size of log dirs list [any] for "
             "partition t-0",
         ),
         (
-            read_proposal_to_execute,
+            parse_proposal_to_execute,
             _row(replicas=[2, 1, 2, 1]),
             "Partition replica lists may not contain duplicate entries: t-0 contains multiple "
             "entries for 1,2",
         ),
-        (read_topics, '{"version": 2}', "Not supported version field value 2"),
+        (parse_topics, '{"version": 2}', "Not supported version field value 2"),
         (
-            read_topics,
+            parse_topics,
             '{"topics": [{"topic": "a"}, {"topic": "a"}]}',
             "List of topics to reassign contains duplicate entries: [a]",
         ),
@@ -185,7 +185,7 @@ def test_a_list_of_brokers_may_end_with_a_comma(text: str, broker_ids: list[int]
 
 
 def test_log_directories_of_a_file_are_those_that_are_named() -> None:
-    proposal = read_proposal(_row(log_dirs=["any", "/d"]))
+    proposal = parse_proposal(_row(log_dirs=["any", "/d"]))
     assert {Replica(T0, 2): "/d"} == proposal.log_dirs
 
 
@@ -215,12 +215,15 @@ def test_sources_of_a_move_under_way_go_before_the_replicas_of_now() -> None:
     }
     moves = proposed_moves(ongoing, {T0: (4, 2), T1: (2, 3)}, {T0: (3, 1, 2), T1: (1, 2)})
     assert MovedPartition(frozenset({1, 2}), frozenset({4})) == moves[T0]
-    assert {"t": ("0:1,0:2,1:1,1:2", "0:4,1:3"), "u": ("0:4", "0:5")} == topic_lists(moves)
+    assert {
+        "t": ("0:1,0:2,1:1,1:2", "0:4,1:3"),
+        "u": ("0:4", "0:5"),
+    } == throttled_replicas_by_topic(moves)
 
 
 def test_a_move_that_adds_nothing_has_an_empty_follower_list() -> None:
     moves = proposed_moves({}, {T0: (2, 1)}, {T0: (1, 2)})
-    assert {"t": ("0:1,0:2", "")} == topic_lists(moves)
+    assert {"t": ("0:1,0:2", "")} == throttled_replicas_by_topic(moves)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +239,7 @@ def test_a_move_that_adds_nothing_has_an_empty_follower_list() -> None:
 def test_moves_between_directories_are_reported_by_what_is_left(
     move: LogDirMove, told: str, is_over: bool
 ) -> None:
-    assert told in move_line(Replica(T0, 1), move)
+    assert told in log_dir_move_line(Replica(T0, 1), move)
     assert move.is_over == is_over
 
 
@@ -252,7 +255,7 @@ def test_racks_of_some_brokers_alone_are_refused_unless_they_do_not_count() -> N
 def test_a_generated_plan_spreads_replicas_over_racks() -> None:
     brokers = [UsableBroker(id_, "a" if id_ < 3 else "b") for id_ in (1, 2, 3, 4)]
     current = {TopicPartition("t", number): (1, 2) for number in range(8)}
-    plan = generated_plan(current, brokers, FixedEntropy())
+    plan = generate_plan(current, brokers, FixedEntropy())
     assert set(current) == set(plan)
     assert all((first < 3) != (second < 3) for first, second in plan.values())
 

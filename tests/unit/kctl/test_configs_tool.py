@@ -6,12 +6,12 @@ import socket
 
 import pytest
 
-from kctl.compat.configs_changes import added_configs
+from kctl.compat.configs_changes import parse_added_configs
 from kctl.compat.configs_entities import ConfigsRefused
 from kctl.compat.configs_tool import check_options, options
-from kctl.compat.configs_views import client_metrics_names
+from kctl.compat.configs_views import request_client_metrics_names
 from kctl.compat.java_failures import ToolFailure
-from kctl.compat.java_options import read_options
+from kctl.compat.java_options import parse_options
 from kctl.compat.releases import Release
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import client_of
@@ -19,7 +19,7 @@ from tests.unit.reassign.memory_streams import client_of
 
 def check(words: str) -> None:
     release = Release.V4_3
-    check_options(read_options(options(release), ["--bootstrap-server", "b:1", *words.split()]))
+    check_options(parse_options(options(release), ["--bootstrap-server", "b:1", *words.split()]))
 
 
 @pytest.fixture
@@ -47,9 +47,9 @@ def test_a_host_without_an_address_has_no_quotas(address: str) -> None:
 
 def test_the_later_tool_names_the_form_of_values_with_commas_too() -> None:
     with pytest.raises(ConfigsRefused, match=r'"key=val"\.$'):
-        added_configs("a=[b,c", is_four=False)
+        parse_added_configs("a=[b,c", is_four=False)
     with pytest.raises(ConfigsRefused, match=r'"key=val" or  "key=\[val1,val2\]" to group'):
-        added_configs("a=[b,c", is_four=True)
+        parse_added_configs("a=[b,c", is_four=True)
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_brokers_that_list_no_subscriptions_lack_the_request_that_the_tool_sends
 ) -> None:
     client = client_of(MemoryCluster(is_one_process=True))
     with pytest.raises(ToolFailure, match=f"The node does not support {name}$"):
-        client_metrics_names(client, is_four=is_four)
+        request_client_metrics_names(client, is_four=is_four)

@@ -18,11 +18,11 @@ from kctl.compat.console_producer import java_lines
 from kctl.compat.consumer_perf import DateFormat
 from kctl.compat.feature_levels import (
     dependency_lines,
-    feature_level,
     mapping_lines,
     metadata_version_level,
+    parse_feature_level,
 )
-from kctl.compat.formatter_classes import formatter_named
+from kctl.compat.formatter_classes import create_formatter
 from kctl.compat.java_commands import (
     Arity,
     Command,
@@ -33,10 +33,10 @@ from kctl.compat.java_commands import (
 from kctl.compat.java_consumer import consumer_settings
 from kctl.compat.java_deserializers import deserializer_named
 from kctl.compat.java_failures import ToolFailure
-from kctl.compat.java_options import read_options
-from kctl.compat.java_pairs import pairs_of
+from kctl.compat.java_options import parse_options
+from kctl.compat.java_pairs import parse_pairs
 from kctl.compat.java_producer import java_producer_options
-from kctl.compat.line_reader import LineReader, line_format
+from kctl.compat.line_reader import LineReader, parse_line_format
 from kctl.compat.perf_numbers import LatencyStats, Throttle, percentiles_of
 from kctl.compat.record_formatters import PrintedRecord
 from kctl.compat.releases import Release, split_release
@@ -49,7 +49,7 @@ V3, V4 = Release.V3_9, Release.V4_3
 
 def _record(line: str, **properties: str) -> tuple[object, ...]:
     named = {name.replace("_", "."): value for name, value in properties.items()}
-    record = LineReader("t", line_format(named)).record(line.encode())
+    record = LineReader("t", parse_line_format(named)).parse_line(line.encode())
     return record.key, record.value, record.headers
 
 
@@ -105,7 +105,7 @@ def test_a_carriage_return_ends_a_line_as_well() -> None:
 
 
 def test_a_pair_without_a_value_is_empty() -> None:
-    assert {"a": "1=2", "b": ""} == pairs_of(["a=0", "a=1=2", "b"])
+    assert {"a": "1=2", "b": ""} == parse_pairs(["a=0", "a=1=2", "b"])
 
 
 # -- records are printed
@@ -113,7 +113,7 @@ def test_a_pair_without_a_value_is_empty() -> None:
 
 def _printed(release: Release = V3, name: str = "DefaultMessageFormatter", **given: str) -> bytes:
     properties = {key.replace("_", "."): value for key, value in given.items()}
-    formatter = formatter_named(f"org.apache.kafka.tools.consumer.{name}", properties, release)
+    formatter = create_formatter(f"org.apache.kafka.tools.consumer.{name}", properties, release)
     record = Record(7, 5, TimestampType.CREATE_TIME, b"k", None, (("h", b"1"), ("i", None)))
     return formatter(PrintedRecord("t", 3, record))
 
@@ -253,7 +253,7 @@ def test_a_consumer_of_wrong_properties_is_refused(key: str, value: str) -> None
 
 
 def _rules(words: str, release: Release = V3) -> dict[str, str]:
-    given = read_options(acl_options(release), words.split())
+    given = parse_options(acl_options(release), words.split())
     rules = rules_to_add(given, release)
     return {
         f"{pattern.kind.name} {pattern.name}": ",".join(
@@ -299,7 +299,7 @@ def test_two_phase_commit_is_an_operation_of_transactional_ids_since_four() -> N
 
 
 def test_a_removal_without_principals_means_all_entries() -> None:
-    given = read_options(acl_options(V3), ["--topic", "t"])
+    given = parse_options(acl_options(V3), ["--topic", "t"])
     ((pattern, entries),) = rules_of_resources(given, V3).items()
     assert ("t", []) == (pattern.name, entries)
     assert AclOperation.ALL
@@ -332,7 +332,7 @@ def test_a_release_has_its_features() -> None:
 @pytest.mark.parametrize("text", ["a", "a=b", "a=70000"])
 def test_a_level_is_a_number_behind_an_equals_sign(text: str) -> None:
     with pytest.raises(EngineError, match="Can't parse feature=level string"):
-        feature_level(text)
+        parse_feature_level(text)
 
 
 # -- words of argparse4j

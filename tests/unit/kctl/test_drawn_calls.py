@@ -17,26 +17,26 @@ from engine.host.ports import FileMissing, FileRefused
 from engine.model import TopicPartition
 from engine.records.record import Record, TimestampType
 from kctl.compat import tools
-from kctl.compat.acl_rules import principals_of, resource_filters, rules_of_resources
+from kctl.compat.acl_rules import parse_principals, resource_filters, rules_of_resources
 from kctl.compat.acls_tool import options as acl_options
-from kctl.compat.groups_plan import read_plan
+from kctl.compat.groups_plan import parse_plan
 from kctl.compat.groups_tool import options as groups_options
 from kctl.compat.java_client import (
+    check_bootstrap,
     connect_resolved,
-    java_bootstrap,
-    refused_setting,
-    unreadable_properties,
+    refused_setting_failure,
+    unreadable_properties_failure,
 )
 from kctl.compat.java_failures import ToolFailure, set_message_release
 from kctl.compat.java_numbers import is_java_number, java_number
-from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
+from kctl.compat.java_options import OptionsRefused, ToolOption, parse_options
 from kctl.compat.java_order import in_java_map_order
-from kctl.compat.java_patterns import is_java_pattern, java_pattern
+from kctl.compat.java_patterns import compile_java_pattern, is_java_pattern
 from kctl.compat.json_values import first_document
 from kctl.compat.record_formatters import CutShort, DefaultFormatter, PrintedRecord
 from kctl.compat.releases import Release
 from kctl.compat.tools import run_tool
-from kctl.compat.topics_views import topic_pattern
+from kctl.compat.topics_views import compile_topic_pattern
 from kctl.connect import ClusterOptions
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
@@ -47,25 +47,25 @@ _SERVERS = ("--bootstrap-server", "a:1", "--bootstrap-server", "a:1")
 
 
 def test_a_value_that_is_joined_may_be_empty() -> None:
-    given = read_options(_OPTIONS, ["--file=", "--list"])
+    given = parse_options(_OPTIONS, ["--file=", "--list"])
     assert given.text("file") == ""
     assert given.has("list")
 
 
 def test_an_unknown_word_with_one_dash_is_named_by_its_first_letter() -> None:
     with pytest.raises(OptionsRefused, match=r"\Af is not a recognized option\Z"):
-        read_options(_OPTIONS, ["-fil", "x"])
+        parse_options(_OPTIONS, ["-fil", "x"])
 
 
 @pytest.mark.parametrize("word", ["--state", "--offsets", "--members", "--verbose", "--type"])
 def test_options_that_go_with_an_action_are_unavailable_without_it(word: str) -> None:
     with pytest.raises(OptionsRefused) as caught:
-        read_options(groups_options(Release.V3_9), ["--delete", word])
+        parse_options(groups_options(Release.V3_9), ["--delete", word])
     name = word.removeprefix("--")
     assert str(caught.value) == (
         f"Option(s) [{name}] are unavailable given other options on the command line"
     )
-    assert read_options(groups_options(Release.V3_9), ["--help", word]).has(name)
+    assert parse_options(groups_options(Release.V3_9), ["--help", word]).has(name)
 
 
 def test_numbers_may_have_digits_of_any_script() -> None:
@@ -83,9 +83,9 @@ def test_a_brace_has_to_begin_a_repetition(text: str, is_pattern: bool) -> None:
 
 def test_a_stray_brace_is_reported() -> None:
     with pytest.raises(ToolFailure, match=r"\Aa\{2 is an invalid regex\.\Z"):
-        topic_pattern("a{2")
+        compile_topic_pattern("a{2")
     with pytest.raises(ToolFailure, match="Illegal repetition near index 1"):
-        java_pattern("a{2")
+        compile_java_pattern("a{2")
 
 
 def test_replicas_of_one_bucket_come_in_the_order_of_the_response() -> None:
@@ -102,8 +102,8 @@ def test_replicas_of_one_bucket_come_in_the_order_of_the_response() -> None:
 
 def test_a_principal_needs_a_colon_alone() -> None:
     words = ["--principal", "User:", "--principal", ":x"]
-    given = read_options(acl_options(Release.V3_9), words)
-    assert principals_of(given, "principal") == ["User:", ":x"]
+    given = parse_options(acl_options(Release.V3_9), words)
+    assert parse_principals(given, "principal") == ["User:", ":x"]
 
 
 def test_the_cluster_comes_after_topics_and_before_all_other_resources() -> None:
@@ -118,7 +118,7 @@ def test_the_cluster_comes_after_topics_and_before_all_other_resources() -> None
         "--allow-principal",
         "User:a",
     ]
-    given = read_options(acl_options(Release.V3_9), words)
+    given = parse_options(acl_options(Release.V3_9), words)
     kinds = [pattern.kind.name for pattern in rules_of_resources(given, Release.V3_9)]
     assert kinds == ["TOPIC", "CLUSTER", "GROUP", "USER"]
 
@@ -137,12 +137,12 @@ def test_a_number_among_client_properties_is_read_before_a_client_is_made(
     text: str, message: str
 ) -> None:
     error = ClientSettingRefused("request.timeout.ms", text, "must be a number of milliseconds")
-    assert message == str(refused_setting(error))
+    assert message == str(refused_setting_failure(error))
 
 
 def test_an_address_without_a_host_is_this_machine() -> None:
     set_message_release(Release.V3_9)
-    assert java_bootstrap(" :9092, b:1,") == "localhost:9092,b:1"
+    assert check_bootstrap(" :9092, b:1,") == "localhost:9092,b:1"
 
 
 def test_no_client_is_made_where_no_address_resolves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,10 +154,10 @@ def test_no_client_is_made_where_no_address_resolves(monkeypatch: pytest.MonkeyP
 
 def test_a_directory_is_no_file_of_properties() -> None:
     refused = FileRefused("/d", "open", "Is a directory", errno.EISDIR)
-    assert str(unreadable_properties("/d", refused)) == "Is a directory"
-    assert str(unreadable_properties("", FileMissing(""))) == "Is a directory"
+    assert str(unreadable_properties_failure("/d", refused)) == "Is a directory"
+    assert str(unreadable_properties_failure("", FileMissing(""))) == "Is a directory"
     assert (
-        unreadable_properties("x", FileMissing("x")).java_class
+        unreadable_properties_failure("x", FileMissing("x")).java_class
         == "java.nio.file.NoSuchFileException"
     )
 
@@ -337,7 +337,7 @@ def test_what_follows_a_document_is_not_read() -> None:
 
 
 def test_an_empty_type_of_patterns_is_none() -> None:
-    given = read_options(acl_options(Release.V3_9), ["--resource-pattern-type", ""])
+    given = parse_options(acl_options(Release.V3_9), ["--resource-pattern-type", ""])
     with pytest.raises(ToolFailure, match="Cannot parse argument '' of option"):
         resource_filters(given)
 
@@ -397,4 +397,4 @@ def test_4_3_takes_an_option_without_brokers_for_none(capsys: pytest.CaptureFixt
 
 def test_a_plan_with_a_negative_offset_is_refused() -> None:
     with pytest.raises(OptionsRefused, match="Invalid negative offset"):
-        read_plan("t,0,-5\n", ["g"], StringIO())
+        parse_plan("t,0,-5\n", ["g"], StringIO())

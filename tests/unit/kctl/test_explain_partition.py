@@ -27,7 +27,7 @@ def test_a_leader_that_is_gone_is_reported_once_and_asked_no_more(
     monkeypatch.setattr(partition, "list_offsets", unreachable)
     client: Any = None
     failures = partition.Failures()
-    row = partition.of_leader(client, T0, failures)
+    row = partition.read_leader_fields(client, T0, failures)
     assert exits.UNREACHABLE == failures.exit_code
     assert [partition.EARLIEST] == asked
     assert 1 == capsys.readouterr().err.count("Connection refused")
@@ -56,7 +56,7 @@ def test_groups_of_a_coordinator_that_is_gone_are_one_line(
         return ["late"], errors
 
     monkeypatch.setattr(partition, "list_groups", list_groups)
-    monkeypatch.setattr(partition, "groups_at", groups_at)
+    monkeypatch.setattr(partition, "find_groups_at", groups_at)
     client: Any = None
     failures = partition.Failures()
     assert ["late"] == partition._groups_at(client, T0, 5, failures)

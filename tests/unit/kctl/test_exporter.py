@@ -19,8 +19,8 @@ from kctl.commands.exporter import serving
 from kctl.commands.exporter.serving import (
     ExporterRequest,
     MetricPages,
+    create_exporter,
     export_metrics,
-    exporter_of,
 )
 from kctl.connect import ClusterOptions
 from tests.unit.exporter.test_exporter import Stage
@@ -85,29 +85,29 @@ def test_a_library_that_is_missing_is_an_error_before_the_cluster_is_asked(
 def test_a_scrape_has_its_own_time_or_that_of_the_command(
     timeout_s: float, scrape_timeout_ms: int
 ) -> None:
-    assert scrape_timeout_ms == ONCE.options(timeout_s).timeout_ms
+    assert scrape_timeout_ms == ONCE.exporter_options(timeout_s).timeout_ms
 
 
 def test_a_page_is_written_once_for_each_scrape(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = MetricPages(stage.exporter(min_interval_ms=10_000))
-    first = pages.page("")
+    first = pages.render("")
     assert (200, True) == (first.status, first.body.startswith(b"# HELP"))
-    assert pages.page("") is first
-    other = pages.page("application/openmetrics-text")
+    assert pages.render("") is first
+    other = pages.render("application/openmetrics-text")
     assert other.body.endswith(b"# EOF\n")
-    assert pages.page("application/openmetrics-text") is other
+    assert pages.render("application/openmetrics-text") is other
     stage.cluster.pass_time(10_000)
-    assert pages.page("application/openmetrics-text") is not other
+    assert pages.render("application/openmetrics-text") is not other
 
 
 def test_certificates_are_checked_where_connections_have_them(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(certificate_expiry, "certificate_expiry_ms", lambda *_: 5_000)
-    plain = exporter_of(stage.client, ExporterOptions("9"))
+    plain = create_exporter(stage.client, ExporterOptions("9"))
     stage.client.settings = stage.client.settings._replace(tls=TlsSettings())
-    secured = exporter_of(stage.client, ExporterOptions("9"))
+    secured = create_exporter(stage.client, ExporterOptions("9"))
     names = [{family.name for family in one.families()} for one in (plain, secured)]
     assert {"kctl_kafka_certificate_expiry_timestamp_seconds"} == names[1] - names[0]

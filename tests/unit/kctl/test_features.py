@@ -18,7 +18,7 @@ from kctl.commands.features.levels import (
     LevelsRequest,
     change_levels,
     list_features,
-    wanted_levels,
+    parse_wanted_levels,
 )
 from kctl.connect import ClusterOptions
 from kctl.console import NoTerminal
@@ -86,7 +86,7 @@ def request(words: Sequence[str] = (), **changes: Any) -> LevelsRequest:
 def test_levels_are_numbers_names_or_a_release(
     words: list[str], release: str | None, expected: dict[str, int]
 ) -> None:
-    assert expected.items() <= wanted_levels(request(words, release=release)).items()
+    assert expected.items() <= parse_wanted_levels(request(words, release=release)).items()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_levels_are_numbers_names_or_a_release(
 )
 def test_other_words_are_refused(words: list[str], release: str | None) -> None:
     with pytest.raises(UnreadableArgument):
-        wanted_levels(request(words, release=release))
+        parse_wanted_levels(request(words, release=release))
 
 
 def test_features_are_rows(cluster: Featured, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,9 +20,9 @@ from kctl.commands.groups.resetting import (
     NoCommittedOffset,
     ResetRequest,
     UnreadablePlan,
-    age_of,
     check_request,
-    read_offsets,
+    parse_duration_ms,
+    parse_offsets_file,
 )
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.kctl.played_groups import join_group
@@ -178,13 +178,13 @@ def test_a_file_names_partitions_and_offsets(client: KafkaClient) -> None:
 def test_lines_of_a_file_are_with_or_without_a_group(
     text: str, offsets: dict[TopicPartition, int]
 ) -> None:
-    assert offsets == read_offsets(text, "plan.csv", "g")
+    assert offsets == parse_offsets_file(text, "plan.csv", "g")
 
 
 @pytest.mark.parametrize("line", ["t", "t,0", "t,x,1", "t,0,-1", ",0,1", "g,t,0,x"])
 def test_a_line_that_is_no_offset_is_refused_with_its_number(line: str) -> None:
     with pytest.raises(UnreadablePlan, match=r"plan\.csv, line 2: ") as caught:
-        read_offsets(f"t,1,1\n{line}\n", "plan.csv", "g")
+        parse_offsets_file(f"t,1,1\n{line}\n", "plan.csv", "g")
     assert 2 == caught.value.line
 
 
@@ -192,12 +192,12 @@ def test_a_line_that_is_no_offset_is_refused_with_its_number(line: str) -> None:
     ("text", "age"), [("90s", 90_000), ("2h", 7_200_000), ("P1DT2H", 93_600_000)]
 )
 def test_a_duration_is_short_or_iso(text: str, age: int) -> None:
-    assert age == age_of(text)
+    assert age == parse_duration_ms(text)
 
 
 def test_a_duration_that_is_none_is_refused() -> None:
     with pytest.raises(UnreadableArgument, match="not a duration: 'soon'"):
-        age_of("soon")
+        parse_duration_ms("soon")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from kctl.commands.groups.simulate import (
     SimulateRequest,
     UnknownAssignor,
     UnknownMember,
-    members_of,
+    parse_members,
+    parse_topics,
     simulate,
-    topics_of,
 )
 
 _REQUEST = SimulateRequest(
@@ -122,13 +122,13 @@ def test_nobody_is_left_to_have_partitions(capsys: pytest.CaptureFixture[str]) -
 )
 def test_a_topic_needs_its_number_of_partitions(word: str) -> None:
     with pytest.raises(UnreadableArgument, match="not a topic"):
-        topics_of([word])
+        parse_topics([word])
 
 
 @pytest.mark.parametrize("word", ["", "=t", "c0="])
 def test_a_member_needs_a_name(word: str) -> None:
     with pytest.raises(UnreadableArgument, match="not a member"):
-        members_of([word], ["t"])
+        parse_members([word], ["t"])
 
 
 def test_only_members_leave() -> None:

@@ -11,11 +11,11 @@ import pytest
 
 import kctl.connect
 from engine.model import TopicPartition
-from kctl.compat.groups_changes import partitions_in
-from kctl.compat.groups_plan import plan_text, read_plan
+from kctl.compat.groups_changes import parse_partitions
+from kctl.compat.groups_plan import parse_plan, plan_text
 from kctl.compat.groups_tool import check_options, options
 from kctl.compat.java_failures import ToolFailure
-from kctl.compat.java_options import OptionsRefused, read_options
+from kctl.compat.java_options import OptionsRefused, parse_options
 from kctl.compat.java_order import names_in_copied_java_order, names_in_java_order
 from kctl.compat.java_split import java_split, java_split_pattern
 from kctl.compat.java_times import duration_ms_of, time_ms_of
@@ -62,7 +62,7 @@ _SCENARIO = (
     ],
 )
 def test_options_that_do_not_fit_are_refused(words: str, message: str) -> None:
-    given = read_options(
+    given = parse_options(
         options(Release.V3_9), words.replace("B", "--bootstrap-server b:1").split()
     )
     with pytest.raises(OptionsRefused) as caught:
@@ -73,7 +73,7 @@ def test_options_that_do_not_fit_are_refused(words: str, message: str) -> None:
 
 def test_the_tool_of_4_3_names_the_options_that_a_deletion_of_offsets_takes() -> None:
     words = ["--bootstrap-server", "b:1", "--delete-offsets", "--topic", "t"]
-    given = read_options(options(Release.V4_3), words, Release.V4_3)
+    given = parse_options(options(Release.V4_3), words, Release.V4_3)
     with pytest.raises(OptionsRefused, match=r"options: \[group\], \[topic\]$"):
         check_options(given)
 
@@ -92,7 +92,7 @@ def test_the_tool_of_4_3_names_the_options_that_a_deletion_of_offsets_takes() ->
 def test_an_optional_value_is_the_next_word_unless_it_is_an_option(
     words: str, states: list[str]
 ) -> None:
-    given = read_options(options(Release.V3_9), ["--list", *words.split()])
+    given = parse_options(options(Release.V3_9), ["--list", *words.split()])
     assert given.has("state")
     assert states == list(given.texts("state"))
 
@@ -176,7 +176,7 @@ def test_a_duration_that_java_does_not_read_is_refused(text: str) -> None:
 def test_a_plan_is_read_as_kafka_reads_it(
     text: str, groups: list[str], plan: dict[str, dict[TopicPartition, int]]
 ) -> None:
-    assert plan == read_plan(text, groups, StringIO())
+    assert plan == parse_plan(text, groups, StringIO())
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_plan_is_read_as_kafka_reads_it(
 )
 def test_a_line_that_cannot_be_read_ends_the_reading(text: str, message: str) -> None:
     with pytest.raises(ToolFailure) as caught:
-        read_plan(text, ["g"], StringIO())
+        parse_plan(text, ["g"], StringIO())
     assert message == str(caught.value)
 
 
@@ -224,7 +224,7 @@ def test_a_number_of_more_digits_than_jackson_reads_is_refused(
     line: str, size: int, name: str
 ) -> None:
     with pytest.raises(ToolFailure) as caught:
-        read_plan(f"t,0,1\n{line}\n", ["g"], StringIO())
+        parse_plan(f"t,0,1\n{line}\n", ["g"], StringIO())
     assert str(caught.value) == (
         f"{_READER}.databind.JsonMappingException: Number value length ({size}) exceeds the "
         "maximum allowed (1000, from `StreamReadConstraints.getMaxNumberLength()`) (through "
@@ -235,7 +235,7 @@ def test_a_number_of_more_digits_than_jackson_reads_is_refused(
 
 def test_the_first_mistake_of_a_line_is_told_of_the_kind_that_is_tried_first() -> None:
     err = StringIO()
-    read_plan("g,t,0,1\n", ["g"], err)
+    parse_plan("g,t,0,1\n", ["g"], err)
     assert err.getvalue().startswith(
         f"{_READER}.databind.exc.InvalidFormatException: Cannot deserialize value of type `int` "
         'from String "t": not a valid `int` value\n'
@@ -278,7 +278,7 @@ def test_a_plan_is_written_with_quotes_where_jackson_writes_them(group: str, wri
 )
 def test_partitions_that_cannot_be_read_are_refused(text: str, message: str) -> None:
     with pytest.raises(OptionsRefused) as caught:
-        partitions_in(text)
+        parse_partitions(text)
     assert message == str(caught.value)
 
 
@@ -304,7 +304,7 @@ def test_a_partition_is_not_compared_with_all_others_to_find_it_twice() -> None:
 
 
 def test_partitions_are_named_behind_their_topic() -> None:
-    assert [T0, T1, T0] == partitions_in("t:0,1,0,")
+    assert [T0, T1, T0] == parse_partitions("t:0,1,0,")
 
 
 @pytest.mark.parametrize(

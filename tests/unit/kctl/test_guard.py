@@ -19,7 +19,7 @@ from engine.reassign.journal_state import Begun, ExecutionSettings
 from engine.wire import messages
 from kctl.console import NotConfirmed
 from kctl.context import Choice, Profile, Profiles, load_profiles, save_profiles
-from kctl.guard import Guard, client_checks, enter, keep_cluster_id
+from kctl.guard import Guard, check_guards, client_checks, store_cluster_id
 from kctl.guard_errors import (
     GuardedCluster,
     NameNotTyped,
@@ -77,7 +77,7 @@ def at(bootstrap: str | None = None, context: str | None = None, **more: Any) ->
 def is_refused(parameters: Mapping[str, Any], words: str = "topics create") -> bool:
     """Return whether a command would be refused at its begin, as nobody can be asked."""
     try:
-        enter(words, parameters)
+        check_guards(words, parameters)
     except (NameNotTyped, ReadOnlyContext):
         return True
     return False
@@ -89,20 +89,20 @@ def is_refused(parameters: Mapping[str, Any], words: str = "topics create") -> b
 def test_a_command_that_reads_or_only_tries_is_kept_from_nothing(kept: Kept) -> None:
     kept.keep(prod=PROD, archive=ARCHIVE)
     for context in ("prod", "archive"):
-        enter("topics list", at(context=context))
-        enter("topics create", at(context=context, dry_run=True))
+        check_guards("topics list", at(context=context))
+        check_guards("topics create", at(context=context, dry_run=True))
         assert ("topics create", False) == (Guard.command, Guard.may_change)
 
 
 def test_a_read_only_context_refuses_a_change_and_says_what_allows_it(kept: Kept) -> None:
     kept.keep(archive=ARCHIVE)
     with pytest.raises(ReadOnlyContext) as refused:
-        enter("topics create", at(context="archive"))
+        check_guards("topics create", at(context="archive"))
     error = refused.value
     assert "context archive is read-only, and `kctl topics create` changes something" in str(error)
     assert "kctl context set archive --no-read-only` allows changes; --dry-run" in str(error.hint)
     with pytest.raises(ReadOnlyContext) as untried:
-        enter("produce", at(context="archive"))
+        check_guards("produce", at(context="archive"))
     assert "--dry-run" not in str(untried.value.hint)
 
 
@@ -167,12 +167,12 @@ def test_a_protected_context_asks_for_its_name_where_somebody_can_type_it(
 ) -> None:
     kept.keep(prod=PROD, unknown=PROD._replace(bootstrap_servers="x:1", cluster_id=None))
     with pytest.raises(NameNotTyped) as untyped:
-        enter("topics create", at(context="prod"))
+        check_guards("topics create", at(context="prod"))
     assert "context prod is protected: `kctl topics create` needs its name" in str(untyped.value)
     assert "KCTL_CONFIRM=prod kctl topics create" in str(untyped.value.hint)
 
     shown = typing(" prod \n", monkeypatch)
-    enter("topics create", at(context="prod"))
+    check_guards("topics create", at(context="prod"))
     assert frozenset({"prod"}) == Guard.confirmed
     assert (
         "context prod is protected: `kctl topics create` changes something of cluster id at "
@@ -181,7 +181,7 @@ def test_a_protected_context_asks_for_its_name_where_somebody_can_type_it(
 
     shown = typing("y\n", monkeypatch)
     with pytest.raises(NotConfirmed, match="`kctl topics create` in the protected context unknown"):
-        enter("topics create", at(context="unknown"))
+        check_guards("topics create", at(context="unknown"))
     assert "changes something of x:1\n" in shown.getvalue()
     assert frozenset() == Guard.confirmed
 
@@ -219,7 +219,7 @@ def test_of_several_contexts_the_one_that_is_meant_is_requested_and_is_enough(
 ) -> None:
     kept.keep(a=PROD, meant=PROD, z=PROD)
     shown = typing("meant\n", monkeypatch)
-    enter("topics create", at(context="meant"))
+    check_guards("topics create", at(context="meant"))
     assert "context meant is protected" in shown.getvalue()
     assert frozenset({"meant"}) == Guard.confirmed
 
@@ -240,7 +240,7 @@ def found(choice: Choice, cluster_id: str | None) -> None:
 
 
 def test_a_command_that_reads_has_a_client_that_sends_nothing_else(kept: Kept) -> None:
-    enter("topics list", at())
+    check_guards("topics list", at())
     check = client_checks(chosen()).on_call
     assert check is not None
     check(Call("Metadata", messages.MetadataRequest(topics=None)))
@@ -249,23 +249,23 @@ def test_a_command_that_reads_has_a_client_that_sends_nothing_else(kept: Kept) -
     ):
         check(Call("DeleteTopics", messages.DeleteTopicsRequest()))
     for words in ("topics create", "cluster start"):
-        enter(words, at())
+        check_guards(words, at())
         assert client_checks(chosen()).on_call is None
 
 
 def test_without_a_context_and_a_guard_no_id_is_checked(kept: Kept) -> None:
     kept.keep(free=FREE)
-    enter("topics create", at("far:9092"))
+    check_guards("topics create", at("far:9092"))
     assert client_checks(chosen()).on_cluster is None
     kept.keep(free=FREE, prod=PROD)
     assert client_checks(chosen()).on_cluster is not None
-    enter("topics list", at("far:9092"))
+    check_guards("topics list", at("far:9092"))
     assert client_checks(chosen()).on_cluster is None
 
 
 def test_other_addresses_of_a_guarded_cluster_are_known_by_its_id(kept: Kept) -> None:
     kept.keep(prod=PROD, archive=ARCHIVE)
-    enter("topics create", at("far:9092"))
+    check_guards("topics create", at("far:9092"))
     with pytest.raises(GuardedCluster) as guarded:
         found(chosen(), "id")
     assert "cluster id, that of the protected context prod: `kctl topics create`" in str(
@@ -285,7 +285,7 @@ def test_a_read_only_context_goes_before_a_protected_one_of_its_cluster_and_no_n
         protected, read_only = names
         kept.keep(**{protected: PROD, read_only: PROD._replace(is_read_only=True)})
         monkeypatch.setenv("KCTL_CONFIRM", protected)
-        enter("topics create", at("far:9092"))
+        check_guards("topics create", at("far:9092"))
         with pytest.raises(ReadOnlyContext, match=f"context {read_only} "):
             found(chosen(), "id")
 
@@ -295,12 +295,12 @@ def test_a_name_that_was_given_opens_its_cluster_by_other_addresses_too(
 ) -> None:
     kept.keep(prod=PROD, archive=ARCHIVE)
     monkeypatch.setenv("KCTL_CONFIRM", "prod")
-    enter("topics create", at("far:9092"))
+    check_guards("topics create", at("far:9092"))
     found(chosen(), "id")
 
 
 def test_another_cluster_than_the_context_is_kept_for_is_refused(kept: Kept) -> None:
-    enter("topics list", at(context="prod"))
+    check_guards("topics list", at(context="prod"))
     found(chosen("prod", "id"), "id")
     with pytest.raises(OtherCluster) as other:
         found(chosen("prod", "id"), "another")
@@ -316,7 +316,7 @@ def test_another_cluster_than_the_context_is_kept_for_is_refused(kept: Kept) -> 
 def test_the_id_is_learnt_once_by_a_context_that_led_to_the_cluster(kept: Kept) -> None:
     unknown = FREE._replace(cluster_id=None)
     kept.keep(free=unknown)
-    enter("topics list", at())
+    check_guards("topics list", at())
     check = client_checks(chosen("free")).on_cluster
     assert check is not None
     check(None)
@@ -329,13 +329,13 @@ def test_the_id_is_learnt_once_by_a_context_that_led_to_the_cluster(kept: Kept) 
 
 def test_addresses_beside_a_context_teach_it_no_id(kept: Kept) -> None:
     kept.keep(free=FREE._replace(cluster_id=None))
-    enter("topics list", at())
+    check_guards("topics list", at())
     found(chosen("free")._replace(source="-b"), "another")
     assert kept.read().by_name["free"].cluster_id is None
 
 
 def test_an_id_that_is_kept_stays_and_no_context_is_made_of_one(kept: Kept) -> None:
     kept.keep(free=FREE)
-    keep_cluster_id("free", "another")
-    keep_cluster_id("gone", "another")
+    store_cluster_id("free", "another")
+    store_cluster_id("gone", "another")
     assert {"free": FREE} == kept.read().by_name

@@ -17,7 +17,7 @@ from kctl.arguments import UnreadableArgument
 from kctl.commands.replay.replaying import parse_speed
 from kctl.commands.topics.changes import parse_assignment
 from kctl.iso_times import UnreadableTime, parse_time_ms
-from kctl.numbers import INT64_MAX, read_whole, whole_number, with_ranges
+from kctl.numbers import INT64_MAX, parse_whole_number, read_whole, set_ranges
 from kctl.offset_points import parse_point
 from kctl.selection import parse_numbers
 from kctl.sizes import parse_bytes
@@ -50,7 +50,7 @@ def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
 def _numbers() -> Iterator[tuple[str, Any]]:
     for noun_name, noun in NOUNS.items():
         app = import_module(f"kctl.commands.{noun.module}.app").app
-        for path, command in _commands(noun_name, with_ranges(get_command(app))):
+        for path, command in _commands(noun_name, set_ranges(get_command(app))):
             for parameter in command.params:
                 if parameter.type.name.startswith(("int", "float")):
                     yield path, parameter
@@ -104,7 +104,7 @@ def test_texts_with_numbers_are_refused_too(text: str) -> None:
         lambda: parse_numbers(f"0-{text}"),
         lambda: parse_assignment(f"1:{text}"),
         lambda: parse_bytes(text),
-        lambda: whole_number(text, "a number"),
+        lambda: parse_whole_number(text, "a number"),
     ):
         with pytest.raises((UnreadableArgument, UnreadableTime)):
             read()

@@ -10,15 +10,15 @@ import pytest
 from engine.client.connection import VersionRange
 from engine.errors import EngineError
 from engine.model import TopicPartition
-from kctl.compat.configs_changes import added_configs, credential_of
-from kctl.compat.java_client import java_bootstrap
+from kctl.compat.configs_changes import parse_added_configs, parse_credential
+from kctl.compat.java_client import check_bootstrap
 from kctl.compat.java_failures import set_message_release
-from kctl.compat.java_options import read_options
+from kctl.compat.java_options import parse_options
 from kctl.compat.java_uuids import java_uuid
-from kctl.compat.offsets_tool import filter_of, options, time_of
-from kctl.compat.records_tool import read_offsets
+from kctl.compat.offsets_tool import options, parse_filter, parse_time
+from kctl.compat.records_tool import parse_offsets
 from kctl.compat.releases import Release
-from kctl.compat.topics_changes import replica_assignment
+from kctl.compat.topics_changes import parse_replica_assignment
 from kctl.compat.versions_tool import versions_text
 
 _KEYS = [TopicPartition(topic, partition) for topic in ("a", "b") for partition in range(4)]
@@ -37,7 +37,7 @@ _KEYS = [TopicPartition(topic, partition) for topic in ("a", "b") for partition 
     ],
 )
 def test_partitions_are_chosen_by_patterns(words: str, chosen: str) -> None:
-    is_wanted = filter_of(read_options(options(Release.V3_9), words.split()))
+    is_wanted = parse_filter(parse_options(options(Release.V3_9), words.split()))
     assert chosen == " ".join(str(key) for key in _KEYS if is_wanted(key))
 
 
@@ -52,14 +52,16 @@ def test_partitions_are_chosen_by_patterns(words: str, chosen: str) -> None:
 )
 def test_patterns_that_do_not_fit_are_refused(words: str, message: str) -> None:
     with pytest.raises(EngineError) as caught:
-        filter_of(read_options(options(Release.V3_9), words.split()))
+        parse_filter(parse_options(options(Release.V3_9), words.split()))
     assert message in str(caught.value)
 
 
 def test_a_time_is_a_name_or_a_number() -> None:
-    assert [-2, -1, -3, 77] == [time_of(text) for text in ("earliest", "-1", "max-timestamp", "77")]
+    assert [-2, -1, -3, 77] == [
+        parse_time(text) for text in ("earliest", "-1", "max-timestamp", "77")
+    ]
     with pytest.raises(EngineError, match="Malformed time argument noon"):
-        time_of("noon")
+        parse_time("noon")
 
 
 @pytest.mark.parametrize(
@@ -77,31 +79,31 @@ def test_a_time_is_a_name_or_a_number() -> None:
 )
 def test_a_file_of_offsets_that_does_not_fit_is_refused(text: str, message: str) -> None:
     with pytest.raises(EngineError) as caught:
-        read_offsets(text)
+        parse_offsets(text)
     assert message == str(caught.value)
 
 
 def test_brackets_keep_commas_in_a_setting() -> None:
-    added = added_configs("cleanup.policy=[compact,delete], retention.ms = 5", is_four=False)
+    added = parse_added_configs("cleanup.policy=[compact,delete], retention.ms = 5", is_four=False)
     assert {"cleanup.policy": "compact,delete", "retention.ms": "5"} == added
     with pytest.raises(EngineError, match="must be in the format"):
-        added_configs("retention.ms", is_four=False)
+        parse_added_configs("retention.ms", is_four=False)
 
 
 def test_a_credential_has_a_password_and_enough_iterations() -> None:
-    assert 4096 == credential_of("SCRAM-SHA-512", "password=x").iterations
+    assert 4096 == parse_credential("SCRAM-SHA-512", "password=x").iterations
     with pytest.raises(EngineError, match="Iterations 100 is less than the minimum 4096"):
-        credential_of("SCRAM-SHA-256", "iterations=100,password=x")
+        parse_credential("SCRAM-SHA-256", "iterations=100,password=x")
     with pytest.raises(EngineError, match="Invalid credential property SCRAM_SHA_256="):
-        credential_of("SCRAM-SHA-256", "iterations=8192")
+        parse_credential("SCRAM-SHA-256", "iterations=8192")
 
 
 def test_replicas_are_given_for_each_partition() -> None:
-    assert [(1, 2), (2, 3)] == replica_assignment("1:2,2:3")
-    assert [] == replica_assignment(",")
+    assert [(1, 2), (2, 3)] == parse_replica_assignment("1:2,2:3")
+    assert [] == parse_replica_assignment(",")
     for text in ("1:1", "1:2,3", "1:x", ":1"):
         with pytest.raises(EngineError):
-            replica_assignment(text)
+            parse_replica_assignment(text)
 
 
 @pytest.mark.parametrize(
@@ -123,15 +125,15 @@ def test_an_id_that_java_does_not_read_is_refused(text: str, message: str) -> No
 @pytest.mark.parametrize("text", ["foo", "foo:x", ""])
 def test_no_client_is_made_without_a_host_and_a_port(text: str) -> None:
     with pytest.raises(EngineError, match="Failed to create new KafkaAdminClient"):
-        java_bootstrap(text)
+        check_bootstrap(text)
 
 
 def test_tools_of_4_3_refuse_an_empty_entry_among_their_brokers() -> None:
     set_message_release(Release.V4_3)
     with pytest.raises(EngineError, match="values must not be empty"):
-        java_bootstrap("a:1,")
+        check_bootstrap("a:1,")
     set_message_release(Release.V3_9)
-    assert "a:1" == java_bootstrap("a:1,")
+    assert "a:1" == check_bootstrap("a:1,")
 
 
 def test_versions_that_both_sides_know_are_usable() -> None:

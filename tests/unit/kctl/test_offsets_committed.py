@@ -13,7 +13,7 @@ import pytest
 from engine.errors import WireError
 from engine.host.real import RealFiles
 from engine.inspection.replay import SourceRecord
-from kctl.commands.offsets.committed import CommittedRequest, commit_of, show_committed
+from kctl.commands.offsets.committed import CommittedRequest, decode_commit, show_committed
 
 _GOLDEN = Path(__file__).parents[2] / "golden"
 _DATA = _GOLDEN / "groups" / "data"
@@ -78,11 +78,14 @@ def test_a_damaged_batch_is_an_error_after_what_came_before_it(
 @pytest.mark.parametrize("key", [None, b"", b"\0"])
 def test_a_record_without_a_type_is_refused(key: bytes | None) -> None:
     with pytest.raises(WireError):
-        commit_of(SourceRecord(0, "__consumer_offsets", 0, 0, 0, key, None, ()))
+        decode_commit(SourceRecord(0, "__consumer_offsets", 0, 0, 0, key, None, ()))
 
 
 def test_other_records_are_no_commits() -> None:
     assert (
-        commit_of(SourceRecord(0, "__consumer_offsets", 0, 0, 0, b"\0\x02\0\1g", None, ())) is None
+        decode_commit(SourceRecord(0, "__consumer_offsets", 0, 0, 0, b"\0\x02\0\1g", None, ()))
+        is None
     )
-    assert commit_of(SourceRecord(0, "__consumer_offsets", 0, 0, 0, b"\0\x0b", b"\0", ())) is None
+    assert (
+        decode_commit(SourceRecord(0, "__consumer_offsets", 0, 0, 0, b"\0\x0b", b"\0", ())) is None
+    )

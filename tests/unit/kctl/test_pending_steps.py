@@ -15,7 +15,7 @@ from engine.declared.resources import (
 )
 from engine.security.scram import ScramMechanism
 from kctl.declared import pending_steps
-from kctl.declared.pending_steps import compared, read_cluster_state
+from kctl.declared.pending_steps import compare_with_cluster, read_cluster_state
 
 READERS = {
     ResourceKind.TOPICS: "read_topics",
@@ -59,6 +59,6 @@ def test_users_who_could_not_log_in_are_noted_before_they_are_created(
         pending_steps, "read_cluster_state", lambda *_: CurrentState(frozenset((1,)), users=there)
     )
     client: Any = None
-    assert 2 == len(compared(client, declared, prunes=False).steps)
+    assert 2 == len(compare_with_cluster(client, declared, prunes=False).steps)
     said = capsys.readouterr().err
     assert "jürgen" in said and "alice" not in said and "jörg" not in said

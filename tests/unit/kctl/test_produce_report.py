@@ -31,7 +31,7 @@ def ending(
 ) -> list[str]:
     """Return what is said at the end of a run, after its errors."""
     report.read_up_to(last_line, 0)
-    report.take(results)
+    report.count_results(results)
     capsys.readouterr()
     report.close()
     return capsys.readouterr().err.splitlines()
@@ -84,7 +84,7 @@ def test_what_nobody_knows_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_error_of_many_batches_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     report = ProduceReport(ProduceRequest("t"), 30)
-    report.take([result(range(n, n + 1), REFUSED) for n in range(1, 5)])
+    report.count_results([result(range(n, n + 1), REFUSED) for n in range(1, 5)])
     assert 1 == capsys.readouterr().err.count("error: ")
 
 
@@ -94,7 +94,7 @@ def test_retries_are_logged_once_until_one_works(
     report = ProduceReport(ProduceRequest("t"), 30)
     for _ in range(3):
         report.on_retry(Unreachable("h", 1, "gone"))
-    report.take([result(range(1, 2))])
+    report.count_results([result(range(1, 2))])
     report.on_retry(Unreachable("h", 1, "gone"))
     told = capsys.readouterr().err.splitlines()
     assert ["warning: cannot reach h:1: gone; trying again for up to 30 s"] * 2 == told

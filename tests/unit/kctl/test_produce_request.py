@@ -9,7 +9,7 @@ from engine.client.producing import Producer, ProducerOptions
 from engine.limits import PRODUCE_LINE_BYTES_MAX, PRODUCE_LINGER_MS
 from engine.records.codec import Codec
 from kctl.arguments import UnreadableArgument
-from kctl.commands.produce.input import FileRecords, FileTooLong, record_source
+from kctl.commands.produce.input import FileRecords, FileTooLong, create_record_source
 from kctl.commands.produce.request import PRODUCER_KEYS, ProduceRequest, producer_options
 from tests.unit.client.produce_log import ProduceLog
 
@@ -74,14 +74,14 @@ def test_idempotence_needs_all_acks() -> None:
 )
 def test_options_without_an_effect_are_refused(fields: dict[str, object]) -> None:
     with pytest.raises(UnreadableArgument):
-        record_source(ProduceRequest("t")._replace(**fields))
+        create_record_source(ProduceRequest("t")._replace(**fields))
 
 
 def test_a_file_longer_than_any_record_is_refused_unread(tmp_path: Path) -> None:
     with open(tmp_path / "large", "wb") as file:
         file.truncate(PRODUCE_LINE_BYTES_MAX + 1)
     path = str(tmp_path / "large")
-    source = record_source(ProduceRequest("t")._replace(files=(path,)))
+    source = create_record_source(ProduceRequest("t")._replace(files=(path,)))
     assert isinstance(source, FileRecords)
     with pytest.raises(FileTooLong, match="large is longer than"):
         source.feed(Producer(ProduceLog().client()))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from engine.host.real import RealFiles
-from kctl.client_overrides import client_overrides
-from kctl.connect import ClusterOptions, client_settings_of, settings_in_file
-from kctl.properties_file import properties_of
+from kctl.client_overrides import parse_client_overrides
+from kctl.connect import ClusterOptions, read_client_settings, settings_in_file
+from kctl.properties_file import read_properties
 
 
 def test_a_pipe_gives_its_properties_as_often_as_they_are_wanted() -> None:
@@ -19,9 +19,9 @@ def test_a_pipe_gives_its_properties_as_often_as_they_are_wanted() -> None:
     os.close(writer)
     path = f"/dev/fd/{reader}"
     try:
-        first = properties_of(RealFiles(), path)
-        assert first == properties_of(RealFiles(), path)
-        assert "me" == client_settings_of(path, {}).client_id
+        first = read_properties(RealFiles(), path)
+        assert first == read_properties(RealFiles(), path)
+        assert "me" == read_client_settings(path, {}).client_id
     finally:
         os.close(reader)
 
@@ -30,7 +30,7 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     for name in ("a", "b"):
         path.write_text(f"client.id={name}\n")
-        assert {"client.id": name} == properties_of(RealFiles(), str(path))
+        assert {"client.id": name} == read_properties(RealFiles(), str(path))
 
 
 def test_own_settings_of_a_command_come_from_the_file_below_the_command_line(
@@ -43,6 +43,6 @@ def test_own_settings_of_a_command_come_from_the_file_below_the_command_line(
     options = ClusterOptions("here:9092", str(path))
     found = settings_in_file(options, keys)
     assert {"group.protocol": "consumer", "client.rack": "r1"} == found
-    overrides = client_overrides(["client.rack=r2"], keys).above(found)
+    overrides = parse_client_overrides(["client.rack=r2"], keys).above(found)
     assert {"group.protocol": "consumer", "client.rack": "r2"} == overrides.own
     assert {} == settings_in_file(ClusterOptions("here:9092"), keys)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 from kctl.arguments import UnreadableArgument
-from kctl.commands.quotas.amounts import amount_text, quotas_of
-from kctl.commands.quotas.entities import EntityNotClear, EntityOptions, named_parts
-from kctl.commands.quotas.limits import QuotasNotClear, change_quotas, set_request, unset_request
+from kctl.commands.quotas.amounts import amount_text, parse_quotas
+from kctl.commands.quotas.entities import EntityNotClear, EntityOptions, required_entity_parts
+from kctl.commands.quotas.limits import (
+    QuotasNotClear,
+    change_quotas,
+    parse_unset_request,
+    set_request,
+)
 from kctl.connect import ClusterOptions
 
 
@@ -26,9 +31,9 @@ from kctl.connect import ClusterOptions
     ],
 )
 def test_amounts_have_units(word: str, quota: str, amount: float, text: str) -> None:
-    assert {quota: amount} == quotas_of([word])
+    assert {quota: amount} == parse_quotas([word])
     assert text == amount_text(quota, amount)
-    assert {quota: amount} == quotas_of([f"{quota}={text}"])
+    assert {quota: amount} == parse_quotas([f"{quota}={text}"])
 
 
 @pytest.mark.parametrize(
@@ -36,19 +41,19 @@ def test_amounts_have_units(word: str, quota: str, amount: float, text: str) -> 
 )
 def test_what_is_no_quota_is_refused(word: str) -> None:
     with pytest.raises(UnreadableArgument):
-        quotas_of([word])
+        parse_quotas([word])
 
 
 def test_an_entity_is_a_user_a_client_id_both_or_an_address() -> None:
     both = EntityOptions(user="ann", client_id_default=True)
-    assert {"user": "ann", "client-id": ""} == named_parts(both)
+    assert {"user": "ann", "client-id": ""} == required_entity_parts(both)
     for options in (
         EntityOptions(),
         EntityOptions(user="ann", user_default=True),
         EntityOptions(user="ann", ip="10.0.0.1"),
     ):
         with pytest.raises(EntityNotClear):
-            named_parts(options)
+            required_entity_parts(options)
 
 
 def test_addresses_have_one_quota_and_others_have_not_that() -> None:
@@ -64,5 +69,5 @@ def test_addresses_have_one_quota_and_others_have_not_that() -> None:
 def test_unset_names_quotas_or_all() -> None:
     for words, is_all, given in (([], False, "none is named"), (["produce"], True, "both names")):
         with pytest.raises(QuotasNotClear, match=given) as caught:
-            unset_request(EntityOptions(), words, is_all=is_all, dry_run=False, output="csv")
+            parse_unset_request(EntityOptions(), words, is_all=is_all, dry_run=False, output="csv")
         assert "mutations" in caught.value.hint

@@ -11,7 +11,7 @@ from engine.records.record import Record, TimestampType
 from engine.schemas.decoding import SchemaDecoder
 from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind
 from kctl.arguments import UnreadableArgument
-from kctl.record_decoding import NOTHING, Decoders, RecordDecoding, schema_decoders
+from kctl.record_decoding import NOTHING, Decoders, RecordDecoding, create_decoders
 from tests.runs import run_of
 
 KIND = TimestampType.CREATE_TIME
@@ -63,17 +63,17 @@ def test_rows_have_two_columns_more_for_the_records_that_are_left() -> None:
 
 
 def test_without_schemas_nothing_is_decoded() -> None:
-    assert schema_decoders(None, None, None, {}, 5) is None
+    assert create_decoders(None, None, None, {}, 5) is None
 
 
 def test_a_registry_and_files_are_not_both_asked() -> None:
     with pytest.raises(UnreadableArgument, match="schema-registry"):
-        schema_decoders("http://r", "folder", None, {}, 5)
+        create_decoders("http://r", "folder", None, {}, 5)
 
 
 def test_files_come_before_a_registry_of_the_environment(tmp_path: Path) -> None:
     environment = {"KCTL_SCHEMA_REGISTRY": "http://r"}
-    decoders = schema_decoders("http://r", str(tmp_path), None, environment, 5)
+    decoders = create_decoders("http://r", str(tmp_path), None, environment, 5)
     assert decoders is not None
     with pytest.raises(NoSuchSchema, match=str(tmp_path)):
         decoders.values.value(ENVELOPE + b"\x07{}")
@@ -86,12 +86,12 @@ def test_a_file_is_for_values_and_another_one_for_keys(tmp_path: Path) -> None:
     errors: list[EngineError] = []
     values, keys = str(tmp_path / "long.avsc"), str(tmp_path / "key.proto:Key")
     for key_schema, said in ((None, [NOTHING] * 2), (keys, [NOTHING, {"id": 5}])):
-        decoders = schema_decoders(None, values, key_schema, {}, 5)
+        decoders = create_decoders(None, values, key_schema, {}, 5)
         assert decoders is not None
         decoded = RecordDecoding(decoders, errors.append).decoded(run)
         assert (said, [7, NOTHING]) == (decoded.keys, decoded.values)
         assert bool(key_schema) == bool(errors)
-    decoders = schema_decoders(None, None, keys, {}, 5)
+    decoders = create_decoders(None, None, keys, {}, 5)
     assert decoders is not None
     decoded = RecordDecoding(decoders, errors.append).decoded(run)
     assert (NOTHING, {"id": 5}) == (decoded.values[0], decoded.keys[1])

@@ -175,7 +175,7 @@ def test_certificates_are_findings_when_they_expire_soon(
             raise NoCertificate(host, port, "none")
         return stage.client.clock.wall_ms() + days[ports[port]] * 86_400_000
 
-    monkeypatch.setattr(reporting, "_expiry_of", lambda _client: expiry_of)
+    monkeypatch.setattr(reporting, "_expiry_reader", lambda _client: expiry_of)
     document = report(capsys)
     found = [row for row in document["findings"] if row["finding"] == "certificate"]
     assert [("critical", "broker 3"), ("notice", "broker 2")] == [

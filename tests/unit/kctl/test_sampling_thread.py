@@ -19,7 +19,7 @@ class _Sampler:
         self.taken = 0
         self._during = during
 
-    def next(self) -> int:
+    def take_next(self) -> int:
         self.taken += 1
         if self.taken == 2:
             self._during()
@@ -51,5 +51,5 @@ def test_a_sample_that_is_taken_during_a_pause_is_dropped() -> None:
         return bool(waits())
 
     going.wait = wait
-    thread._run()
+    thread._take_samples()
     assert ([1, 3], [True]) == (samples, resumed)

@@ -11,7 +11,7 @@ from engine.analysis.columns import VIEWS
 from engine.analysis.sql_text import statement_end
 from engine.errors import EngineError
 from kctl.__main__ import main
-from kctl.commands.spark_shell.session import ShellSession, completions
+from kctl.commands.spark_shell.session import ShellSession, completions_at
 from kctl.commands.spark_shell.terminal import history_path
 from tests.golden_cases import case_dir
 
@@ -22,7 +22,7 @@ def _statements(*lines: str) -> tuple[list[str], ShellSession]:
     found: list[str] = []
     session = ShellSession(found.append, lambda error: None, lambda text: None)
     for line in lines:
-        session.take(line)
+        session.process_line(line)
     return found, session
 
 
@@ -44,9 +44,9 @@ def test_semicolons_in_texts_and_comments_end_nothing(text: str, end: int | None
 
 def test_exit_ends_unless_a_statement_has_begun() -> None:
     found, session = _statements("select")
-    assert session.take("exit")
+    assert session.process_line("exit")
     session.forget()
-    assert not session.take("exit;")
+    assert not session.process_line("exit;")
     assert [] == found
 
 
@@ -60,7 +60,7 @@ def test_a_statement_that_fails_does_not_end_the_session() -> None:
         answered.append(statement)
 
     session = ShellSession(answer, failures.append, lambda text: None)
-    session.take("bad; good; ;")
+    session.process_line("bad; good; ;")
     assert (["good"], 1, 1) == (answered, len(failures), session.failure_count)
 
 
@@ -76,7 +76,7 @@ def test_a_statement_that_fails_does_not_end_the_session() -> None:
     ],
 )
 def test_words_are_completed_where_they_stand(line: str, begin: int, expected: list[str]) -> None:
-    assert expected == completions(line, begin, VIEWS)
+    assert expected == completions_at(line, begin, VIEWS)
 
 
 def test_the_history_is_kept_where_states_of_programs_are() -> None:

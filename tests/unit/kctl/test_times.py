@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kctl.arguments import UnreadableArgument
-from kctl.durations import duration_ms
+from kctl.durations import parse_duration_ms
 from kctl.iso_times import UnreadableTime, parse_time_ms
 from kctl.offset_points import Point, PointKind, parse_point
 
@@ -59,11 +59,11 @@ def test_points_in_a_partition_take_the_same_times(text: str) -> None:
 
 
 def test_a_duration_is_a_century_at_most_and_no_less_than_what_it_is_for() -> None:
-    assert 0 == duration_ms("0s", "--for")
-    assert 36_500 * 24 * HOUR_MS == duration_ms("36500d", "--for")
+    assert 0 == parse_duration_ms("0s", "--for")
+    assert 36_500 * 24 * HOUR_MS == parse_duration_ms("36500d", "--for")
     for text in ("36501d", "9999999999999999d", "1", "-1s", "soon"):
         with pytest.raises(UnreadableArgument, match="--for"):
-            duration_ms(text, "--for")
-    assert 1_000 == duration_ms("1s", "--every", lowest_ms=1_000)
+            parse_duration_ms(text, "--for")
+    assert 1_000 == parse_duration_ms("1s", "--every", lowest_ms=1_000)
     with pytest.raises(UnreadableArgument, match="1s to"):
-        duration_ms("0s", "--every", lowest_ms=1_000)
+        parse_duration_ms("0s", "--every", lowest_ms=1_000)

@@ -26,7 +26,7 @@ from kctl.commands.tokens.changes import (
     MechanismWithoutFile,
     TokenRequest,
     client_properties,
-    create_one,
+    create_delegation_token,
 )
 from kctl.connect import ClusterOptions
 from tests.unit.client.fake_broker import FakeCluster
@@ -124,7 +124,7 @@ def _create(path: Path, lifetime: str | None = None) -> int:
     request = TokenRequest(
         None, [], lifetime, str(path), dry_run=False, output="csv", mechanism="sha-512"
     )
-    return create_one(ClusterOptions(), request)
+    return create_delegation_token(ClusterOptions(), request)
 
 
 def test_no_token_is_made_where_its_file_cannot_be(cluster: Tokens, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_token_that_is_late_may_be_there(
 def test_a_mechanism_without_a_file_is_refused() -> None:
     request = TokenRequest(None, [], None, None, dry_run=False, output="csv", mechanism="sha-512")
     with pytest.raises(MechanismWithoutFile, match="goes with --out FILE"):
-        create_one(ClusterOptions(), request)
+        create_delegation_token(ClusterOptions(), request)
 
 
 def test_a_lifetime_of_nothing_is_refused_as_brokers_would_give_their_longest(

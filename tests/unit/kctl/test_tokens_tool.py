@@ -14,7 +14,7 @@ from engine.wire import messages
 from kctl.compat.java_admin import admin_call
 from kctl.compat.java_base64 import decoded
 from kctl.compat.java_failures import ToolFailure, as_java, as_tool_failure, java_text
-from kctl.compat.java_options import read_options
+from kctl.compat.java_options import parse_options
 from kctl.compat.releases import Release
 from kctl.compat.tokens_tool import options
 from kctl.compat.tools import run_tool
@@ -162,7 +162,7 @@ def test_what_is_no_base64_is_refused_in_the_words_of_java(text: str, message: s
 def test_a_word_that_is_no_number_is_no_value_of_an_optional_number(
     word: str, period: str | None
 ) -> None:
-    given = read_options(options(Release.V3_9), ["--create", "--max-life-time-period", word])
+    given = parse_options(options(Release.V3_9), ["--create", "--max-life-time-period", word])
     assert period == given.text("max-life-time-period")
     assert (period is None) == (word in given.arguments)
 

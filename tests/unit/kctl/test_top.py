@@ -16,7 +16,7 @@ from engine.watching.watch_rows import Frame
 from kctl import exits
 from kctl.arguments import UnreadableArgument
 from kctl.commands.top import watching
-from kctl.commands.top.cells import GAP, cells_of
+from kctl.commands.top.cells import GAP, fit_cells
 from kctl.commands.top.head_lines import HELP, KEYS, Shown, head_lines
 from kctl.commands.top.top_request import TopRequest
 from kctl.commands.top.views import (
@@ -29,7 +29,7 @@ from kctl.commands.top.views import (
     NoSuchView,
     Order,
     View,
-    arranged,
+    filter_and_sort,
     place_of,
     place_opened_by,
     rows_at,
@@ -58,8 +58,8 @@ def watched() -> tuple[Watch, Frame]:
     watch = Watch()
     cluster = view(row(0), row(1, (2, 1), (2,)))
     fields: dict[str, Any] = {"cluster": cluster, "groups": (group("g", {T0: 1}, (T0,)),)}
-    watch.take(sample(0, ends={T0: 4, T1: 0}, sizes={1: {T0: 10}, 2: {T1: 99}}, **fields))
-    frame = watch.take(
+    watch.add_sample(sample(0, ends={T0: 4, T1: 0}, sizes={1: {T0: 10}, 2: {T1: 99}}, **fields))
+    frame = watch.add_sample(
         sample(5_000, ends={T0: 9, T1: 0}, sizes={1: {T0: 5010}, 2: {T1: 99}}, **fields)
     )
     return watch, frame
@@ -150,7 +150,7 @@ def test_a_row_leads_on(kind: View, titles: list[str]) -> None:
     watch, frame = watched()
     place, seen = place_of(kind), []
     for _ in titles:
-        rows = arranged(place.view, rows_at(place, frame, watch))
+        rows = filter_and_sort(place.view, rows_at(place, frame, watch))
         place = place_opened_by(place, rows[0])
         seen.append(place.title)
         assert all(set(place.view.fields()) == set(r) for r in rows_at(place, frame, watch))
@@ -166,7 +166,7 @@ def test_a_move_leads_to_its_replicas() -> None:
 def test_the_worst_partitions_come_first() -> None:
     troubles = ["under-replicated", "offline", "silent-leader"]
     rows = [dict.fromkeys(PARTITIONS.fields(), 0) | {"trouble": t} for t in troubles]
-    found = [row["trouble"] for row in arranged(PARTITIONS, rows)]
+    found = [row["trouble"] for row in filter_and_sort(PARTITIONS, rows)]
     assert ["offline", "silent-leader", "under-replicated"] == found
 
 
@@ -175,7 +175,7 @@ def test_amounts_fall_and_names_rise_at_first() -> None:
         sorts_descending(TOPICS, key) for key in ("size_bytes", "topic", "topic")
     ]
     assert not sorts_descending(PARTITIONS, "partition")
-    assert Order("lag", True) == TopRequest(view="groups", sort="lag").order()
+    assert Order("lag", True) == TopRequest(view="groups", sort="lag").sort_order()
 
 
 # -- cells and lines
@@ -187,7 +187,7 @@ def test_columns_fit_the_width_and_names_lose_their_middle() -> None:
         dict.fromkeys(TOPICS.fields(), 1234567) | {"topic": f"{name}-{number}"}
         for number in range(2)
     ]
-    columns, widths, texts = cells_of(TOPICS.columns, rows, 80)
+    columns, widths, texts = fit_cells(TOPICS.columns, rows, 80)
     assert len(TOPICS.columns) == len(columns)
     assert sum(widths) + GAP * (len(widths) - 1) <= 80
     assert [True, True] == [line[0].startswith("a-very") and "…" in line[0] for line in texts]
@@ -196,7 +196,7 @@ def test_columns_fit_the_width_and_names_lose_their_middle() -> None:
 
 def test_columns_that_have_no_room_leave() -> None:
     rows = [dict.fromkeys(PARTITIONS.fields(), 1) | {"replicas": (1, 2), "isr": (1,)}]
-    wide, narrow = (cells_of(PARTITIONS.columns, rows, width) for width in (200, 30))
+    wide, narrow = (fit_cells(PARTITIONS.columns, rows, width) for width in (200, 30))
     assert PARTITIONS.columns == tuple(wide.columns)
     assert len(narrow.columns) < len(wide.columns)
     assert "topic" == narrow.columns[0].key
@@ -204,7 +204,7 @@ def test_columns_that_have_no_room_leave() -> None:
 
 def test_a_value_that_is_not_known_is_a_dash_and_a_float_has_one_digit() -> None:
     row_of_group = dict.fromkeys(GROUPS.fields(), 0) | {"lag_per_s": None, "lag_s": 12345.67}
-    columns, _, (line,) = cells_of(GROUPS.columns, [row_of_group], 120)
+    columns, _, (line,) = fit_cells(GROUPS.columns, [row_of_group], 120)
     by_key = {column.key: text for column, text in zip(columns, line, strict=True)}
     assert ("-", "12,345.7") == (by_key["lag_per_s"], by_key["lag_s"])
 

@@ -176,7 +176,7 @@ def test_the_cursor_stays_on_its_row_when_figures_change() -> None:
 
 def test_a_cluster_that_is_gone_leaves_the_figures_and_says_how_old_they_are() -> None:
     async def steps(app: TopApp, pilot: Pilot[int]) -> None:
-        app.fail(Unreachable("b1", 9092, "refused"))
+        app.on_sample_error(Unreachable("b1", 9092, "refused"))
         await pilot.pause()
         assert "no answer since then: cannot reach b1:9092: refused" == head_of(app)[1]
         assert 3 == len(rows_of(app))
@@ -230,7 +230,7 @@ def test_q_ends_and_a_fault_of_ours_ends_too() -> None:
     fault = ZeroDivisionError("bug")
 
     async def fail(app: TopApp, pilot: Pilot[int]) -> None:
-        app.fail(fault)
+        app.on_sample_error(fault)
         await pilot.pause()
 
     app = drive(fail)

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from engine.planner.byte_balancing import expected_bytes
-from engine.planner.byte_bound import moves_for_bytes, moves_for_bytes_alone
+from engine.planner.byte_bound import fewest_moves_for_bytes, fewest_moves_for_bytes_alone
 from engine.planner.constraints import PlanConstraints
 from engine.planner.level_targets import TargetRule, find_targets
 from engine.planner.placement_state import PlacementState
@@ -27,7 +27,7 @@ def state_of(
 
 
 def bound(state: PlacementState, tolerance: float) -> int:
-    return moves_for_bytes(state, find_targets(state, TargetRule.ALL_LEVEL), tolerance)
+    return fewest_moves_for_bytes(state, find_targets(state, TargetRule.ALL_LEVEL), tolerance)
 
 
 def test_who_holds_too_much_gives_its_largest_and_takes_as_many() -> None:
@@ -89,13 +89,13 @@ def test_no_placement_as_level_has_fewer_moves(seed: int) -> None:
         assert bound(state, tolerance) <= fewest
     free = min(_moves_to_level(state, choices, tolerance, levels_counts=False), default=None)
     if free is not None:
-        assert moves_for_bytes_alone(state, tolerance) <= free
+        assert fewest_moves_for_bytes_alone(state, tolerance) <= free
 
 
 def test_where_counts_are_no_goal_nothing_comes_back_for_what_is_given_away() -> None:
     # 40 above the level of 50: the largest two, 25 and 24, have to go, and no more.
     state = state_of([None] * 2, [(1,)] * 4 + [(2,)] * 4, [25, 24, 21, 20, 3, 3, 2, 2])
-    assert 2 == moves_for_bytes_alone(state, 1.01)
+    assert 2 == fewest_moves_for_bytes_alone(state, 1.01)
 
 
 def test_a_replica_that_grows_when_it_is_copied_makes_room_for_more() -> None:
@@ -105,7 +105,7 @@ def test_a_replica_that_grows_when_it_is_copied_makes_room_for_more() -> None:
     state = PlacementState(
         model._replace(partitions=[*model.partitions[:2], lagging]), PlanConstraints()
     )
-    assert 0 == moves_for_bytes_alone(state, 1.0)
+    assert 0 == fewest_moves_for_bytes_alone(state, 1.0)
 
 
 def _moves_to_level(

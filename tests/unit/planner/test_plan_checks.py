@@ -5,7 +5,7 @@ import pytest
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import PlanConstraints
 from engine.planner.plan import PartitionChange, ReassignmentPlan
-from engine.planner.plan_checks import broken_rules
+from engine.planner.plan_checks import find_broken_rules
 from engine.planner.planner import balance, drain
 from tests.unit.planner.clusters import cluster
 
@@ -35,22 +35,22 @@ def change(new: tuple[int, ...], partition: int = 0) -> PartitionChange:
     ],
 )
 def test_what_no_plan_may_do_is_found(rule: str, bad: PartitionChange) -> None:
-    assert rule in {it.rule for it in broken_rules(MODEL, plan_of(bad), PlanConstraints())}
+    assert rule in {it.rule for it in find_broken_rules(MODEL, plan_of(bad), PlanConstraints())}
 
 
 def test_dead_and_excluded_brokers_get_nothing() -> None:
     brokers = [b._replace(is_alive=b.broker_id != 4) for b in MODEL.brokers]
     dead = ClusterModel(brokers, MODEL.partitions)
     plan = plan_of(change((4, 2)))
-    assert ["dead"] == [it.rule for it in broken_rules(dead, plan, PlanConstraints())]
+    assert ["dead"] == [it.rule for it in find_broken_rules(dead, plan, PlanConstraints())]
     excluded = PlanConstraints(excluded_brokers=frozenset({4}), excluded_topics=frozenset({"t"}))
-    assert ["excluded", "excluded"] == [it.rule for it in broken_rules(MODEL, plan, excluded)]
+    assert ["excluded", "excluded"] == [it.rule for it in find_broken_rules(MODEL, plan, excluded)]
 
 
 def test_batches_name_each_change_once() -> None:
     plan = plan_of(change((4, 2)))._replace(batches=[[0], [0], []])
-    assert {"order"} == {it.rule for it in broken_rules(MODEL, plan, PlanConstraints())}
+    assert {"order"} == {it.rule for it in find_broken_rules(MODEL, plan, PlanConstraints())}
 
 
 def test_own_plans_break_none() -> None:
-    assert [] == broken_rules(MODEL, drain(MODEL, [1]), PlanConstraints(), (1,))
+    assert [] == find_broken_rules(MODEL, drain(MODEL, [1]), PlanConstraints(), (1,))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.planner.constraints import PlanConstraints, RackRule
 from engine.planner.placement_state import PlacementState
-from engine.planner.replica_placement import Placed, ReplicaToPlace, place_all
+from engine.planner.replica_placement import Placed, ReplicaToPlace, place_replicas
 from tests.unit.planner.clusters import cluster
 
 AB = ["a", "a", "b", "b"]
@@ -25,7 +25,7 @@ def state_of(
 
 
 def placed(state: PlacementState, *homeless: ReplicaToPlace) -> Placed:
-    return place_all(state, homeless, lambda _state, _partition: True)
+    return place_replicas(state, homeless, lambda _state, _partition: True)
 
 
 def test_the_largest_goes_first_and_each_to_the_broker_that_holds_fewest() -> None:
@@ -51,7 +51,9 @@ def test_a_new_replica_is_placed_last_and_its_count_is_that_of_the_next() -> Non
 
 def test_who_has_one_has_no_room_or_no_budget_gets_none() -> None:
     state = state_of([None] * 3, [(3, 1), (3,)], [5, 9], capacity={2: 8}, leaving=[3])
-    found = place_all(state, [ReplicaToPlace(0, 2), ReplicaToPlace(1, 2)], lambda _state, p: p == 0)
+    found = place_replicas(
+        state, [ReplicaToPlace(0, 2), ReplicaToPlace(1, 2)], lambda _state, p: p == 0
+    )
     assert ([ReplicaToPlace(1, 2)], []) == found
     assert [1, 0] == state.replicas[0]
     full = state_of([None] * 2, [(2,)], [9], capacity={1: 8}, leaving=[2])

@@ -75,7 +75,7 @@ class ScriptedCluster:
     def set_throttles(self, values: Mapping[ThrottleSetting, str | None]) -> dict[Any, Any]:
         return {}
 
-    def answer_ms(self) -> int:
+    def measure_response_ms(self) -> int:
         return 1
 
     def pause(self, duration_ms: int) -> None:

@@ -10,7 +10,7 @@ from engine.client.errors import Unreachable
 from engine.client.reassignments import alter_reassignments
 from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.model import TopicPartition
-from engine.reassign.broker_drain import replicas_left
+from engine.reassign.broker_drain import await_replicas_left
 from tests.unit.client.fake_broker import FakeCluster
 from tests.unit.reassign.memory_streams import client_of
 from tests.unit.reassign.moved_cluster import MovedTopic
@@ -27,18 +27,18 @@ def test_a_broker_that_has_not_deleted_its_replicas_yet_is_asked_again() -> None
         alter_reassignments(other, keys)
 
     moved.streams.on_wait = delete
-    assert 0 == replicas_left(moved.client, 1)
+    assert 0 == await_replicas_left(moved.client, 1)
 
 
 def test_replicas_that_stay_are_counted_when_the_time_is_over() -> None:
     moved = MovedTopic()
-    assert 4 == replicas_left(moved.client, 1)
-    assert 0 == replicas_left(moved.client, 9)
+    assert 4 == await_replicas_left(moved.client, 1)
+    assert 0 == await_replicas_left(moved.client, 9)
 
 
 def test_replicas_of_a_broker_that_is_gone_are_those_that_metadata_lists() -> None:
     with DyingBroker().client(1) as client:
-        assert 2 == replicas_left(client, 2)
+        assert 2 == await_replicas_left(client, 2)
 
 
 class DyingBroker(FakeCluster):
@@ -66,7 +66,7 @@ class DyingBroker(FakeCluster):
 
 def test_a_broker_that_died_holds_nothing_once_its_session_is_over() -> None:
     with DyingBroker(is_emptied=True).client(1) as client:
-        assert 0 == replicas_left(client, 2)
+        assert 0 == await_replicas_left(client, 2)
     assert 5_000 <= client.clock.monotonic_ms() <= 6_000
 
 
@@ -75,4 +75,4 @@ def test_a_broker_that_stays_unreachable_is_the_error() -> None:
     with cluster.client(1) as client:
         client.timeout_ms = 1_000
         with pytest.raises(Unreachable):
-            replicas_left(client, 2)
+            await_replicas_left(client, 2)

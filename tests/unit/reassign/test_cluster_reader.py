@@ -12,7 +12,7 @@ from engine.model import TopicPartition
 from engine.planner import planner
 from engine.planner.plan import PartitionChange
 from engine.reassign.cluster_reader import ReassignmentInProgress, read_cluster
-from engine.reassign.plan_reading import back_again, in_order, ongoing_changes, order_of
+from engine.reassign.plan_reading import in_order, ongoing_changes, order_of, reverse_changes
 from tests.unit.broker.memory_broker import LOG_DIR
 from tests.unit.reassign.moved_cluster import T0, MovedTopic, change
 
@@ -89,10 +89,10 @@ def test_only_what_an_execution_has_brought_about_is_undone(moved: MovedTopic) -
         change(2, (1, 2), (1, 2)),
     )
     gone = change(9, (1,), (2,))
-    (back,) = back_again([done, elsewhere, same, gone], now)
+    (back,) = reverse_changes([done, elsewhere, same, gone], now)
     assert (T0, (1, 2), (3, 2)) == (back.name, back.old_replicas, back.new_replicas)
     dirs = PartitionChange("t", 2, (1, 2), (1, 2), 1, 1, 5, (), ("/a", "/a"), ("/b", "/a"))
-    (back,) = back_again([dirs], now)
+    (back,) = reverse_changes([dirs], now)
     assert (("/b", "/a"), ("/a", "/a")) == (back.old_log_dirs, back.new_log_dirs)
 
 

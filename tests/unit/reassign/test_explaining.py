@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from engine.planner.plan import PartitionChange
-from engine.reassign.explaining import steps_of
+from engine.reassign.explaining import explain_steps
 from tests.unit.reassign.moved_cluster import change
 
 
 def letters(one: PartitionChange) -> list[str]:
-    return [step.letter for step in steps_of(one)]
+    return [step.letter for step in explain_steps(one)]
 
 
 def test_a_move_takes_every_phase_and_the_leader_goes_with_the_target() -> None:
-    steps = steps_of(change(0, (1, 2), (3, 2)))
+    steps = explain_steps(change(0, (1, 2), (3, 2)))
     assert ["U1", "A1", "A2", "A3", "B3", "B4", "B5", "B6"] == [step.letter for step in steps]
     assert [(3, 2, 1)] * 7 + [(3, 2)] == [step.replicas for step in steps]
     assert [(1, 2)] * 3 + [(3, 2, 1)] * 2 + [(3, 2)] * 3 == [step.isr for step in steps]
@@ -21,7 +21,7 @@ def test_a_move_takes_every_phase_and_the_leader_goes_with_the_target() -> None:
 
 def test_in_sync_sets_never_leave_the_replicas_and_leaders_never_the_set() -> None:
     for old, new in (((1, 2), (3, 4)), ((1,), (1, 2, 3)), ((1, 2, 3), (2,)), ((1, 2), (2, 1))):
-        for step in steps_of(change(0, old, new)):
+        for step in explain_steps(change(0, old, new)):
             assert set(step.isr) <= set(step.replicas)
             assert step.leader in step.isr
 
@@ -38,15 +38,15 @@ def test_an_election_alone_and_a_directory_alone_have_one_step() -> None:
     assert ["elect"] == letters(same._replace(old_leader=2))
     assert [] == letters(same)
     dirs = same._replace(old_log_dirs=("/a", "/a"), new_log_dirs=("/b", "/a"))
-    (step,) = steps_of(dirs)
+    (step,) = explain_steps(dirs)
     assert ("dir", "broker 1 copies its replica from /a to /b, then goes on there") == step[:2]
 
 
 def test_the_size_of_the_copies_is_shown() -> None:
-    a2 = steps_of(change(0, (1,), (2,)))[2]
+    a2 = explain_steps(change(0, (1,), (2,)))[2]
     assert "1000 bytes each" in a2.what
     unknown = change(0, (1,), (2,))._replace(size_bytes=0)
-    assert "all there is" in steps_of(unknown)[2].what
+    assert "all there is" in explain_steps(unknown)[2].what
 
 
 def test_the_first_step_names_who_comes_and_who_goes() -> None:
@@ -57,5 +57,5 @@ def test_the_first_step_names_who_comes_and_who_goes() -> None:
         ((1, 2), (2, 1)): "{2,1}: another order",
     }
     assert {moves: f"the topic's assignment becomes {end}" for moves, end in what.items()} == {
-        (old, new): steps_of(change(0, old, new))[0].what for old, new in what
+        (old, new): explain_steps(change(0, old, new))[0].what for old, new in what
     }

@@ -226,14 +226,14 @@ def test_a_cancel_that_another_process_requests_is_seen_until_it_is_answered(
     files: MemoryHeldFiles,
 ) -> None:
     journal = MoveJournal.create(files, PATH, BEGUN, WRITER)
-    assert JournalRequests() == journal.requests()
+    assert JournalRequests() == journal.read_requests()
     request_cancel(files, PATH, OTHER)
     journal.submit([T0])
-    assert OTHER == journal.requests().cancelled_by
+    assert OTHER == journal.read_requests().cancelled_by
     state = read_journal(files, PATH)
     assert (True, False, OTHER) == (state.is_cancelled, state.is_cancelling, state.cancelled_by)
     journal.cancelling()
-    assert journal.requests().cancelled_by is None
+    assert journal.read_requests().cancelled_by is None
     assert read_journal(files, PATH).is_cancelling
 
 
@@ -246,13 +246,13 @@ def test_changes_that_others_ask_for_are_seen_until_they_are_answered(
         request_change(files, PATH, change, by)
         for change, by in ((rate, OTHER), (pause, WRITER), (SettingsChange(0, True, 9), OTHER))
     ]
-    changes = journal.requests().changes
+    changes = journal.read_requests().changes
     assert [(1, rate, OTHER), (2, pause, WRITER)] == list(changes[:2])
     # Nothing new was written.
-    assert JournalRequests() == journal.requests()
+    assert JournalRequests() == journal.read_requests()
     journal.changed(changes[0], None)
     journal.changed(changes[2], "no")
-    assert [2] == [request.number for request in journal.requests().changes]
+    assert [2] == [request.number for request in journal.read_requests().changes]
     state = read_journal(files, PATH)
     # What was refused does not hold; what was not answered does, for the next process.
     assert (7, 3, WRITER) == (

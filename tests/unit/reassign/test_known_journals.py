@@ -16,24 +16,24 @@ def begun(files: MemoryHeldFiles, path: str, cluster_id: str | None = "c") -> Mo
     journal = MoveJournal.create(
         files, path, Begun(cluster_id, (MOVE,), ExecutionSettings()), WRITER
     )
-    KnownJournals(files, files, FOLDER).note(path)
+    KnownJournals(files, files, FOLDER).register(path)
     return journal
 
 
 def test_a_move_is_ours_from_when_it_is_requested_until_its_end() -> None:
     files = MemoryHeldFiles()
     known = KnownJournals(files, files, FOLDER)
-    assert {} == known.moves("c")
+    assert {} == known.read_moves("c")
     journal = begun(files, "/plan.journal")
-    assert {} == known.moves("c")
+    assert {} == known.read_moves("c")
     journal.submit([T0])
-    assert {T0: KnownMove("/plan.journal", WRITER)} == known.moves("c")
-    assert {} == known.moves("other")
+    assert {T0: KnownMove("/plan.journal", WRITER)} == known.read_moves("c")
+    assert {} == known.read_moves("other")
     files.kill_holders()
-    assert {T0: KnownMove("/plan.journal", None)} == known.moves("c")
+    assert {T0: KnownMove("/plan.journal", None)} == known.read_moves("c")
     journal, _ = MoveJournal.reopen(files, "/plan.journal", WRITER)
     journal.ended(T0, "done")
-    assert {} == known.moves("c")
+    assert {} == known.read_moves("c")
 
 
 def test_a_journal_that_is_over_gone_or_damaged_is_nobodys_and_forgotten() -> None:
@@ -48,7 +48,7 @@ def test_a_journal_that_is_over_gone_or_damaged_is_nobodys_and_forgotten() -> No
     files.replace_file("/2.journal", b"no journal")
     files.replace_file(f"{FOLDER}/bad.path.json", b"{")
     known = KnownJournals(files, files, FOLDER)
-    assert {} == known.moves("c")
+    assert {} == known.read_moves("c")
     begun(files, "/3.journal").close()
     paths = [name for name in files.list_dir(FOLDER) if name != "bad.path.json"]
     assert 1 == len(paths)

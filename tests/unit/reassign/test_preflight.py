@@ -15,7 +15,7 @@ from engine.errors import EngineError, api_error
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.preflight import PlanTarget, Preflight, preflight, waiting_changes
+from engine.reassign.preflight import PlanTarget, Preflight, check_changes, waiting_changes
 from engine.reassign.scheduling import PlanOrder
 
 T0 = TopicPartition("t", 0)
@@ -50,7 +50,7 @@ def checked(
     brokers = {id_: BrokerView(id_, Address("h", id_)) for id_ in alive}
     view = ClusterView("c", 1, brokers, {"t": TopicView("t", b"x" * 16, False, partitions)})
     ground = PlanTarget(view, dirs, {"t": min_isr})
-    return preflight(
+    return check_changes(
         changes,
         batches or [range(len(changes))],
         ground,

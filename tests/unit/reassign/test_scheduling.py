@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.planner.plan import PartitionChange
-from engine.reassign.scheduling import PlanOrder, next_to_begin
+from engine.reassign.scheduling import PlanOrder, startable_changes
 from tests.unit.reassign.moved_cluster import change
 
 CHANGES = [
@@ -25,7 +25,7 @@ def chosen(
     **order: bool,
 ) -> list[int]:
     batches = PlanOrder([[0, 1], [2, 3, 4]], order.get("has_barriers", False))
-    return next_to_begin(CHANGES, batches, waiting, in_progress or [], bound, unable or ())
+    return startable_changes(CHANGES, batches, waiting, in_progress or [], bound, unable or ())
 
 
 def test_a_broker_takes_in_and_gives_no_more_than_the_bound() -> None:
@@ -52,4 +52,4 @@ def test_a_batch_waits_for_those_before_it_where_room_is_short() -> None:
 def test_a_partition_without_a_leader_is_read_from_its_first_replica() -> None:
     changes = [change(0, (1, 2), (1, 3))._replace(old_leader=None), change(1, (1, 2), (1, 4))]
     order = PlanOrder([[0, 1]], has_barriers=False)
-    assert [0] == next_to_begin(changes, order, [0, 1], [], 1)
+    assert [0] == startable_changes(changes, order, [0, 1], [], 1)

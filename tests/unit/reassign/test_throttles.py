@@ -15,9 +15,9 @@ from engine.reassign.throttles import (
     ThrottleRates,
     ThrottleSetting,
     least_useful_rate,
-    returning,
-    settings_for,
-    wanted,
+    settings_to_read,
+    throttles_to_restore,
+    throttles_to_set,
 )
 from tests.unit.reassign.moved_cluster import change
 
@@ -42,21 +42,21 @@ DIRS = PartitionChange("u", 0, (4,), (4,), 4, 4, 10, (), ("/a",), ("/b",))
 
 
 def test_only_what_takes_part_is_throttled() -> None:
-    values = wanted([MOVE, ORDER, DIRS], RATES, {})
+    values = throttles_to_set([MOVE, ORDER, DIRS], RATES, {})
     assert {
         topic("t", LEADER_LIST): "0:1,0:2",
         topic("t", FOLLOWER_LIST): "0:3",
         **{broker(id_, name): "1000" for id_ in (1, 2, 3) for name in (LEADER_RATE, FOLLOWER_RATE)},
         broker(4, LOG_DIRS_RATE): "77",
     } == values
-    assert set(values) <= set(settings_for([MOVE, ORDER, DIRS], RATES))
+    assert set(values) <= set(settings_to_read([MOVE, ORDER, DIRS], RATES))
 
 
 def test_what_is_not_requested_is_not_touched() -> None:
-    assert {} == wanted([MOVE, DIRS], ThrottleRates(), {})
-    assert [] == settings_for([MOVE, DIRS], ThrottleRates())
-    assert {broker(4, LOG_DIRS_RATE)} == set(settings_for([MOVE, DIRS], ThrottleRates(None, 5)))
-    assert [] == settings_for([ORDER], ThrottleRates(5))
+    assert {} == throttles_to_set([MOVE, DIRS], ThrottleRates(), {})
+    assert [] == settings_to_read([MOVE, DIRS], ThrottleRates())
+    assert {broker(4, LOG_DIRS_RATE)} == set(settings_to_read([MOVE, DIRS], ThrottleRates(None, 5)))
+    assert [] == settings_to_read([ORDER], ThrottleRates(5))
 
 
 def test_lists_of_others_are_kept_and_all_stays_all() -> None:
@@ -64,14 +64,14 @@ def test_lists_of_others_are_kept_and_all_stays_all() -> None:
         topic("t", LEADER_LIST): "7:1,0:2",
         topic("t", FOLLOWER_LIST): "*",
     }
-    values = wanted([MOVE], ThrottleRates(1000), before)
+    values = throttles_to_set([MOVE], ThrottleRates(1000), before)
     assert "7:1,0:2,0:1" == values[topic("t", LEADER_LIST)]
     assert topic("t", FOLLOWER_LIST) not in values
 
 
 def test_a_rate_that_is_there_already_is_left_out() -> None:
     before: dict[ThrottleSetting, str | None] = {broker(1, LEADER_RATE): "1000"}
-    assert broker(1, LEADER_RATE) not in wanted([MOVE], ThrottleRates(1000), before)
+    assert broker(1, LEADER_RATE) not in throttles_to_set([MOVE], ThrottleRates(1000), before)
 
 
 def test_everything_comes_back() -> None:
@@ -80,8 +80,8 @@ def test_everything_comes_back() -> None:
         topic("t", LEADER_LIST): "7:1",
         topic("t", FOLLOWER_LIST): None,
     }
-    ours = wanted([MOVE], ThrottleRates(1000), before)
-    back = returning(before, journaled(ours), dict(ours))
+    ours = throttles_to_set([MOVE], ThrottleRates(1000), before)
+    back = throttles_to_restore(before, journaled(ours), dict(ours))
     assert [] == back.foreign
     assert "5" == back.values[broker(1, LEADER_RATE)]
     assert "7:1" == back.values[topic("t", LEADER_LIST)]
@@ -92,7 +92,7 @@ def test_everything_comes_back() -> None:
 
 def test_what_is_back_already_or_not_known_is_left() -> None:
     ours = {broker(1, LEADER_RATE): "1000", broker(2, LEADER_RATE): "1000"}
-    back = returning({}, journaled(ours), {broker(1, LEADER_RATE): None})
+    back = throttles_to_restore({}, journaled(ours), {broker(1, LEADER_RATE): None})
     assert {} == back.values
     assert [] == back.foreign
 
@@ -109,21 +109,21 @@ def test_what_others_set_meanwhile_stays_and_ours_goes_out_of_their_lists() -> N
         leaders: "0:1,8:8,7:1",
         followers: "*",
     }
-    back = returning({leaders: "7:1"}, journaled(ours), now)
+    back = throttles_to_restore({leaders: "7:1"}, journaled(ours), now)
     assert {leaders: "8:8,7:1"} == back.values
     assert [rate, leaders, followers] == back.foreign
 
 
 def test_a_list_that_is_left_with_ours_alone_is_taken_away() -> None:
     followers = topic("t", FOLLOWER_LIST)
-    back = returning({}, {followers: ["0:3,1:3"]}, {followers: "1:3"})
+    back = throttles_to_restore({}, {followers: ["0:3,1:3"]}, {followers: "1:3"})
     assert {followers: None} == back.values
 
 
 @pytest.mark.parametrize("there", ["1000", "2000", "3000"])
 def test_every_rate_that_was_ever_ours_is_taken_away(there: str) -> None:
     rate = broker(1, LEADER_RATE)
-    back = returning({rate: "5"}, {rate: ["1000", "2000", "3000"]}, {rate: there})
+    back = throttles_to_restore({rate: "5"}, {rate: ["1000", "2000", "3000"]}, {rate: there})
     assert ({rate: "5"}, []) == (back.values, back.foreign)
 
 
@@ -131,9 +131,9 @@ def test_a_list_that_a_resume_shortened_is_ours_before_and_after() -> None:
     followers = topic("t", FOLLOWER_LIST)
     ours = {followers: ["7:1,0:3,1:3", "7:1,1:3"]}
     for there in ours[followers]:
-        back = returning({followers: "7:1"}, ours, {followers: there})
+        back = throttles_to_restore({followers: "7:1"}, ours, {followers: there})
         assert ({followers: "7:1"}, []) == (back.values, back.foreign)
-    back = returning({followers: "7:1"}, ours, {followers: "7:1,0:3,8:8"})
+    back = throttles_to_restore({followers: "7:1"}, ours, {followers: "7:1,0:3,8:8"})
     assert ({followers: "7:1,8:8"}, [followers]) == (back.values, back.foreign)
 
 

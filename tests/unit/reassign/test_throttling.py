@@ -45,7 +45,7 @@ class ThrottledCluster:
         self.rates_set.append({v for s, v in values.items() if s.name.endswith(".rate")})
         return {}
 
-    def answer_ms(self) -> int:
+    def measure_response_ms(self) -> int:
         if isinstance(self.response, EngineError):
             raise self.response
         return self.response
@@ -81,7 +81,7 @@ class Stage:
         status = ChangeStatus(MOVE, phase, copied_bytes, 1000, isr, 1)
         now_ms = self.periods * PERIOD_MS - early_ms
         now = ExecutionStatus([status], frozenset((1, 2, 3)), None, [], now_ms)
-        self.rates = self.throttling.adapt(now, self.rates)
+        self.rates = self.throttling.adapt_rate(now, self.rates)
         assert self.rates.replication is not None
         return self.rates.replication
 
@@ -145,9 +145,9 @@ def test_what_was_arrived_at_is_forgotten_where_another_rate_is_given(stage: Sta
 def test_every_rate_of_the_way_is_taken_back(stage: Stage) -> None:
     stage.see(copied_bytes=10)
     assert stage.throttling.has_begun
-    assert {} == stage.throttling.bring_back()
+    assert {} == stage.throttling.restore()
     assert {None} == set(stage.cluster.values.values())
     assert read_journal(stage.files, JOURNAL).is_returned
     stage.cluster.rates_set.clear()
-    assert {} == stage.throttling.bring_back()
+    assert {} == stage.throttling.restore()
     assert [] == stage.cluster.rates_set

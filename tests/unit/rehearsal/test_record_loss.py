@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.model import TopicPartition
-from engine.rehearsal.record_loss import LostRecords, OffsetRange, is_whole, lost_records
+from engine.rehearsal.record_loss import LostRecords, OffsetRange, find_lost_records, is_whole
 
 KEY = TopicPartition("t", 0)
 
@@ -28,10 +28,10 @@ def test_offsets_outside_the_log_are_lost(
 ) -> None:
     acknowledged = {KEY: OffsetRange(0, 10)}
     log = OffsetRange(*found)
-    assert [LostRecords(KEY, *gone) for gone in lost] == lost_records(acknowledged, {KEY: log})
+    assert [LostRecords(KEY, *gone) for gone in lost] == find_lost_records(acknowledged, {KEY: log})
     assert is_whole(acknowledged[KEY], log) is not bool(lost)
 
 
 def test_a_partition_that_cannot_be_read_has_lost_nothing() -> None:
-    assert [] == lost_records({KEY: OffsetRange(0, 10)}, {})
+    assert [] == find_lost_records({KEY: OffsetRange(0, 10)}, {})
     assert not is_whole(OffsetRange(0, 10), None)

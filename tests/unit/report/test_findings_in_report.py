@@ -11,9 +11,9 @@ from engine.model import TopicPartition
 from engine.report.findings_in_report import (
     ADVICE,
     ReportFinding,
+    add_advice,
     certificate_finding,
-    findings_in_report,
-    with_advice,
+    collect_findings,
 )
 from engine.report.imbalance import Imbalance
 from engine.report.setting_differences import BrokerValue, SettingDifference
@@ -38,13 +38,13 @@ def found_by(
     risks: tuple[TopicRisk, ...] = (),
     broker_count: int = 3,
 ) -> list[ReportFinding]:
-    return findings_in_report(health, groups, uneven, different, risks, [], broker_count)
+    return collect_findings(health, groups, uneven, different, risks, [], broker_count)
 
 
 @pytest.mark.parametrize("kind", ADVICE)
 def test_the_command_of_a_finding_exists_with_its_options(kind: str) -> None:
     subject = {"uneven": "leaders", "unreachable": "broker 1"}.get(kind, "t-0")
-    words = shlex.split(with_advice(HealthFinding(NOTICE, kind, subject, "")).command)[1:]
+    words = shlex.split(add_advice(HealthFinding(NOTICE, kind, subject, "")).command)[1:]
     leaves = all_leaves()
     name = next(word for word in (" ".join(words[:2]), words[0]) if word in leaves)
     options = {o for p in leaves[name].params for o in (*p.opts, *p.secondary_opts)}
@@ -69,7 +69,7 @@ def test_every_kind_of_finding_has_advice() -> None:
 )
 def test_the_command_names_what_the_finding_is_of(kind: str, subject: str, command: str) -> None:
     key = TopicPartition("t", 0)
-    assert command == with_advice(HealthFinding(WARNING, kind, subject, "", key)).command
+    assert command == add_advice(HealthFinding(WARNING, kind, subject, "", key)).command
 
 
 def test_groups_that_do_not_keep_up_are_findings_and_idle_ones_are_those_of_check() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from engine.report.gathering import Gathered, ReportOptions
-from engine.report.report_building import as_saved, build_report
-from engine.report.report_changes import ReportChange, report_changes
-from engine.report.saved_report import BadReport, SavedReport, read_report
+from engine.report.report_building import build_report, saved_form
+from engine.report.report_changes import ReportChange, compare_reports
+from engine.report.saved_report import BadReport, SavedReport, parse_report
 from kctl.commands.report.reporting import document_of
 from tests.unit.report.test_parts import entry
 from tests.unit.watching.samples import T0, T1, group, row, sample, view
@@ -32,13 +32,13 @@ def document(**fields: Any) -> Document:
 
 
 def saved(document: Document) -> SavedReport:
-    return read_report(json.dumps(document).encode(), "r.json")
+    return parse_report(json.dumps(document).encode(), "r.json")
 
 
 def test_a_report_is_read_back_as_it_was() -> None:
     report = build_report(gathered(groups=(group("g", {T0: 1}),)), ReportOptions())
-    assert as_saved(report) == saved(document_of(report))
-    assert [] == report_changes(saved(document_of(report)), as_saved(report))
+    assert saved_form(report) == saved(document_of(report))
+    assert [] == compare_reports(saved(document_of(report)), saved_form(report))
     assert ({"a": "1"}, {"r": "9"}) == (
         dict(report.broker_settings[1].settings),
         dict(report.topics[0].settings),
@@ -120,14 +120,14 @@ def test_a_change_since_a_saved_report_is_found(
     edit(before)
     now = document(**fields)
     now["groups"][0]["verdict"], now["findings"] = "OK", []
-    assert changes == report_changes(saved(before), saved(now))
+    assert changes == compare_reports(saved(before), saved(now))
 
 
 def test_a_new_finding_is_a_change() -> None:
     lacking = document(cluster=view(row(0, (1,)), row(1, (2, 1))))
     before = saved(document())
     after = saved(lacking)
-    assert "finding-new" in [one.change for one in report_changes(before, after)]
+    assert "finding-new" in [one.change for one in compare_reports(before, after)]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_new_finding_is_a_change() -> None:
 )
 def test_another_file_is_refused_with_the_reason(raw: bytes, reason: str) -> None:
     with pytest.raises(BadReport, match="no saved report") as raised:
-        read_report(raw, "r.json")
+        parse_report(raw, "r.json")
     assert reason in str(raised.value)
 
 
@@ -169,4 +169,4 @@ def test_brokers_of_kraft_name_any_of_them_the_controller_which_is_no_change() -
     after = build_report(first._replace(samples=[samples[0], later]), ReportOptions())
     assert before.controller_id is None
     assert not any(share.is_controller for share in before.brokers)
-    assert [] == report_changes(saved(document_of(before)), as_saved(after))
+    assert [] == compare_reports(saved(document_of(before)), saved_form(after))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.watching.row_order import matching, ordered
+from engine.watching.row_order import filter_rows, sort_rows
 
 ROWS = [
     {"name": "Orders", "lag": 3, "verdict": "OK"},
@@ -25,20 +25,20 @@ ROWS = [
     ],
 )
 def test_a_row_matches_that_has_each_word(text: str, names: list[str]) -> None:
-    assert names == [row["name"] for row in matching(ROWS, text, ["name", "lag", "verdict"])]
+    assert names == [row["name"] for row in filter_rows(ROWS, text, ["name", "lag", "verdict"])]
 
 
 def test_a_field_that_is_not_shown_does_not_match() -> None:
-    assert [] == matching(ROWS, "10", ["name"])
+    assert [] == filter_rows(ROWS, "10", ["name"])
 
 
 @pytest.mark.parametrize(("is_descending", "lags"), [(False, [3, 10, None]), (True, [10, 3, None])])
 def test_rows_without_the_field_come_last_either_way(
     is_descending: bool, lags: list[int | None]
 ) -> None:
-    assert lags == [r["lag"] for r in ordered(ROWS, "lag", is_descending=is_descending)]
+    assert lags == [r["lag"] for r in sort_rows(ROWS, "lag", is_descending=is_descending)]
 
 
 def test_words_may_have_an_order_of_their_own() -> None:
-    found = ordered(ROWS, "verdict", is_descending=False, rank=("STALL", "OK"))
+    found = sort_rows(ROWS, "verdict", is_descending=False, rank=("STALL", "OK"))
     assert ["STALL", "OK", "odd"] == [row["verdict"] for row in found]

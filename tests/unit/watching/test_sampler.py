@@ -48,7 +48,7 @@ def test_no_broker_gets_more_than_two_requests_in_a_second(
     began_ms = stage.client.clock.monotonic_ms()
     watch = Watch()
     for _ in range(4):
-        frame = watch.take(sampler.next())
+        frame = watch.add_sample(sampler.take_next())
     assert WATCH_REQUESTS_PER_S == requests.most_in_a_second()
     assert stage.client.clock.monotonic_ms() - began_ms >= 3 * every_ms
     assert (3, 1) == (len(frame.brokers), len(frame.groups))
@@ -61,7 +61,7 @@ def test_a_sample_is_due_an_interval_after_the_one_before_began() -> None:
     sampler, clock = Sampler(stage.client, 60_000), stage.client.clock
     begins = list[int]()
     for _ in range(3):
-        sampler.next()
+        sampler.take_next()
         begins.append(sampler._began_ms or 0)
     assert [60_000, 60_000] == [after - before for before, after in pairwise(begins)]
     assert clock.monotonic_ms() - begins[-1] < 30_000
@@ -70,7 +70,7 @@ def test_a_sample_is_due_an_interval_after_the_one_before_began() -> None:
 def test_groups_may_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
     requests = Requests(stage, monkeypatch)
-    Sampler(stage.client, 1_000, with_groups=False).next()
+    Sampler(stage.client, 1_000, with_groups=False).take_next()
     assert (0, 0) == (requests.count("ListGroups"), requests.count("OffsetFetch"))
 
 
@@ -79,7 +79,7 @@ def test_a_cluster_that_is_gone_for_a_while_is_asked_by_the_same_pace(
 ) -> None:
     stage = Stage()
     sampler, watch = Sampler(stage.client, 2_000), Watch()
-    watch.take(sampler.next())
+    watch.add_sample(sampler.take_next())
     view = stage.client.view
     tries: list[int] = []
 
@@ -90,10 +90,10 @@ def test_a_cluster_that_is_gone_for_a_while_is_asked_by_the_same_pace(
     monkeypatch.setattr(stage.client, "view", gone)
     for _ in range(3):
         with pytest.raises(Unreachable):
-            sampler.next()
+            sampler.take_next()
     assert all(after - before >= 1_000 for before, after in pairwise(tries))
     monkeypatch.setattr(stage.client, "view", view)
-    assert 2 == len(watch.take(sampler.next()).topics)
+    assert 2 == len(watch.add_sample(sampler.take_next()).topics)
 
 
 def test_a_pause_ends_when_nobody_wants_the_sample() -> None:
@@ -101,4 +101,4 @@ def test_a_pause_ends_when_nobody_wants_the_sample() -> None:
     sampler = Sampler(stage.client, 60_000, is_stopped=lambda: True)
     with pytest.raises(WatchStopped):
         while True:
-            sampler.next()
+            sampler.take_next()
