@@ -101,8 +101,8 @@ def spark_sql(
     from engine.host.real import RealFiles
     from kctl.commands.spark_sql.statement import (
         WrongArguments,
-        parse_view_change,
         read_query_and_dirs,
+        read_view_change,
     )
     from kctl.render import check_format
     from kctl.render.progress import ProgressBar
@@ -115,7 +115,7 @@ def spark_sql(
     decoded = parse_wanted_values(values, schema_registry, schemas, keys, key_schema)
     query, logdirs = read_query_and_dirs(arguments, file)
     store = ViewStore(RealFiles(), views_path(os.environ, views))
-    change = parse_view_change(query, save)
+    change = read_view_change(query, save)
     if isinstance(change, DropView):
         store.apply(change)
         return exits.OK

@@ -18,7 +18,7 @@ class WrongArguments(EngineError):
     hint = 'such as `kctl spark-sql "select count(*) from records" /var/lib/kafka/data`'
 
 
-def parse_view_change(query: str, save: str | None) -> CreateView | DropView | None:
+def read_view_change(query: str, save: str | None) -> CreateView | DropView | None:
     """Return the change of saved views by `--save` or by the statement; None for a query.
 
     Raises StatementRefused, WrongViewName.
