@@ -77,7 +77,7 @@ from engine.wire.headers import (
     read_request_header,
     response_header_bytes,
 )
-from engine.wire.row_bytes import with_rows
+from engine.wire.row_bytes import insert_rows
 from engine.wire.structs import Struct
 
 #: The API key and the version of a frame, as one number.
@@ -674,7 +674,7 @@ def _parts_of(
     if throttle_ms and hasattr(message, "throttle_time_ms"):
         message.throttle_time_ms = max(message.throttle_time_ms, throttle_ms)
     if isinstance(response, EncodedRows):
-        return [head, *with_rows(row.name, version, *response.rows)], None
+        return [head, *insert_rows(row.name, version, *response.rows)], None
     return (head, message_codec(f"{row.name}Response", version).encode(response)), None
 
 

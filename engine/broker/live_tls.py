@@ -35,8 +35,8 @@ from engine.host.stream_layer import LayerOf, LayerTo, StreamLayer
 from engine.host.tls_stores import (
     BadTlsFile,
     StoreFileState,
+    read_file_state,
     read_store_file,
-    store_file_state,
 )
 from engine.security.distinguished_name import alternative_names, subject_of
 
@@ -297,7 +297,7 @@ def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | 
 
 def _states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
     """Return the states of a listener's store files, which show a replaced file."""
-    return tuple(map(store_file_state, store_files(settings, listener)))
+    return tuple(map(read_file_state, store_files(settings, listener)))
 
 
 def _digest(settings: BrokerSettings, listener: ListenerAddress) -> bytes:

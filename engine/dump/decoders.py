@@ -125,10 +125,10 @@ class PairDecoder:
         Errors: UnknownDecoder.
         """
         notices: list[str] = []
-        self._value, self._key = (self._find(name, notices) for name in self._names)
+        self._value, self._key = (self._find_decoder(name, notices) for name in self._names)
         return notices
 
-    def _find(self, name: str, notices: list[str]) -> Callable[[bytes], bytes]:
+    def _find_decoder(self, name: str, notices: list[str]) -> Callable[[bytes], bytes]:
         """Return the decoder with a name or class name; raises UnknownDecoder.
 
         A class of the package before Kafka 4 adds a deprecation notice, only in 3.9.
@@ -148,11 +148,13 @@ class PairDecoder:
         """Return key and value by their decoders; raises UndecodableRecord."""
         of_value, of_key = self._names
         return (
-            None if key is None else self._text(offset, of_key, self._key, key),
-            None if value is None else self._text(offset, of_value, self._value, value),
+            None if key is None else self._decode_text(offset, of_key, self._key, key),
+            None if value is None else self._decode_text(offset, of_value, self._value, value),
         )
 
-    def _text(self, offset: int, name: str, decode: Callable[[bytes], bytes], raw: bytes) -> bytes:
+    def _decode_text(
+        self, offset: int, name: str, decode: Callable[[bytes], bytes], raw: bytes
+    ) -> bytes:
         """Return the decoded text; for undecodable bytes a text that says so.
 
         Errors: UndecodableRecord for a decoder with the name of Kafka's class.
@@ -180,12 +182,12 @@ class InternalTopicDecoder:
 
     def __init__(self, kind: str, kafka_version: str) -> None:
         """`kind` is the kind of records, for instance `transaction_log`."""
-        from engine.wire.record_decoders import decoder_for
+        from engine.wire.record_decoders import select_decoder
 
         self._kind = kind
         #: True if an error ends the dump: the older transaction decoder does not catch it.
         self._dies = kind == "transaction_log" and kafka_version == "3.9.1"
-        self._decode = decoder_for(kind, kafka_version)
+        self._decode = select_decoder(kind, kafka_version)
 
     def open(self) -> list[str]:
         """Return no lines."""
@@ -222,7 +224,7 @@ class InternalTopicDecoder:
         raise error
 
 
-def _number(form: struct.Struct, name: str) -> Callable[[bytes], bytes]:
+def _integer_decoder(form: struct.Struct, name: str) -> Callable[[bytes], bytes]:
     """Return a decoder that prints the first bytes as an integer."""
 
     def text(raw: bytes) -> bytes:
@@ -246,7 +248,7 @@ def _array_text(raw: bytes) -> bytes:
     return b"[B@%x" % crc32c(raw)
 
 
-def _json_text(raw: bytes) -> bytes:
+def _compact_json(raw: bytes) -> bytes:
     """Return compact JSON; bytes that are not JSON as text."""
     from engine.json_text import json_text, read_json
 
@@ -256,7 +258,7 @@ def _json_text(raw: bytes) -> bytes:
         return printable(raw)
 
 
-def _schema_id_text(raw: bytes) -> bytes:
+def _decode_envelope(raw: bytes) -> bytes:
     """Return schema id, size and content of a schema envelope; raises _Undecodable."""
     _require(raw, _ENVELOPE.size, "the head of a schema envelope")
     magic, schema_id = _ENVELOPE.unpack_from(raw)
@@ -276,10 +278,10 @@ _BY_CLASS = {
 _BY_NAME: dict[str, Callable[[bytes], bytes]] = {
     "string": printable,
     "bytes": _array_text,
-    "int": _number(_INT, "an int"),
-    "long": _number(_LONG, "a long"),
+    "int": _integer_decoder(_INT, "an int"),
+    "long": _integer_decoder(_LONG, "a long"),
     "hex": lambda raw: raw.hex().encode(),
-    "json": _json_text,
-    "schema-id": _schema_id_text,
+    "json": _compact_json,
+    "schema-id": _decode_envelope,
 }
 DECODER_NAMES = tuple(_BY_NAME)

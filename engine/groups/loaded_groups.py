@@ -24,7 +24,7 @@ from engine.groups.records import (
 from engine.model import TopicPartition
 from engine.records.record import Record
 from engine.wire import messages
-from engine.wire.fast_commit_bytes import INDEX_BYTES, offset_key_names, read_offset_value_fast
+from engine.wire.fast_commit_bytes import INDEX_BYTES, parse_offset_key, read_offset_value_fast
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
@@ -100,7 +100,7 @@ class LoadedGroups:
 
         None if it is no offset key.
         """
-        names = offset_key_names(start)
+        names = parse_offset_key(start)
         if names is None:
             return None
         group_id, topic = names

@@ -30,7 +30,7 @@ from engine.wire.coordinator_records import (
     encode_key,
     encode_value,
 )
-from engine.wire.fast_commit_bytes import offset_value_fast
+from engine.wire.fast_commit_bytes import encode_offset_value_fast
 
 _OFFSET_TYPE, _GROUP_TYPE = 1, 2
 _OFFSET_TYPES = (0, _OFFSET_TYPE)
@@ -39,7 +39,7 @@ _GROUP_VALUE = 3
 _NO_TIME = -1
 _INDEX: Final = Struct(">i")
 _index: Final = _INDEX.pack
-#: Up to this length of metadata `offset_value_fast` encodes the value.
+#: Up to this length of metadata `encode_offset_value_fast` encodes the value.
 _SHORT_METADATA_MAX: Final = 126
 
 
@@ -60,7 +60,7 @@ def offset_record(
         return GroupRecord(key, None)
     offset, leader_epoch, metadata, commit_ms, expire_ms = committed
     if expire_ms is None and len(metadata) <= _SHORT_METADATA_MAX and metadata.isascii():
-        return GroupRecord(key, offset_value_fast(offset, leader_epoch, metadata, commit_ms))
+        return GroupRecord(key, encode_offset_value_fast(offset, leader_epoch, metadata, commit_ms))
     value = messages.OffsetCommitValue(offset=offset, metadata=metadata, commit_timestamp=commit_ms)
     version = _OFFSET_VALUE
     if expire_ms is None:

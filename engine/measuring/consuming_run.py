@@ -111,7 +111,7 @@ class ConsumingRun:
     ) -> tuple[int, int]:
         """Return number and bytes of the fetched records before the partition's end."""
         end = ends[consumed.partition]
-        runs = [run.between(0, end) for run in consumed.runs]
+        runs = [run.select_offsets(0, end) for run in consumed.runs]
         if consumed.error is not None:
             self.error = self.error or consumed.error
         elif consumed.next_offset >= end:

@@ -22,7 +22,7 @@ from engine.groups.ports import GroupRecord
 from engine.groups.records import committed_of, decode_group_record, is_group, is_offset
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
-from engine.records.control import ControlType, end_transaction_marker
+from engine.records.control import ControlType, parse_marker
 from engine.transactions.records import TransactionRecord, decode_transaction_record
 from engine.transactions.transaction import Transaction
 from engine.wire import messages
@@ -111,7 +111,7 @@ class GroupFold:
         Discard them on abort.
         """
         (record,) = batch.records()
-        is_commit = end_transaction_marker(record).control_type is ControlType.COMMIT
+        is_commit = parse_marker(record).control_type is ControlType.COMMIT
         for key, committed in self._open.pop(batch.producer_id, ()):
             known = self.offsets.get(key)
             is_newer = known is None or known.log_offset < committed.log_offset

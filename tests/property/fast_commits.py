@@ -32,8 +32,8 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition import Partition
 from engine.replication.topic_counts import COUNT_NAMES, TopicCounts
 from engine.wire.codec import message_codec
-from engine.wire.fast_commit_bytes import offset_value_fast, read_commit_fast
-from engine.wire.headers import api, request_header_bytes
+from engine.wire.fast_commit_bytes import encode_offset_value_fast, read_commit_fast
+from engine.wire.headers import api, encode_request_header
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.broker.test_broker import create_topic
@@ -198,7 +198,7 @@ def _frame(commit: Commit, member_id: str) -> bytes:
     if version >= 7:
         message.group_instance_id = commit["instance_id"]
     body = message_codec("OffsetCommitRequest", version).encode(message)
-    frame = bytearray(request_header_bytes(_KEY, version, 77, commit["client_id"]) + body)
+    frame = bytearray(encode_request_header(_KEY, version, 77, commit["client_id"]) + body)
     if commit["flip"] is not None:
         at, bit = commit["flip"]
         # Behind key and version: another API is no commit.
@@ -215,7 +215,7 @@ def commit_requests(commit: Commit) -> None:
     if read is None:
         return
     version = commit["version"]
-    header = request_header_bytes(_KEY, version, 77, commit["client_id"])
+    header = encode_request_header(_KEY, version, 77, commit["client_id"])
     request, _ = message_codec("OffsetCommitRequest", version).decode_at(
         memoryview(frame)[len(header) :], 0
     )
@@ -235,7 +235,9 @@ def commit_requests(commit: Commit) -> None:
             commit_timestamp=99,
         )
     )
-    assert b"\0\3" + value == offset_value_fast(read.offset, read.leader_epoch, read.metadata, 99)
+    assert b"\0\3" + value == encode_offset_value_fast(
+        read.offset, read.leader_epoch, read.metadata, 99
+    )
 
 
 _TEXTS = st.sampled_from(("g", "t", "ä" * 70, "", "x" * 300))

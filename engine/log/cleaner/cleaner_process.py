@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from engine.host.ports import Clock, Files
 from engine.host.real import RealClock
-from engine.host.side_process import FilesOfOwner, owner_pid, serve
+from engine.host.side_process import FilesOfOwner, owner_pid, serve_owner
 from engine.limits import CLEANER_TOLD_MS
 from engine.log.cleaner.cleaner_messages import (
     Answer,
@@ -102,7 +102,7 @@ class CleanerService:
 def main() -> int:
     """Serve the broker that started this process; returns the exit code."""
     service = CleanerService(FilesOfOwner(owner_pid()), RealClock(), take_up_cleaner)
-    serve(service.answer_to)
+    serve_owner(service.answer_to)
     return 0
 
 

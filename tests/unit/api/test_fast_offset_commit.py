@@ -17,7 +17,7 @@ from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
 from engine.wire import messages
 from engine.wire.codec import message_codec
-from engine.wire.headers import api, request_header_bytes
+from engine.wire.headers import api, encode_request_header
 from tests.unit.groups.stage import SETTINGS, Stage
 
 T0 = TopicPartition("t", 0)
@@ -56,7 +56,7 @@ class Fast:
         body = message_codec("OffsetCommitRequest", version).encode(
             request(group_id=group_id, topics=topics)
         )
-        head = request_header_bytes(api("OffsetCommit").key, version, 77, client_id)
+        head = encode_request_header(api("OffsetCommit").key, version, 77, client_id)
         return head + body
 
 

@@ -205,7 +205,9 @@ def test_a_fault_at_the_end_of_a_wait_ends_the_request(
     assert "a step failed: KeyError('later')" in fault
 
 
-@pytest.mark.parametrize(("owner", "name"), [(ParkedFetch, "_unsent"), (Fetch, "_whole")])
+@pytest.mark.parametrize(
+    ("owner", "name"), [(ParkedFetch, "_changed_partitions"), (Fetch, "_whole")]
+)
 def test_a_fault_at_the_end_of_a_parked_fetch_ends_the_request(
     owner: type, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,8 +14,8 @@ from engine.wire.codec import message_codec
 from engine.wire.fast_commit_bytes import (
     INDEX_BYTES,
     CommitRequest,
-    offset_key_names,
-    offset_value_fast,
+    encode_offset_value_fast,
+    parse_offset_key,
     read_commit_fast,
     read_offset_value_fast,
 )
@@ -111,10 +111,10 @@ def test_records_of_committed_offsets_are_read(metadata: str) -> None:
     key = TopicPartition("t" * 200, 7)
     record = offset_record("grüppe", key, CommittedOffset(5, 3, metadata, 9))
     assert record.value is not None
-    assert ("grüppe", key.topic) == offset_key_names(record.key[:-INDEX_BYTES])
+    assert ("grüppe", key.topic) == parse_offset_key(record.key[:-INDEX_BYTES])
     assert (5, 3, metadata, 9) == read_offset_value_fast(record.value)
     if len(metadata.encode()) <= 126:
-        assert record.value == offset_value_fast(5, 3, metadata, 9)
+        assert record.value == encode_offset_value_fast(5, 3, metadata, 9)
 
 
 def test_records_of_other_kinds_and_sizes_are_not_read() -> None:
@@ -134,7 +134,7 @@ def test_records_of_other_kinds_and_sizes_are_not_read() -> None:
         record.key[:3],
         b"",
     ):
-        assert offset_key_names(other_key[:-INDEX_BYTES]) is None
+        assert parse_offset_key(other_key[:-INDEX_BYTES]) is None
     for other_value in (
         with_expiry.value,
         b"\0\4" + value[2:],
