@@ -230,7 +230,7 @@ class LiveTls:
     def _prepare(self, listener: ListenerAddress, settings: BrokerSettings) -> _Prepared:
         """Load a listener's files, for both directions if brokers use it; raises ConfigError."""
         loaded = _load(settings, listener)
-        between = self._live.config.between_brokers
+        between = self._live.config.inter_broker_endpoint
         if self._peer is None or listener.name != between.name:
             return _Prepared(loaded, None)
         return _Prepared(loaded, peer_layer(settings, between))

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from engine.errors import EngineError, StorageError
-from engine.java_text import printable
+from engine.java_text import encode_printable
 from engine.records.legacy import SizeBeyondMessage
 
 _INT = struct.Struct(">i")
@@ -94,8 +94,8 @@ class TextDecoder:
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
         """Return key and value as Java prints them."""
         return (
-            None if key is None else printable(key),
-            None if value is None else printable(value),
+            None if key is None else encode_printable(key),
+            None if value is None else encode_printable(value),
         )
 
     def unreadable(
@@ -116,8 +116,8 @@ class PairDecoder:
         self._names = (value, key)
         #: Kafka 4 does not accept classes of the package before 4.0; 3.9 does, with a notice.
         self._is_four = kafka_version == "4.3.0"
-        self._key: Callable[[bytes], bytes] = printable
-        self._value: Callable[[bytes], bytes] = printable
+        self._key: Callable[[bytes], bytes] = encode_printable
+        self._value: Callable[[bytes], bytes] = encode_printable
 
     def open(self) -> list[str]:
         """Look up both decoders; return Kafka 3.9's notices about old names.
@@ -255,7 +255,7 @@ def _compact_json(raw: bytes) -> bytes:
     try:
         return json_text(read_json(raw), separators=(",", ":")).encode()
     except ValueError:
-        return printable(raw)
+        return encode_printable(raw)
 
 
 def _decode_envelope(raw: bytes) -> bytes:
@@ -276,7 +276,7 @@ _BY_CLASS = {
     "LongDecoder": "long",
 }
 _BY_NAME: dict[str, Callable[[bytes], bytes]] = {
-    "string": printable,
+    "string": encode_printable,
     "bytes": _array_text,
     "int": _integer_decoder(_INT, "an int"),
     "long": _integer_decoder(_LONG, "a long"),

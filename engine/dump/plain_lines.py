@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from engine.dump.output import Output
-from engine.java_text import printable
+from engine.java_text import encode_printable
 from engine.native.multibyte_varint import multibyte_varint
 
 _RECORD = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [%b]"
@@ -132,10 +132,10 @@ class PlainLines:
             if contents:
                 if key_size >= 0:
                     out.append(b" key: ")
-                    out.append(printable(raw[key_at : key_at + key_size]))
+                    out.append(encode_printable(raw[key_at : key_at + key_size]))
                 if value_size >= 0:
                     out.append(b" payload: ")
-                    out.append(printable(raw[value_at : value_at + value_size]))
+                    out.append(encode_printable(raw[value_at : value_at + value_size]))
             out.append(b"\n")
         if position != end:
             return None
@@ -162,7 +162,7 @@ def _read_header_names(raw: bytes, position: int) -> tuple[bytes, int]:
         size, position = _read_varint(raw, position)
         if size < 0:
             raise ValueError
-        names.append(printable(raw[position : position + size]))
+        names.append(encode_printable(raw[position : position + size]))
         size, position = _read_varint(raw, position + size)
         position += max(size, 0)
         if position > len(raw):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from engine.dump.batch_line import ShallowBatch
 from engine.dump.options import DumpOptions
 from engine.dump.output import Output
-from engine.java_text import printable
+from engine.java_text import encode_printable
 from engine.records.legacy import LegacyMessage, SizeBeyondMessage
 from engine.records.record import Record
 
@@ -19,7 +19,7 @@ _LEGACY = b"| offset: %d %b: %d keySize: %d valueSize: %d isValid: %b crc: %d"
 
 def format_metadata(batch: ShallowBatch, record: Record) -> bytes:
     """Return the first step of the line of a version 2 record."""
-    headers = b",".join([printable(_raw(name)) for name, _ in record.headers])
+    headers = b",".join([encode_printable(_raw(name)) for name, _ in record.headers])
     return _V2 % (
         record.offset,
         batch.time_label,

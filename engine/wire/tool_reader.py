@@ -17,7 +17,7 @@ Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils, VersionConditional.
 from __future__ import annotations
 
 from engine.errors import EngineError
-from engine.java_text import java_utf8
+from engine.java_text import decode_java_utf8
 from engine.wire.layout import FieldLayout, FieldValue, StructLayout, message_layout
 from engine.wire.reader import STRING_BYTES_MAX, Reader
 from engine.wire.schema import MessageSchema, message_schema
@@ -74,7 +74,7 @@ class ToolReader(Reader):
 
     # -- what differs byte by byte
 
-    def need(self, size: int, expected: str) -> None:
+    def ensure_left(self, size: int, expected: str) -> None:
         """Raise a BufferUnderflowException unless `size` bytes are left."""
         if size > self.end - self.position:
             raise ToolFailure("java.nio.BufferUnderflowException", None)
@@ -83,13 +83,13 @@ class ToolReader(Reader):
         """Decode a varint to an int32, which may become negative."""
         value = 0
         for shift in (0, 7, 14, 21):
-            self.need(1, "")
+            self.ensure_left(1, "")
             byte = self.buffer[self.position]
             self.position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        self.need(1, "")
+        self.ensure_left(1, "")
         byte = self.buffer[self.position]
         self.position += 1
         value = _int32(value | byte << 28)
@@ -137,7 +137,7 @@ class ToolReader(Reader):
             return None
         if size > STRING_BYTES_MAX:
             raise runtime_failure(f"string field {name} had invalid length {size}")
-        return java_utf8(self.take_bytes(0, size, ""))
+        return decode_java_utf8(self.take_bytes(0, size, ""))
 
     def check_count(self, field: FieldLayout, start: int, count: int) -> None:
         """Raise ToolFailure for more elements than remaining bytes."""

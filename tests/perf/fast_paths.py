@@ -91,14 +91,18 @@ def _no(*_: Any, **__: Any) -> bool:
 
 
 def _taken_generally(client: ClientConnection, frame: memoryview) -> None:
-    client._take_general(frame, 0)
+    client._serve_generally(frame, 0)
 
 
 def _produce_rows() -> list[Row]:
     return [
         Row("Admission.is_open_to", produces, ((Admission, "is_open_to", _no),)),
         Row("FastProduce.answer", produces, ((FastProduce, "answer", _nothing),)),
-        Row("ClientConnection.take", produces, ((ClientConnection, "take", _taken_generally),)),
+        Row(
+            "ClientConnection.serve_frame",
+            produces,
+            ((ClientConnection, "serve_frame", _taken_generally),),
+        ),
         Row("read_produce_fast", produces, ((fast_produce, "read_produce_fast", _nothing),)),
         Row(
             "_read_flexible_fast",
@@ -180,9 +184,9 @@ def _log_rows() -> list[Row]:
         Row("RowDump._dump_records_fast", dumps, ((RowDump, "_dump_records_fast", _nothing),)),
         Row("read_run_fast", runs, ((record_run, "read_run_fast", _nothing),)),
         Row(
-            "headers_fast",
+            "read_headers_fast",
             partial(runs, headers=True),
-            ((record_run, "headers_fast", _nothing),),
+            ((record_run, "read_headers_fast", _nothing),),
         ),
         Row(
             "SegmentCleaner._map_keys_fast",

@@ -18,7 +18,7 @@ from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.ports import GroupRecord, LoadedRecords
-from engine.groups.records import group_record, offset_record
+from engine.groups.records import build_group_record, build_offset_record
 from engine.host.memory import MemoryFiles
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.model import TopicPartition
@@ -269,10 +269,10 @@ def loaded_offsets(drawn: list[dict[str, Any]]) -> None:
         if not is_fast_path:
             loaded._apply_fast = iter  # type: ignore[method-assign]
         for entry in entries:
-            loaded.apply(entry)
+            loaded.apply_records(entry)
         groups = [
             (group.group_id, group.state, group.generation_id, group.offsets._committed)
-            for group in loaded.groups()
+            for group in loaded.iter_groups()
         ]
         seen.append((groups, loaded.pending))
     assert seen[0] == seen[1]
@@ -288,11 +288,13 @@ def _few(entries: Iterable[LoadedRecords]) -> list[LoadedRecords]:
 
 def _entry(log_offset: int, drawn: dict[str, Any]) -> LoadedRecords:
     if drawn["is_group"]:
-        record = group_record(Group(drawn["group"], 5), {})
+        record = build_group_record(Group(drawn["group"], 5), {})
     else:
         committed = CommittedOffset(drawn["offset"], 3, drawn["metadata"], 8, drawn["expire_ms"])
         key = TopicPartition(drawn["topic"], drawn["partition"])
-        record = offset_record(drawn["group"], key, None if drawn["is_tombstone"] else committed)
+        record = build_offset_record(
+            drawn["group"], key, None if drawn["is_tombstone"] else committed
+        )
     key_bytes, value = bytearray(record.key), record.value
     if value is not None and drawn["flip"] is not None:
         both = bytearray(record.key + value)

@@ -11,7 +11,7 @@ from engine.api.admission import Session, allow_all
 from engine.api.exchange import EncodedResponse
 from engine.api.fast_offset_commit import FastOffsetCommit
 from engine.groups.group_offsets import CommittedOffset
-from engine.groups.records import offset_record
+from engine.groups.records import build_offset_record
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
@@ -82,7 +82,7 @@ def test_a_commit_is_written_as_the_general_path_writes_it(
     assert 0 == code_of(fast.answer(version=version, metadata=metadata))
     committed = CommittedOffset(7, -1, metadata or "", fast.stage.clock.wall_ms())
     (log,) = fast.stage.log.partitions.values()
-    assert [offset_record("g", T0, committed)] == log
+    assert [build_offset_record("g", T0, committed)] == log
     assert [0] == fast.stage.log.base_sequences
     assert {T0: committed} == fast.stage.group().offsets.all()
 

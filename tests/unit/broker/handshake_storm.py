@@ -53,7 +53,7 @@ class HandshakeStorm:
         self._stage = stage
         self.decoded: set[str] = set()
         self.served = 0
-        decode, take = MessageCodec.decode_at, ClientConnection.take
+        decode, take = MessageCodec.decode_at, ClientConnection.serve_frame
 
         def seen_decode(codec: MessageCodec, *given: Any, **named: Any) -> Any:
             self.decoded.add(codec.name)
@@ -64,7 +64,7 @@ class HandshakeStorm:
             take(client, frame)
 
         monkeypatch.setattr(MessageCodec, "decode_at", seen_decode)
-        monkeypatch.setattr(ClientConnection, "take", seen_take)
+        monkeypatch.setattr(ClientConnection, "serve_frame", seen_take)
 
     def throw(self, rng: Random) -> MemoryWire:
         """Send some frames on a connection of their own, and return it."""

@@ -240,7 +240,7 @@ def test_connections_to_other_brokers_use_the_replaced_file_too(
     tls = stage.broker.tls
     between = next(one for one in tls._live.config.bound_listeners if one.name == "SSL")
     tls.layer_to_peers(between)
-    monkeypatch.setattr(type(tls._live.config), "between_brokers", between)
+    monkeypatch.setattr(type(tls._live.config), "inter_broker_endpoint", between)
     before = tls._peer
 
     def fail(*_: object) -> None:
