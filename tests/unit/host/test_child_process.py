@@ -12,7 +12,7 @@ from engine.host.child_process import ChildProcess
 CHILD = """
 from engine.host.child_process import ParentProcess
 parent = ParentProcess()
-parent.send(parent.message().upper())
+parent.send(parent.read_message().upper())
 while not parent.wants_an_end:
     pass
 parent.send(b"end")

@@ -86,7 +86,7 @@ class _Owner:
     def __init__(self, connection: object) -> None:
         self.connection = connection
 
-    def serve_frame(self, frame: memoryview) -> None:
+    def take(self, frame: memoryview) -> None:
         """Take a frame."""
 
 
