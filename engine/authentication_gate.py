@@ -7,11 +7,11 @@ frame ─ unauthenticated ───────────> SaslAuthenticator �
       │                                  └─ failed ─ delay without reading ─ response ─ close
       ├─ authenticated, sessions expire ─ SaslHandshake ─> SaslAuthenticator
       │                                 └─ expired ─> close
-      └─ authenticated ───────────────────────────> ClientConnection.take
+      └─ authenticated ───────────────────────────> ClientConnection.serve_frame
 ```
 
 If sessions do not expire, the gate is removed after the authentication: the connection's frames go
-directly to `ClientConnection.take`, as on a plaintext listener.
+directly to `ClientConnection.serve_frame`, as on a plaintext listener.
 
 On a listener with TLS alone, the first frame arrives after the TLS handshake, and the client's
 principal is taken from its certificate once.
@@ -59,7 +59,7 @@ class Authentication(NamedTuple):
 class AuthenticatedClient(Protocol):
     """The connection that the gate protects."""
 
-    def take(self, frame: memoryview) -> None:
+    def serve_frame(self, frame: memoryview) -> None:
         """Serve one request frame of an authenticated client."""
         ...
 
@@ -104,9 +104,9 @@ class CertificateGate:
                 return
             self._is_known = True
             self._session.authenticate(principal)
-            self._connection.on_frame = self._client.take
+            self._connection.on_frame = self._client.serve_frame
         # Frames of the same read are still passed to the gate.
-        self._client.take(frame)
+        self._client.serve_frame(frame)
 
 
 class AuthenticationGate:
@@ -127,7 +127,7 @@ class AuthenticationGate:
         #: Cancels the timer of the deadline, or of the delayed close after a failure.
         self._cancel: Callable[[], None] = _nothing
         connection.on_frame = self._on_frame
-        self._begin()
+        self._start_authentication()
 
     def close(self) -> None:
         """Cancel the timer, because the connection has ended."""
@@ -139,7 +139,7 @@ class AuthenticationGate:
         if authenticator.is_complete:
             self._on_authenticated_frame(frame)
             return
-        self._follow(authenticator.take(frame))
+        self._apply_step(authenticator.take(frame))
 
     def _on_authenticated_frame(self, frame: memoryview) -> None:
         """Serve a frame, begin a re-authentication, or close a connection that has expired."""
@@ -148,17 +148,17 @@ class AuthenticationGate:
             frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY)
             and authenticator.begin_reauthentication()
         ):
-            self._begin()
-            self._follow(authenticator.reauthenticate(frame))
+            self._start_authentication()
+            self._apply_step(authenticator.reauthenticate(frame))
         elif authenticator.is_expired:
             self._client.end_unauthenticated("its authentication has expired")
         else:
-            self._client.take(frame)
+            self._client.serve_frame(frame)
 
-    def _follow(self, step: AuthenticationStep) -> None:
+    def _apply_step(self, step: AuthenticationStep) -> None:
         """Send the response of an authentication step, or fail; once complete, serve frames."""
         if step.end_reason is not None:
-            self._fail(step)
+            self._close_after_failure(step)
             return
         if step.response is not None:
             self._client.respond(step.response)
@@ -167,9 +167,9 @@ class AuthenticationGate:
             self._connection.bound_frames(None)
             if self._authenticator.expires_ms is None:
                 # Frames of the same read are still passed to the gate.
-                self._connection.on_frame = self._client.take
+                self._connection.on_frame = self._client.serve_frame
 
-    def _begin(self) -> None:
+    def _start_authentication(self) -> None:
         """Limit the frame size and the duration of an authentication.
 
         An unauthenticated client must not use much memory, or hold a connection for long.
@@ -178,9 +178,10 @@ class AuthenticationGate:
         bound = FrameBound(authentication.receive_bytes_max, self._too_large)
         self._connection.bound_frames(bound)
         if authentication.deadline_ms > 0:
-            self._later(authentication.deadline_ms, self._expire)
+            self._schedule(authentication.deadline_ms, self._expire)
 
-    def _later(self, delay_ms: int, run: Callable[[], None]) -> None:
+    def _schedule(self, delay_ms: int, run: Callable[[], None]) -> None:
+        """Call `action` after `delay_ms`, unless the connection closes before."""
         self._cancel()
         due_ms = self._authentication.clock.monotonic_ms() + delay_ms
         self._cancel = self._authentication.timers.call_at(due_ms, run)
@@ -189,9 +190,9 @@ class AuthenticationGate:
         self._client.end_unauthenticated("Failed authentication (it took too long)")
 
     def _too_large(self, size_bytes: int) -> None:
-        self._follow(self._authenticator.too_large(size_bytes))
+        self._apply_step(self._authenticator.too_large(size_bytes))
 
-    def _fail(self, step: AuthenticationStep) -> None:
+    def _close_after_failure(self, step: AuthenticationStep) -> None:
         """Close the connection after the delay that prevents fast retries."""
         delay_ms = self._authentication.failure_delay_ms
         self._cancel()
@@ -203,7 +204,7 @@ class AuthenticationGate:
             self._client.end_unauthenticated(f"Failed authentication ({step.end_reason})")
 
         if step.is_delayed and delay_ms > 0:
-            self._later(delay_ms, end)
+            self._schedule(delay_ms, end)
         else:
             end()
 

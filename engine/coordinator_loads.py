@@ -81,14 +81,14 @@ class CoordinatorLoads:
         """Return True if a load has neither ended nor been replaced."""
         return self._loads.get(load.partition) is load
 
-    def while_current(self, load: CoordinatorLoad, items: Iterable[T]) -> Iterator[T]:
+    def iter_while_current(self, load: CoordinatorLoad, items: Iterable[T]) -> Iterator[T]:
         """Yield items until the load has ended."""
         for item in items:
             if not self.is_current(load):
                 return
             yield item
 
-    async def read(
+    async def read_partition(
         self,
         load: CoordinatorLoad,
         begin: Callable[[], T],
@@ -103,7 +103,7 @@ class CoordinatorLoads:
         while self.is_current(load):
             loaded = begin()
             try:
-                records = self.while_current(load, records_of(load.partition))
+                records = self.iter_while_current(load, records_of(load.partition))
                 await self._turns.each(records, partial(apply, loaded))
             except EngineError as error:
                 # A partition with missing offsets would let consumers reset their positions.

@@ -39,24 +39,24 @@ class DerValue(NamedTuple):
     raw: bytes
 
 
-def der_values(content: bytes) -> Iterator[DerValue]:
+def iter_der_values(content: bytes) -> Iterator[DerValue]:
     """Yield the consecutive values in `content`; raises MalformedDer."""
     position = 0
     while position < len(content):
-        value = _value_at(content, position)
+        value = _read_value(content, position)
         position += len(value.raw)
         yield value
 
 
-def der_value(content: bytes, tag: int) -> DerValue:
+def read_der_value(content: bytes, tag: int) -> DerValue:
     """Return the first value in `content`; raises MalformedDer if it has another tag."""
-    value = _value_at(content, 0)
+    value = _read_value(content, 0)
     if value.tag != tag:
         raise MalformedDer
     return value
 
 
-def object_identifier(content: bytes) -> str:
+def read_object_identifier(content: bytes) -> str:
     """Return an object identifier in dotted form; raises MalformedDer."""
     numbers: list[int] = []
     number = 0
@@ -71,7 +71,7 @@ def object_identifier(content: bytes) -> str:
     return ".".join(map(str, (first, numbers[0] - first * 40, *numbers[1:])))
 
 
-def _value_at(content: bytes, position: int) -> DerValue:
+def _read_value(content: bytes, position: int) -> DerValue:
     """Read the value that begins at `position`; raises MalformedDer."""
     if position + 2 > len(content) or content[position] & _LONG_TAG == _LONG_TAG:
         raise MalformedDer

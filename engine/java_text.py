@@ -25,7 +25,7 @@ _REPLACEMENT = "�".encode()
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
-def printable(raw: bytes) -> bytes:
+def encode_printable(raw: bytes) -> bytes:
     """Return the UTF-8 bytes that Java prints for `raw`, with invalid bytes replaced."""
     if raw.isascii():
         return raw
@@ -36,7 +36,7 @@ def printable(raw: bytes) -> bytes:
     return raw
 
 
-def java_utf8(raw: bytes | memoryview) -> str:
+def decode_java_utf8(raw: bytes | memoryview) -> str:
     """Decode bytes from UTF-8 as Java does: invalid bytes become U+FFFD."""
     try:
         return str(raw, "utf-8")
@@ -67,7 +67,7 @@ def java_string_hash(text: str) -> int:
     return (value ^ 0x8000_0000) - 0x8000_0000
 
 
-def java_address(address: str) -> str:
+def format_java_address(address: str) -> str:
     """Return an IP address in Java's format: IPv6 with all eight numbers; other text is unchanged.
 
     Source: InetAddress.getHostAddress.

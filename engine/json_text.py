@@ -33,7 +33,7 @@ def read_json(raw: bytes | str) -> object:
 
     text = raw if isinstance(raw, str) else raw.decode("utf-8-sig")
     try:
-        document = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        document = json.loads(text, parse_constant=_no_constant, parse_float=_parse_finite)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
     json_text(document)
@@ -80,7 +80,7 @@ def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     """Return the number in a text; raises ValueError if it is not finite."""
     number = float(text)
     if not isfinite(number):

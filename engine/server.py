@@ -77,7 +77,7 @@ from engine.wire.headers import (
     read_request_header,
     response_header_bytes,
 )
-from engine.wire.row_bytes import with_rows
+from engine.wire.row_bytes import insert_rows
 from engine.wire.structs import Struct
 
 #: The API key and the version of a frame, as one number.
@@ -231,8 +231,8 @@ class ClientConnection:
         self._is_closed = False
         #: The authentication of a listener with SASL; None on others.
         self._gate: AuthenticationGate | None = None
-        connection.on_frame = self.take
-        connection.on_close = self._closed
+        connection.on_frame = self.serve_frame
+        connection.on_close = self._on_closed
 
     def authenticate(self, authentication: Authentication) -> None:
         """Require SASL authentication before the first request (`authentication_gate.py`)."""
@@ -251,20 +251,20 @@ class ClientConnection:
         """
         CertificateGate(self._connection, self, self._session, principal_of)
 
-    def take(self, frame: memoryview) -> None:
+    def serve_frame(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 5): on the fast path of its API if that can.
 
         If the client can be denied operations, the fast path checks the session's grants itself.
         """
         session, began_ns = self._session, self._now_ns()
         if not (session.may_take_fast_path or session.is_undelayed):
-            self._take_general(frame, began_ns)
+            self._serve_generally(frame, began_ns)
             return
         try:
             (api,) = _api_of(frame)
             serve_fast = self._fast[api >> VERSION_BITS]
         except (KeyError, struct.error):
-            self._take_general(frame, began_ns)
+            self._serve_generally(frame, began_ns)
             return
         try:
             response = serve_fast(frame, session)
@@ -272,7 +272,7 @@ class ClientConnection:
             self._fault_of(api >> VERSION_BITS, error)
             return
         if response is None:
-            self._take_general(frame, began_ns)
+            self._serve_generally(frame, began_ns)
             return
         size_bytes = len(frame) - frame[_CLIENT_ID_BYTES_AT] - _FAST_HEADER_BYTES
         if type(response) is not bytes or self._slots:
@@ -298,9 +298,9 @@ class ClientConnection:
         if isinstance(response, Promise):
             self._await_fast(api >> VERSION_BITS, response, request)
         else:
-            self._fill_fast(self._reserve(None, request), request, response)
+            self._fill_fast(self._reserve_slot(None, request), request, response)
 
-    def _take_general(self, frame: memoryview, began_ns: int) -> None:
+    def _serve_generally(self, frame: memoryview, began_ns: int) -> None:
         """Serve a request frame by the dispatch table's row of its API."""
         may_take_fast_path = self._session.may_take_fast_path
         try:
@@ -328,7 +328,7 @@ class ClientConnection:
                 ),
             )
             if is_served:
-                self._serve(
+                self._handle_request(
                     row,
                     exchange,
                     frame[position:],
@@ -337,13 +337,13 @@ class ClientConnection:
                 )
             else:
                 request = OpenRequest(key << VERSION_BITS, len(frame) - position, began_ns)
-                self._answer(row, exchange, self._server.api_versions.refusal(), request)
+                self._send_or_reserve(row, exchange, self._server.api_versions.refusal(), request)
         except WireError as error:
             self._end(str(error))
         except CloseConnection as order:
             self._close_in_turn(order.reason)
 
-    def _reserve(
+    def _reserve_slot(
         self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
     ) -> _Slot:
         """Append a slot for a response; pause the connection if it has too many.
@@ -359,7 +359,7 @@ class ClientConnection:
 
     def _await_fast(self, key: int, promise: Promise[FastResponse], request: OpenRequest) -> None:
         """Reserve the slot of a promised fast-path response."""
-        slot = self._reserve(promise, request)
+        slot = self._reserve_slot(promise, request)
 
         def kept() -> None:
             """Fill the slot with the response, or handle the error."""
@@ -373,23 +373,23 @@ class ClientConnection:
     def _fill_fast(self, slot: _Slot, request: OpenRequest, response: FastResponse) -> None:
         """Fill a slot with a fast-path response: plain bytes, or parts with a callback."""
         if isinstance(response, bytes):
-            self._leave(slot, (response,), None)
+            self._fill_and_send(slot, (response,), None)
             return
         parts, on_sent, request.errors = response
-        self._leave(slot, parts, on_sent)
+        self._fill_and_send(slot, parts, on_sent)
 
     def _fault_of(self, key: int, error: Exception) -> None:
         """Handle an error of the fast path, which knows only the API key of its request."""
         row = self._row_of(key)
         assert row is not None
-        self._fault(row, error)
+        self._close_on_fault(row, error)
 
     def respond(self, content: bytes) -> None:
         """Send a response after those of earlier requests."""
         if not self._slots:
             self._connection.send((content,), None)
             return
-        self._leave(self._reserve(), (content,), None)
+        self._fill_and_send(self._reserve_slot(), (content,), None)
 
     def end_unauthenticated(self, reason: str) -> None:
         """Report a failed authentication, and close the connection after the pending responses."""
@@ -407,7 +407,7 @@ class ClientConnection:
         self._slots.append(last)
         self._connection.pause(PauseReason.CLOSING)
 
-    def _serve(
+    def _handle_request(
         self,
         row: ApiRow,
         exchange: Exchange,
@@ -437,7 +437,7 @@ class ClientConnection:
             else:
                 handled, throttle_ms = serve(row, request, exchange)
         except Exception as error:
-            self._fail(row, OpenRequest(number, len(body), began_ns), error)
+            self._count_failure(row, OpenRequest(number, len(body), began_ns), error)
             return
         if (type(handled) is bytes or type(handled) is EncodedResponse) and not (
             throttle_ms or self._slots or self._throttled_ms
@@ -447,7 +447,7 @@ class ClientConnection:
                 self._connection.send((head + handled,), None)
             elif type(handled) is EncodedResponse:
                 parts, on_sent, errors = handled
-                self._connection.send(_with_header(head, parts), on_sent)
+                self._connection.send(_join_header(head, parts), on_sent)
                 if errors is not None:
                     self._metrics.report(row.key, errors)
             note_size(len(body))
@@ -457,12 +457,12 @@ class ClientConnection:
         opened = OpenRequest(number, len(body), began_ns, self._now_ns())
         if throttle_ms:
             self._throttled_ms = max(self._throttled_ms, throttle_ms)
-            self._answer(row, exchange._replace(throttle_ms=throttle_ms), handled, opened)
-            self._mute(throttle_ms)
+            self._send_or_reserve(row, exchange._replace(throttle_ms=throttle_ms), handled, opened)
+            self._pause_for_quota(throttle_ms)
         else:
-            self._answer(row, exchange, handled, opened)
+            self._send_or_reserve(row, exchange, handled, opened)
 
-    def _fail(self, row: ApiRow, request: OpenRequest, error: Exception) -> None:
+    def _count_failure(self, row: ApiRow, request: OpenRequest, error: Exception) -> None:
         """Count a request that failed without a response; close its connection or report an error.
 
         A malformed request or CloseConnection is raised again: the caller closes the connection.
@@ -471,7 +471,7 @@ class ClientConnection:
         self._metrics.end(request, self._now_ns())
         if isinstance(error, WireError | CloseConnection):
             raise error
-        self._fault(row, error)
+        self._close_on_fault(row, error)
 
     def _begin_size(self, number: int) -> Callable[[int], None]:
         """Return the function that records a request's size; count a deprecated version."""
@@ -479,7 +479,7 @@ class ClientConnection:
         names = session.client_software_name, session.client_software_version
         return self._metrics.size_recorder(number, *names)
 
-    def _hold(self, turns: Promise[None]) -> None:
+    def _pause_until_over(self, turns: Promise[None]) -> None:
         """Read no more requests until `turns`, the last turn of a request, is over."""
 
         def over() -> None:
@@ -493,9 +493,9 @@ class ClientConnection:
     def _throttle(self, throttle_ms: int) -> None:
         """Mute the connection for a quota; the next response reports the throttle time."""
         self._throttled_ms = max(self._throttled_ms, throttle_ms)
-        self._mute(throttle_ms)
+        self._pause_for_quota(throttle_ms)
 
-    def _mute(self, throttle_ms: int) -> None:
+    def _pause_for_quota(self, throttle_ms: int) -> None:
         """Read no requests for `throttle_ms`."""
 
         def over() -> None:
@@ -507,7 +507,7 @@ class ClientConnection:
         self._connection.pause(PauseReason.QUOTA)
         self._session.admission.quotas.call_later(throttle_ms, over)
 
-    def _fault(self, row: ApiRow, error: Exception) -> None:
+    def _close_on_fault(self, row: ApiRow, error: Exception) -> None:
         """Close the connection after a handler's error.
 
         Raise an AssertionError to end the process.
@@ -518,23 +518,23 @@ class ClientConnection:
         self._server.events.on_fault(row, error)
         self._connection.close("the broker failed to serve a request")
 
-    def _answer(
+    def _send_or_reserve(
         self, row: ApiRow, exchange: Exchange, handled: Handled, request: OpenRequest
     ) -> None:
         """Send a response, or reserve its place after those of earlier requests."""
         if isinstance(handled, Promise) and handled.is_kept and handled.turns is None:
-            handled = _unwrap(handled)
+            handled = _unwrap_response(handled)
         if isinstance(handled, Promise):
-            slot = self._reserve(handled, request)
-            handled.watch(lambda: self._kept(slot, request, row, exchange, handled))
+            slot = self._reserve_slot(handled, request)
+            handled.watch(lambda: self._on_kept(slot, request, row, exchange, handled))
             if handled.turns is not None:
-                self._hold(handled.turns)
+                self._pause_until_over(handled.turns)
         elif self._slots:
-            self._fill(self._reserve(None, request), request, row, exchange, handled)
+            self._fill_slot(self._reserve_slot(None, request), request, row, exchange, handled)
         else:
-            request.errors = _errors_of(row, handled)
+            request.errors = _collect_errors(row, handled)
             if handled is not None:
-                parts, on_sent = _parts_of(row, exchange, handled)
+                parts, on_sent = _build_parts(row, exchange, handled)
                 self._connection.send(parts, on_sent)
             self._end_request(request)
 
@@ -543,7 +543,7 @@ class ClientConnection:
         request.throttle_ms, self._throttled_ms = self._throttled_ms, 0
         self._metrics.end(request, self._now_ns())
 
-    def _kept(
+    def _on_kept(
         self,
         slot: _Slot,
         request: OpenRequest,
@@ -554,7 +554,7 @@ class ClientConnection:
         """Fill the slot with the result of a promise; a CloseConnection closes the connection."""
         if promise.error is not None:
             # Expected errors are responses of the handler, so this one is unexpected.
-            self._fault(row, promise.error)
+            self._close_on_fault(row, promise.error)
             return
         response = promise.result()
         if isinstance(response, CloseConnection):
@@ -562,11 +562,11 @@ class ClientConnection:
             request.errors = response.errors
             if not self._is_closed:
                 self._connection.pause(PauseReason.CLOSING)
-            self._leave(slot, None, None)
+            self._fill_and_send(slot, None, None)
         else:
-            self._fill(slot, request, row, exchange, response)
+            self._fill_slot(slot, request, row, exchange, response)
 
-    def _fill(
+    def _fill_slot(
         self,
         slot: _Slot,
         request: OpenRequest,
@@ -575,13 +575,13 @@ class ClientConnection:
         response: Response,
     ) -> None:
         """Set the response of a slot and send the slots that are ready (step 6)."""
-        request.errors = _errors_of(row, response)
+        request.errors = _collect_errors(row, response)
         if response is None:
-            self._leave(slot, None, None)
+            self._fill_and_send(slot, None, None)
         else:
-            self._leave(slot, *_parts_of(row, exchange, response))
+            self._fill_and_send(slot, *_build_parts(row, exchange, response))
 
-    def _leave(
+    def _fill_and_send(
         self, slot: _Slot, parts: Sequence[SendPart] | None, on_sent: Callable[[], None] | None
     ) -> None:
         """Fill a slot, then send all filled slots at the front."""
@@ -619,7 +619,7 @@ class ClientConnection:
         self._server.events.on_bad_request(self._connection.peer, reason)
         self._connection.close(reason)
 
-    def _closed(self, _reason: str) -> None:
+    def _on_closed(self, _reason: str) -> None:
         """Release the open requests of a closed connection and end its session."""
         self._is_closed = True
         if self._gate is not None:
@@ -638,7 +638,7 @@ class ClientConnection:
         self._server.forget(self)
 
 
-def _unwrap(kept: Promise[Response | CloseConnection]) -> Handled:
+def _unwrap_response(kept: Promise[Response | CloseConnection]) -> Handled:
     """Return the response in a kept promise.
 
     The promise itself if it holds an error or CloseConnection.
@@ -649,7 +649,7 @@ def _unwrap(kept: Promise[Response | CloseConnection]) -> Handled:
     return response
 
 
-def _errors_of(row: ApiRow, response: Response) -> ErrorCounts | None:
+def _collect_errors(row: ApiRow, response: Response) -> ErrorCounts | None:
     """Return the error codes of a response; None for the most frequent ones of its API."""
     if response is None:
         return _NO_ERRORS
@@ -660,7 +660,7 @@ def _errors_of(row: ApiRow, response: Response) -> ErrorCounts | None:
     return error_counts(row.name, response)
 
 
-def _parts_of(
+def _build_parts(
     row: ApiRow, exchange: Exchange, response: Struct | EncodedResponse | EncodedRows | bytes
 ) -> tuple[Sequence[SendPart], Callable[[], None] | None]:
     """Return the parts to send, including the header, and the callback for when they are sent."""
@@ -669,16 +669,16 @@ def _parts_of(
     if isinstance(response, bytes):
         return (head + response,), None
     if isinstance(response, EncodedResponse):
-        return _with_header(head, response.parts), response.on_sent
+        return _join_header(head, response.parts), response.on_sent
     message = response.message if isinstance(response, EncodedRows) else response
     if throttle_ms and hasattr(message, "throttle_time_ms"):
         message.throttle_time_ms = max(message.throttle_time_ms, throttle_ms)
     if isinstance(response, EncodedRows):
-        return [head, *with_rows(row.name, version, *response.rows)], None
+        return [head, *insert_rows(row.name, version, *response.rows)], None
     return (head, message_codec(f"{row.name}Response", version).encode(response)), None
 
 
-def _with_header(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:
+def _join_header(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:
     """Return a header and parts; the header is joined with a short first part."""
     first = parts[0]
     if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:

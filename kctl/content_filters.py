@@ -6,7 +6,7 @@ import os
 import re
 
 from engine.dump.filters import Filters
-from engine.dump.json_condition import json_condition
+from engine.dump.json_condition import parse_condition
 from engine.errors import EngineError
 from kctl import exits
 
@@ -36,7 +36,7 @@ def content_filters(
         key_pattern=_compile_pattern(key_regex),
         value_pattern=_compile_pattern(value_regex),
         header=header,
-        json_conditions=tuple(map(json_condition, json_path or ())),
+        json_conditions=tuple(map(parse_condition, json_path or ())),
     )
 
 

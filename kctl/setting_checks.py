@@ -146,6 +146,6 @@ def _listing_hint(resource: Resource) -> str:
 
 def _is_of_brokers(key: str) -> bool:
     """Return True for a broker setting of Kafka, also one that brokers do not return."""
-    from engine.config.settings import known_key
+    from engine.config.settings import find_key
 
-    return known_key(key) is not None
+    return find_key(key) is not None

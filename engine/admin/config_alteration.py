@@ -187,7 +187,7 @@ def _check_broker(
         after = settings.with_dynamic(changed, settings.dynamic_default)
     else:
         after = settings.with_dynamic(settings.dynamic_broker, changed)
-    config = BrokerConfig.of(after)
+    config = BrokerConfig.parse(after)
     check_thread_counts(settings, after, [listener.name for listener in config.bound_listeners])
     check_local_retention(settings, after)
     check_open_listeners(settings, after, config)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 
 from engine.config.key import ConfigKey, ConfigType, topic_keys
-from engine.config.value import java_double_text, parse_value
+from engine.config.value import format_double, parse_value
 from engine.errors import ConfigError
 
 _RANGE = re.compile(r"\[(-?[0-9.]+),\.\.\.(?:,(-?[0-9.]+))?\]( or -1)?")
@@ -63,7 +63,7 @@ def _shown_text(key: ConfigKey, error: ConfigError) -> str:
     text = str(error.value).strip()
     number = _number(key, text)
     if key.type is ConfigType.DOUBLE and number is not None:
-        return java_double_text(number)
+        return format_double(number)
     if key.type is ConfigType.BOOLEAN or (
         number is None and (key.type in _INTEGERS or key.type is ConfigType.DOUBLE)
     ):

@@ -41,7 +41,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from engine.admin.config_errors import PolicyFailed
 from engine.errors import ApiError, ConfigError
-from engine.host.plugin_class import plugin_class
+from engine.host.plugin_class import load_plugin_class
 from engine.kafka_errors import POLICY_VIOLATION
 
 _log = logging.getLogger("kafka.server.ZkAdminManager")
@@ -149,7 +149,7 @@ def _load(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] 
     """Create and configure the policy class that a setting names; None if it is not set."""
     if text is None or not text.strip():
         return None
-    made = plugin_class(key, text)
+    made = load_plugin_class(key, text)
     try:
         policy = made()
         configure = getattr(policy, "configure", None)

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from engine.admin.config_errors import InvalidRequest, UnexpectedChange
 from engine.config.key import ConfigKey, ConfigType, ip_keys, quota_keys, scram_keys
-from engine.config.value import java_double_text
+from engine.config.value import format_double
 from engine.errors import ApiError
 from engine.kafka_errors import UNSUPPORTED_VERSION
 from engine.znode.paths import (
@@ -135,7 +135,7 @@ def changed(
 def _stored_text(key: ConfigKey, value: float) -> str:
     """Return a quota as stored; raises InvalidRequest for a fraction where it must be whole."""
     if key.type is ConfigType.DOUBLE:
-        return java_double_text(value)
+        return format_double(value)
     if key.type not in _INT_BITS:
         raise UnexpectedChange(f"{key.name} is no number")
     whole = _java_cast(value + _EPSILON, _INT_BITS[key.type])

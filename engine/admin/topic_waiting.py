@@ -151,7 +151,7 @@ class TopicWaiting:
 
     def _check(self, topic: str) -> None:
         """Keep the promises of the requests that are complete after a topic's change."""
-        do_each(self._purgatory.check(topic), _DelayedTopics.keep)
+        do_each(self._purgatory.complete_for(topic), _DelayedTopics.keep)
 
     def _wait(
         self, topics: Iterable[str], timeout_ms: int, is_done: Callable[[str], bool]

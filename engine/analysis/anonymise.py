@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engine.analysis.columns import RECORDS, choose_columns
 from engine.analysis.view_column import ColumnType, ViewColumn
 from engine.errors import EngineError
-from engine.records.anonymising import DROP, METHODS, anonymised_content
+from engine.records.anonymising import DROP, METHODS, anonymise_content
 from engine.schemas.shape import Shape, ShapeKind
 
 if TYPE_CHECKING:
@@ -169,4 +169,4 @@ def _anonymise_value(value: Any, fields: Sequence[str], method: str, key: bytes 
         ]
     if isinstance(value, str):
         return _anonymise_value(value.encode(), (), method, key).decode()
-    return anonymised_content(value, method, key)
+    return anonymise_content(value, method, key)

@@ -137,7 +137,7 @@ class SplitReader:
         start, limit = at - window_start, self.split.end - window_start
         run = found.find(window, start, limit, window_start, *expected)
         right = 0
-        for begin, end, crc in run.checksums():
+        for begin, end, crc in run.iter_checksums():
             if crc32c(window[begin + CHECKED_FROM : end]) != crc:
                 run = found.find(window, start, limit, window_start, *expected, frames_max=right)
                 break

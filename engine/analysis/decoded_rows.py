@@ -34,7 +34,7 @@ from engine.analysis.view_pieces import TRANSACTION_STATE_TOPIC
 from engine.errors import CorruptRecord, EngineError
 from engine.host.ports import Files
 from engine.json_text import json_text
-from engine.records.control import ControlType, control_type, end_transaction_marker
+from engine.records.control import ControlType, control_type, parse_marker
 from engine.records.record import Record
 from engine.records.view import RecordBatch
 
@@ -147,7 +147,7 @@ def _marker_row(batch: RecordBatch, record: Record) -> Row | None:
     """Return the row of a COMMIT or ABORT marker, None for other control records."""
     if control_type(record) not in _ENDS:
         return None
-    marker = end_transaction_marker(record)
+    marker = parse_marker(record)
     return {
         "kind": "marker",
         "producerId": batch.producer_id,

@@ -17,10 +17,10 @@ from engine.wire.coordinator_records import (
     decode_coordinator_record,
     key_version,
 )
-from engine.wire.coordinator_text import value_node
+from engine.wire.coordinator_text import to_json_node
 from engine.wire.framed_records import decode_framed_record
 from engine.wire.json_form import json_node, json_text
-from engine.wire.record_decoders import control_record_json
+from engine.wire.record_decoders import format_control_record
 from engine.wire.tool_reader import ToolFailure
 
 _RELEASE, _EARLIER_RELEASE = "4.3.0", "3.9.1"
@@ -51,7 +51,7 @@ class DecodedPair(NamedTuple):
         """Return all fields of the value as JSON, None for a tombstone."""
         if self.value is None:
             return None
-        return readable(json_text(value_node(self.value, self.value_version)))
+        return readable(json_text(to_json_node(self.value, self.value_version)))
 
 
 def decode_pair(kind: str, record: Record) -> DecodedPair:
@@ -110,7 +110,7 @@ def control_row(record: Record) -> Row:
     if message is None:
         raise CorruptRecord("a control record of the quorum", kind.name)
     try:
-        text = control_record_json(message, record.value)
+        text = format_control_record(message, record.value)
     except ToolFailure as failure:
         raise CorruptRecord(f"a {message}", str(failure)) from failure
     return {"type": message, "version": 0, "fields": readable(text)}

@@ -31,7 +31,7 @@ from engine.native.header_counts import (
     CountTier,
     HeaderCounter,
     HeaderRange,
-    take_up_count,
+    load_or_compile_count,
 )
 from engine.records.batch_header import PROLOGUE_BYTES
 
@@ -133,7 +133,7 @@ class HeaderRows:
         """
         if self._counter is None:
             is_large = within.limit - within.start >= COUNTED_SPLIT_BYTES_MIN
-            if CountTier.code is None and not (is_large and take_up_count()):
+            if CountTier.code is None and not (is_large and load_or_compile_count()):
                 return count_by_headers(within, file.read_at, passes_control=self._passes_control)
             assert CountTier.code is not None
             self._counter = HeaderCounter(CountTier.code, passes_control=self._passes_control)

@@ -46,7 +46,7 @@ def make_size_reader(split: Split, names: frozenset[str]) -> Callable[[RecordBat
         if is_sampled and batch.crc % COMPRESSED_ONE_OF:
             return nothing
         try:
-            opened = batch.opened()
+            opened = batch.decompress_records()
         except CorruptRecord:
             return nothing
         return {name: HEADER_BYTES + _size(name, opened) for name in wanted}

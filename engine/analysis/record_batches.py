@@ -31,14 +31,14 @@ from engine.host.ports import Files
 from engine.limits import ARROW_BATCH_RECORDS_MAX
 from engine.native.batch_runs import BatchRun, RunFinder, RunTier
 from engine.native.bulk_reading import BulkReading
-from engine.native.compiled_runs import take_up_runs
+from engine.native.compiled_runs import load_or_compile_runs
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 #: Counts the records that this process has read; above a limit compiled code is loaded.
-_READING = BulkReading(take_up_runs)
+_READING = BulkReading(load_or_compile_runs)
 
 
 class SplitRecords:

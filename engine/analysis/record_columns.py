@@ -149,7 +149,7 @@ class RecordColumns:
         Raises CorruptRecord for damaged records; then no record of the batch was added.
         """
         if isinstance(batch, BatchView) and batch.record_count:
-            opened = batch.opened() if batch.is_compressed else batch.payload
+            opened = batch.decompress_records() if batch.is_compressed else batch.payload
             if self._add_natively(frame or frame_of(position, batch), opened):
                 return
             records = batch.records_in(bytes(opened))

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from engine.analysis.spark_tasks import is_remote
-from engine.host.temporary import new_temporary_folder
+from engine.host.temporary import create_temporary_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
     wanted = [name for name in packages if name not in sent]
     sent.update(wanted)
     # Executors that start later fetch the archives too, so they are kept until this process ends.
-    folder = new_temporary_folder("kctl-shipped-")
+    folder = create_temporary_folder("kctl-shipped-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     archives, files = archive_packages(wanted, folder)
     if is_remote(session):

@@ -28,7 +28,7 @@ from engine.analysis.spark_jvm import (
 from engine.analysis.spark_target import SparkTarget
 from engine.analysis.spark_thread import on_spark_thread, start_on_thread
 from engine.errors import EngineError
-from engine.host.temporary import temporary_place
+from engine.host.temporary import find_temporary_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -235,5 +235,5 @@ def _settings(target: SparkTarget, parallelism: int | None) -> dict[str, str]:
         settings["spark.sql.shuffle.partitions"] = str(parallelism or 8)
         settings["spark.driver.host"] = "127.0.0.1"
         settings["spark.driver.bindAddress"] = "127.0.0.1"
-    settings["spark.sql.warehouse.dir"] = f"{temporary_place()}/kctl-spark-warehouse"
+    settings["spark.sql.warehouse.dir"] = f"{find_temporary_place()}/kctl-spark-warehouse"
     return settings

@@ -6,10 +6,10 @@ Source: InetAddress.getHostAddress.
 
 from __future__ import annotations
 
-from engine.java_text import java_address
+from engine.java_text import format_java_address
 
 
 def host_of(peer: str) -> str:
     """Return the address of a peer, `1.2.3.4:5` or `[::1]:5`, without its port."""
     host, _, port = peer.rpartition(":")
-    return java_address(host.strip("[]") if port.isdigit() else peer)
+    return format_java_address(host.strip("[]") if port.isdigit() else peer)

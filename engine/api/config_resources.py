@@ -26,7 +26,7 @@ from engine.api.admission import (
 )
 from engine.config.change import ReconfigurationRefused
 from engine.config.key import ConfigKey, ConfigType
-from engine.config.settings import known_key
+from engine.config.settings import find_key
 from engine.config.value import format_value
 from engine.errors import ApiError, ConfigError, EngineError
 from engine.kafka_errors import (
@@ -114,7 +114,7 @@ def value_message(error: ConfigError) -> str:
 
 def _value_message(error: ConfigError) -> str:
     """Convert the engine's ConfigError into Kafka's message for the value."""
-    key = known_key(error.key)
+    key = find_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):
         # Kafka's message about contradicting settings names no key. Source:

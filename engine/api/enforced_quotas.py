@@ -173,7 +173,7 @@ class EnforcedQuotas:
         now_ms = self._clock.monotonic_ms()
         rate = self._use_rate(_Key(kind, limit.counted))
         rate.record(now_ms, size)
-        return _java_int(rate.over_ms(limit.per_s, now_ms))
+        return _java_int(rate.throttle_ms(limit.per_s, now_ms))
 
     def _use_rate(self, key: _Key) -> SampledRate:
         """Return the sampled rate of a quota entity, created at first use; mark it as used now."""
@@ -228,7 +228,7 @@ class _Mutations:
         """Take tokens for partitions; return whether they may be created or deleted now."""
         now_ms = self._clock.monotonic_ms()
         if self._is_strict:
-            left = self._bucket.tokens(self._rate_per_s, now_ms)
+            left = self._bucket.refill(self._rate_per_s, now_ms)
             if left >= 0:
                 self._bucket.take(partition_count, self._rate_per_s, now_ms)
                 return True

@@ -40,7 +40,11 @@ from engine.replication.partition_types import CONSUMER_ID, FastRead, FetchParam
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.topic_counts import ONE
 from engine.replication.watermark import Isolation
-from engine.wire.fast_fetch_bytes import TAGS_AFTER_RECORDS, answer_without_news, head_of_answer
+from engine.wire.fast_fetch_bytes import (
+    TAGS_AFTER_RECORDS,
+    answer_without_news,
+    encode_response_head,
+)
 from engine.wire.fetch_bytes import (
     FIRST_FLEXIBLE,
     FIRST_FROM_FOLLOWERS,
@@ -310,7 +314,7 @@ def _encode(
             return new_tuple(EncodedResponse, ([body], None, ONE_SUCCESS))
     topic, index = partition.key
     offsets = (index, watermark, stable, log_start)
-    head = head_of_answer(version, session_id, topic, offsets, size, has_aborted=has_aborted)
+    head = encode_response_head(version, session_id, topic, offsets, size, has_aborted=has_aborted)
     if size <= JOINED_FETCH_BYTES_MAX and isinstance(part, bytes):
         return head + part + TAGS_AFTER_RECORDS if version >= FIRST_FLEXIBLE else head + part
     parts = [head, part, TAGS_AFTER_RECORDS] if version >= FIRST_FLEXIBLE else [head, part]

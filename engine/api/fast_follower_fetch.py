@@ -48,7 +48,7 @@ from engine.wire.fast_replica_bytes import (
     RESPONSE_HEADER_BYTES,
     ReplicaFetch,
     ReplicaLimits,
-    head_of_replica_response,
+    encode_replica_response_head,
     read_replica_fetch_fast,
 )
 from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE, FetchRequest
@@ -286,7 +286,7 @@ class ParkedSession:
         partition.note_offsets(watermark, start)
         correlation_id = self._correlation_id
         size = len(sent) if isinstance(sent, bytes) else sent[1]
-        head = head_of_replica_response(
+        head = encode_replica_response_head(
             correlation_id or 0,
             session.id,
             topic_id,

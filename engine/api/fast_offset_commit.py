@@ -31,7 +31,7 @@ from engine.wire.fast_commit_bytes import (
     PLAIN_COMMIT_BYTES,
     PLAIN_COMMIT_ENDS,
     CommitHead,
-    offset_value_fast,
+    encode_offset_value_fast,
     read_commit_fast,
     read_plain_commit,
     read_version,
@@ -90,7 +90,7 @@ class FastOffsetCommit:
             partition,
             new_tuple(CommittedOffset, (offset, leader_epoch, metadata, now_ms, None)),
             record_key,
-            offset_value_fast(offset, leader_epoch, metadata, now_ms),
+            encode_offset_value_fast(offset, leader_epoch, metadata, now_ms),
         )
         if code == 0:
             return answer(correlation_id, 0)

@@ -71,7 +71,7 @@ class Groups:
                     _described_group_row(group_id, DescribedGroup(GROUP_AUTHORIZATION_FAILED))
                 )
         for group_id in allowed:
-            described = self._admin.describe(group_id)
+            described = self._admin.describe_group(group_id)
             group = _described_group_row(group_id, described)
             if request.include_authorized_operations and not described.error_code:
                 group.authorized_operations = session.operations_on(

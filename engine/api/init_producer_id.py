@@ -60,7 +60,7 @@ class InitProducerId:
             return self._refused(INVALID_REQUEST)
         if request.transactional_id is not None:
             expected = ProducerOfEpoch(request.producer_id, request.producer_epoch)
-            begun = self._producers.init(
+            begun = self._producers.init_producer(
                 request.transactional_id,
                 request.transaction_timeout_ms,
                 expected if has_id else None,

@@ -38,7 +38,7 @@ class LeaveGroup:
             if has_members
             else [LeavingMember(request.member_id, None)]
         )
-        code, codes = self._memberships.leave(request.group_id, leaving)
+        code, codes = self._memberships.remove_members(request.group_id, leaving)
         if not has_members:
             return messages.LeaveGroupResponse(error_code=code or codes[0])
         row = messages.LeaveGroupResponse.MemberResponse

@@ -74,7 +74,7 @@ from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
 from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.layout import NO_UUID
-from engine.wire.row_bytes import encode_rows, with_rows
+from engine.wire.row_bytes import encode_rows, insert_rows
 
 #: All operations on a topic, and on the cluster, where there is no authorizer: one bit
 #: for each operation that there is. Source: AclEntry.supportedOperations.
@@ -230,7 +230,7 @@ class Metadata:
             part.topics = some
             parts.append(encode_rows("Metadata", key.version, part, "topics"))
             errors.update(error_counts("Metadata", part))
-        body = with_rows("Metadata", key.version, response, "topics", rows, parts)
+        body = insert_rows("Metadata", key.version, response, "topics", rows, parts)
         return self._cache_bytes(key, EncodedResponse([b"".join(body)], None, errors))
 
     def _refusal(

@@ -50,7 +50,7 @@ class OffsetDelete:
                     refused[key] = UNKNOWN_TOPIC_OR_PARTITION
                 else:
                     known.append(key)
-        deleted = self._commits.delete(request.group_id, known)
+        deleted = self._commits.delete_offsets(request.group_id, known)
         return _response(request, refused, deleted, refused_topics)
 
 

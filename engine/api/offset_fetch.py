@@ -126,7 +126,7 @@ class OffsetFetch:
             ordered = partitions_in_immutable_order(committed)
         rows = {key: (0, committed[key]) for key in ordered}
         if is_stable:
-            for key in self._commits.unstable(group_id, committed):
+            for key in self._commits.unstable_partitions(group_id, committed):
                 rows[key] = (UNSTABLE_OFFSET_COMMIT, nothing)
         if requested is None:
             return _Fetched(

@@ -230,8 +230,8 @@ class _Figures:
         """Yield the histograms by name."""
         values = self._sample.values
         for index, (name, moments) in enumerate(zip(TIME_NAMES, self._times, strict=True)):
-            yield name, moments.reading(times[index] for _, times in values)
-        yield BYTES_NAME, self._sizes.reading(size for size, _ in values)
+            yield name, moments.read_distribution(times[index] for _, times in values)
+        yield BYTES_NAME, self._sizes.read_distribution(size for size, _ in values)
 
 
 class RequestMetrics:

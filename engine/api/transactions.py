@@ -137,11 +137,11 @@ class Transactions:
         if codes:
             return Promise.of(_topic_rows({key: codes[key] for key in scala_order([list(codes)])}))
         if is_verified_only:
-            verified = self._coordinator.partitions.verify(*producer, partitions)
+            verified = self._coordinator.partitions.verify_partitions(*producer, partitions)
             ordered = partitions_in_immutable_order(verified)
             codes = {key: _code_by_version(verified[key], version) for key in ordered}
             return Promise.of(_topic_rows(codes))
-        added = self._coordinator.partitions.add(*producer, partitions)
+        added = self._coordinator.partitions.add_partitions(*producer, partitions)
         return added.then(lambda code: _alike(topics, _code_by_version(code, version)))
 
     def verify_local(
@@ -156,7 +156,7 @@ class Transactions:
         The coordinator is called only if all partitions are known.
         """
         refused = self._refusal_codes(owner.partitions, frozenset())
-        return refused or self._coordinator.partitions.verify(*owner)
+        return refused or self._coordinator.partitions.verify_partitions(*owner)
 
     def _denied_topics(self, partitions: Sequence[TopicPartition], session: Session) -> set[str]:
         """Return the topics that a client may not write to."""
@@ -195,7 +195,7 @@ class Transactions:
         if not session.may(AclOperation.READ, AclResource.GROUP, group_id):
             return response(error_code=GROUP_AUTHORIZATION_FAILED)
         partition = TopicPartition(CONSUMER_OFFSETS, self._partition_of_group(group_id))
-        added = self._coordinator.partitions.add(
+        added = self._coordinator.partitions.add_partitions(
             request.transactional_id, request.producer_id, request.producer_epoch, [partition]
         )
         return added.then(
@@ -209,7 +209,7 @@ class Transactions:
         response = messages.EndTxnResponse
         if not _may_write_as(exchange.session, request.transactional_id):
             return response(error_code=TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        ended = self._coordinator.ends.end(
+        ended = self._coordinator.ends.end_transaction(
             request.transactional_id,
             request.producer_id,
             request.producer_epoch,

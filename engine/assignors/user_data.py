@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from engine.assignors.subscription import NO_GENERATION
 from engine.hash_order import in_java_hash_order
-from engine.java_text import java_utf8
+from engine.java_text import decode_java_utf8
 from engine.model import TopicPartition
 
 _INT16: Final = Format(">h")
@@ -118,7 +118,7 @@ class _Fields:
 
     def text(self) -> str:
         length: int = _INT16.unpack(self._read_bytes(_INT16.size))[0]
-        return java_utf8(self._read_bytes(length))
+        return decode_java_utf8(self._read_bytes(length))
 
 
 def _read_partitions(fields: _Fields) -> Iterable[TopicPartition]:

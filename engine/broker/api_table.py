@@ -268,7 +268,7 @@ def transaction_rows(deps: ApiDeps) -> list[Row]:
     transactions = Transactions(coordinator, deps.metadata_cache, groups.registry.partition_of)
     commit = TxnOffsetCommit(
         groups.commits,
-        groups.registry.refusal,
+        groups.registry.check_served,
         groups.registry.partition_of,
         deps.metadata_cache,
         deps.clock,

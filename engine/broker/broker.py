@@ -218,7 +218,7 @@ class Broker:
     async def _open_settings(self) -> None:
         """Load the settings, quotas, ACLs and tokens, and watch them for changes."""
         settings = await self._settings_with_id(self._settings)
-        self.passwords = password_encoder(BrokerConfig.of(settings), self.host.entropy)
+        self.passwords = password_encoder(BrokerConfig.parse(settings), self.host.entropy)
         self.live = LiveConfig(settings, self.passwords)
         check_served(self._settings, self.live.config)
         await self._re_encode_passwords()

@@ -26,7 +26,7 @@ from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
-from engine.records.one_record import one_record
+from engine.records.one_record import encode_record
 from engine.records.view import RecordBatch, batches_in
 from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.metadata_cache import MetadataCache
@@ -180,7 +180,7 @@ class CoordinatorTopic:
         required_acks, timeout_ms = waiting
         written = self._append_own_fast(
             topic_partition,
-            one_record(now_ms, key, value, base_sequence),
+            encode_record(now_ms, key, value, base_sequence),
             required_acks,
             timeout_ms,
             now_ms,

@@ -63,7 +63,7 @@ class LiveConfig:
         #: The settings as text.
         self.settings = settings
         #: The parsed values; a change replaces the object.
-        self.config = BrokerConfig.of(settings)
+        self.config = BrokerConfig.parse(settings)
         #: Overrides of topics as text, by topic.
         self._topics: dict[str, Mapping[str, str]] = {}
         #: Parsed values of topics, computed on first use; cleared when the broker's settings, which
@@ -130,7 +130,7 @@ class LiveConfig:
             return
         settings = self.settings.with_dynamic(usable, usable_of_all)
         try:
-            config = BrokerConfig.of(settings)
+            config = BrokerConfig.parse(settings)
         except ConfigError as error:
             _log.error("The broker's settings stay as they are: %s", error)
             return

@@ -68,11 +68,11 @@ def open_groups(
             # members.
             groups.registry.elected(index, partition.leader_epoch)
         else:
-            groups.registry.resigned(index)
+            groups.registry.on_resigned(index)
 
     def stopped(key: TopicPartition) -> None:
         if key.topic == CONSUMER_OFFSETS:
-            groups.registry.resigned(key.partition)
+            groups.registry.on_resigned(key.partition)
 
     def updated(topics: Iterable[str]) -> None:
         if deleted := [topic for topic in topics if topic not in metadata_cache.topics]:
@@ -82,7 +82,10 @@ def open_groups(
     metadata_cache.on_update(updated)
     period_ms = config.offsets_retention_check_interval_ms
     tasks.every_in_steps(
-        "delete-expired-group-metadata", period_ms, groups.admin.expire, first_after_ms=period_ms
+        "delete-expired-group-metadata",
+        period_ms,
+        groups.admin.expire_groups,
+        first_after_ms=period_ms,
     )
     return groups
 

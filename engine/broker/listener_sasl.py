@@ -158,7 +158,7 @@ def check_sasl(settings: BrokerSettings, listener: str) -> None:
 
 def broker_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
     """Return the broker's login at the inter-broker listener; raises ConfigError."""
-    of_listener = ListenerSettings(settings, config.between_brokers.name)
+    of_listener = ListenerSettings(settings, config.inter_broker_endpoint.name)
     mechanism = config.sasl_mechanism_inter_broker_protocol
     if mechanism not in enabled_mechanisms(of_listener):
         raise ConfigError(

@@ -26,13 +26,13 @@ from engine.config.settings import BrokerSettings
 from engine.config.value import HIDDEN
 from engine.errors import ConfigError
 from engine.host.stream_layer import LayerOf, LayerTo
-from engine.host.tls_ciphers import BadCiphers, CipherChoice, chosen_ciphers
+from engine.host.tls_ciphers import BadCiphers, CipherChoice, choose_ciphers
 from engine.host.tls_listener import (
     TLS_VERSIONS,
     TlsListenerSettings,
-    client_layer,
-    first_certificate,
-    server_layer,
+    create_client_layer,
+    create_server_layer,
+    read_first_certificate,
 )
 from engine.host.tls_stores import BadTlsFile
 from engine.security.distinguished_name import subject_of
@@ -55,7 +55,7 @@ def listener_layer(settings: BrokerSettings, listener: ListenerAddress) -> Layer
     of_listener = ListenerSettings(settings, listener.name)
     given = _tls_settings(of_listener, listener)
     try:
-        return server_layer(given)
+        return create_server_layer(given)
     except BadTlsFile as error:
         raise ConfigError(of_listener.name_of("ssl.*"), error.path, error.reason) from error
 
@@ -64,7 +64,7 @@ def own_certificate(settings: BrokerSettings, listener: ListenerAddress) -> byte
     """Return the listener's own certificate (DER); raises ConfigError."""
     of_listener = ListenerSettings(settings, listener.name)
     try:
-        return first_certificate(_tls_settings(of_listener, listener))
+        return read_first_certificate(_tls_settings(of_listener, listener))
     except BadTlsFile as error:
         raise ConfigError(of_listener.name_of("ssl.*"), error.path, error.reason) from error
 
@@ -81,7 +81,7 @@ def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
     of_listener = ListenerSettings(settings, listener.name)
     given = _tls_settings(of_listener, listener)
     try:
-        return client_layer(given)
+        return create_client_layer(given)
     except BadTlsFile as error:
         raise ConfigError(of_listener.name_of("ssl.*"), error.path, error.reason) from error
 
@@ -143,7 +143,7 @@ def _ciphers(of_listener: ListenerSettings, versions: tuple[str, ...]) -> Cipher
     names = of_listener.value(_CIPHERS) or ()
     assert isinstance(names, tuple)
     try:
-        return chosen_ciphers(names, versions)
+        return choose_ciphers(names, versions)
     except BadCiphers as error:
         raise ConfigError(_CIPHERS, ",".join(names), str(error)) from error
 

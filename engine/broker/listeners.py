@@ -71,7 +71,7 @@ class BrokerListeners:
         config = live.config
         self.quotas = ConnectionQuotas(
             bounds_of(live, overrides_of(config, network.address_of)),
-            config.between_brokers.name,
+            config.inter_broker_endpoint.name,
             window_count=config.quota_window_num,
             window_ms=config.quota_window_size_seconds * 1000,
             rates=quotas.rates,

@@ -35,8 +35,8 @@ from engine.host.stream_layer import LayerOf, LayerTo, StreamLayer
 from engine.host.tls_stores import (
     BadTlsFile,
     StoreFileState,
+    read_file_state,
     read_store_file,
-    store_file_state,
 )
 from engine.security.distinguished_name import alternative_names, subject_of
 
@@ -230,7 +230,7 @@ class LiveTls:
     def _prepare(self, listener: ListenerAddress, settings: BrokerSettings) -> _Prepared:
         """Load a listener's files, for both directions if brokers use it; raises ConfigError."""
         loaded = _load(settings, listener)
-        between = self._live.config.between_brokers
+        between = self._live.config.inter_broker_endpoint
         if self._peer is None or listener.name != between.name:
             return _Prepared(loaded, None)
         return _Prepared(loaded, peer_layer(settings, between))
@@ -297,7 +297,7 @@ def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | 
 
 def _states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
     """Return the states of a listener's store files, which show a replaced file."""
-    return tuple(map(store_file_state, store_files(settings, listener)))
+    return tuple(map(read_file_state, store_files(settings, listener)))
 
 
 def _digest(settings: BrokerSettings, listener: ListenerAddress) -> bytes:

@@ -18,7 +18,7 @@ from engine.api.exchange import EncodedResponse, EncodedRows
 from engine.host.promise import Promise
 from engine.host.send_parts import part_bytes
 from engine.wire.codec import message_codec
-from engine.wire.row_bytes import with_rows
+from engine.wire.row_bytes import insert_rows
 from engine.wire.structs import Message, Struct
 
 
@@ -40,7 +40,7 @@ def message_of_response(row: ApiRow, version: int, response: Message) -> Message
         finally:
             release_response(response)
     elif isinstance(response, EncodedRows):
-        body = b"".join(with_rows(row.name, version, *response.rows))
+        body = b"".join(insert_rows(row.name, version, *response.rows))
     elif isinstance(response, bytes):
         body = response
     else:

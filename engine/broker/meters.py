@@ -253,10 +253,10 @@ class BrokerMeters:
             yield from self._topic_metrics(topic, now_ms)
         for index, (row, meter) in enumerate(zip(_ROWS, self._meters, strict=True)):
             total = self._counts.total(COUNT_NAMES[index])
-            reading = meter.reading(self._number, total, now_ms)
+            reading = meter.read_rates(self._number, total, now_ms)
             yield BrokerMetric(f"{_TOPICS}{row.name}", reading)
         for name, counted in self._others().items():
-            reading = self._broker_meter(name).reading(self._number, _count_of(counted), now_ms)
+            reading = self._broker_meter(name).read_rates(self._number, _count_of(counted), now_ms)
             if isinstance(counted, Histogram):
                 yield BrokerMetric(name, TimerReading(reading, counted.reading(_US_PER_MS)))
             else:
@@ -272,7 +272,7 @@ class BrokerMeters:
         for index, count in enumerate(_values_of(counts)):
             if count and _ROWS[index].is_of_topics:
                 meter = self._meter_of(known, index)
-                reading = meter.reading(self._number, count, now_ms)
+                reading = meter.read_rates(self._number, count, now_ms)
                 yield BrokerMetric(f"{_TOPICS}{_ROWS[index].name},topic={topic}", reading)
 
 

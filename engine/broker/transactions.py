@@ -115,13 +115,13 @@ def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) ->
             return
         index = partition.topic_partition.partition
         if partition.is_leader:
-            registry.elected(index, partition.leader_epoch)
+            registry.on_elected(index, partition.leader_epoch)
         else:
-            registry.resigned(index)
+            registry.on_resigned(index)
 
     def stopped(key: TopicPartition) -> None:
         if key.topic == TRANSACTION_STATE:
-            registry.resigned(key.partition)
+            registry.on_resigned(key.partition)
 
     storage.leadership.on_role(took_role, stopped)
 
@@ -136,7 +136,10 @@ def _begin_tasks(
     )
     period_ms = config.transaction_remove_expired_transaction_cleanup_interval_ms
     tasks.every_in_steps(
-        "transactionalId-expiration", period_ms, coordinator.admin.expire, first_after_ms=period_ms
+        "transactionalId-expiration",
+        period_ms,
+        coordinator.admin.expire_ids,
+        first_after_ms=period_ms,
     )
 
 

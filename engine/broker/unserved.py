@@ -93,7 +93,7 @@ def check_listener_change(
         name for name in names if before.configured_text(name) != after.configured_text(name)
     ]
     if any(synonym_names(name)[-1].startswith(_OF_SECURITY) for name in changed):
-        config = BrokerConfig.of(after)
+        config = BrokerConfig.parse(after)
         has_other_stores = any(synonym_names(name)[-1] in ONLY_BY_LISTENER for name in changed)
         for listener in config.bound_listeners:
             if listener.has_tls and has_other_stores:
@@ -114,7 +114,7 @@ def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:
 
             listener_layer(settings, listener)
             principal_of_certificates(settings)
-    if config.between_brokers.has_sasl:
+    if config.inter_broker_endpoint.has_sasl:
         from engine.broker.listener_sasl import broker_login
 
         broker_login(settings, config)

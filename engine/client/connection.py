@@ -51,8 +51,8 @@ from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
     api,
+    encode_request_header,
     read_response_header,
-    request_header_bytes,
 )
 from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import Message, Struct
@@ -249,7 +249,7 @@ class BrokerConnection:
         correlation_id = self._next_correlation_id
         body = message(version) if callable(message) else message
         frame = bytearray(_LENGTH.size)
-        frame += request_header_bytes(key, version, correlation_id, self._client_id)
+        frame += encode_request_header(key, version, correlation_id, self._client_id)
         message_codec(f"{api_name}Request", version, release).append(body, frame)
         _LENGTH.pack_into(frame, 0, len(frame) - _LENGTH.size)
         self._next_correlation_id = _next_id_after(correlation_id)

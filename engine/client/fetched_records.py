@@ -16,7 +16,7 @@ from engine.records.batch import BatchView
 from engine.records.control import ControlType, control_type
 from engine.records.legacy import LegacyBatch
 from engine.records.record import Record
-from engine.records.record_run import NO_EPOCH, RecordRun, records_of, runs
+from engine.records.record_run import NO_EPOCH, RecordRun, read_runs, records_of
 from engine.records.view import batches_in
 from engine.wire import messages
 
@@ -61,7 +61,7 @@ def visible_records(
         for batch in batches_in(memoryview(data), allow_partial_tail=True):
             batch.ensure_valid()
             if isinstance(batch, LegacyBatch) or _is_shown(batch, rule):
-                cut = (run.between(position) for run in runs(batch))
+                cut = (run.select_offsets(position) for run in read_runs(batch))
                 shown += [run for run in cut if run.record_count]
             next_offset = max(next_offset, batch.next_offset)
             leader_epoch = NO_EPOCH if isinstance(batch, LegacyBatch) else batch.leader_epoch

@@ -26,7 +26,7 @@ from engine.errors import ApiError, EngineError
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
 from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_PENDING_BYTES_MAX, SEND_BLOCK_MS
 from engine.model import TopicPartition
-from engine.records.builder import BatchSettings, fast_run
+from engine.records.builder import BatchSettings, prepare_run
 from engine.records.codec import Codec
 from engine.records.record import Header
 
@@ -197,7 +197,9 @@ class Producer:
 
         The first record of a batch may exceed the batch's limit.
         """
-        run = fast_run(records.values, keys=records.keys, key=records.key, headers=records.headers)
+        run = prepare_run(
+            records.values, keys=records.keys, key=records.key, headers=records.headers
+        )
         topic, values, done = records.topic, records.values, 0
         while done < len(values):
             partition = TopicPartition(topic, self._partition_of_run(records))

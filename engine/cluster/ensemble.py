@@ -37,7 +37,7 @@ class Ensemble:
             raise ConfigError(_TLS, "true", "TLS of ZooKeeper is not served")
         self._login, self._protects = store_login(settings)
         self._entropy = entropy
-        config = BrokerConfig.of(settings)
+        config = BrokerConfig.parse(settings)
         #: The ensemble's addresses and the chroot, as `zookeeper.connect` has them.
         self._connect = config.zookeeper_connect or ""
         #: None means the session time-out.

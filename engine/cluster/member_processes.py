@@ -184,7 +184,7 @@ class MemberProcesses:
 
         def has_output() -> bool:
             """Return True once the process has reported its port, or ended with empty output."""
-            text = started.output()
+            text = started.poll_ready()
             if text is not None:
                 outputs.append(text)
             return text is not None

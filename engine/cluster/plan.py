@@ -119,7 +119,7 @@ def unauthenticated_listeners(static: Mapping[str, str]) -> list[str]:
     settings = BrokerSettings(static)
     return [
         str(listener)
-        for listener in BrokerConfig.of(settings).bound_listeners
+        for listener in BrokerConfig.parse(settings).bound_listeners
         if not (_LOOPBACK.fullmatch(listener.host) or _authenticates(listener, settings))
     ]
 
@@ -181,6 +181,6 @@ def check_plan(plan: ClusterPlan) -> list[str]:
             )
     _check_ports(plan)
     settings = BrokerSettings(broker_settings(plan, ["/"], FIRST_BROKER_ID))
-    check_served(settings, BrokerConfig.of(settings))
+    check_served(settings, BrokerConfig.parse(settings))
     store_security(settings, listens=True)
     return passed_over(settings)

@@ -177,7 +177,7 @@ class BrokerConfig(NamedTuple):
     message_max_bytes: int
 
     @classmethod
-    def of(cls, settings: BrokerSettings) -> BrokerConfig:
+    def parse(cls, settings: BrokerSettings) -> BrokerConfig:
         """Parse and check the values; raises ConfigError."""
         values = [settings.value(field.replace("_", ".")) for field in cls._fields]
         config = cls._make(values)
@@ -211,7 +211,7 @@ class BrokerConfig(NamedTuple):
         )
 
     @property
-    def between_brokers(self) -> ListenerAddress:
+    def inter_broker_endpoint(self) -> ListenerAddress:
         """Return the advertised listener that other brokers use."""
         return inter_broker_listener(
             self.effective_advertised_listeners,
@@ -223,7 +223,8 @@ class BrokerConfig(NamedTuple):
     def connections_per_ip_overrides(self) -> dict[str, int]:
         """Return the connection limits of single hosts, by name or address."""
         pairs = (
-            override.rpartition(":") for override in _entries(self.max_connections_per_ip_overrides)
+            override.rpartition(":")
+            for override in _split_entries(self.max_connections_per_ip_overrides)
         )
         return {host.strip(): int(count) for host, _, count in pairs}
 
@@ -313,7 +314,7 @@ class BrokerConfig(NamedTuple):
         _check_inter_broker(settings)
         _check_rebalance_protocols(settings)
         # Reading the listeners checks them.
-        assert self.between_brokers
+        assert self.inter_broker_endpoint
 
 
 def _check_inter_broker(settings: BrokerSettings) -> None:
@@ -336,7 +337,7 @@ def _check_rebalance_protocols(settings: BrokerSettings) -> None:
     text = settings.configured_text(name)
     if text is None:
         return
-    protocols = _entries(text)
+    protocols = _split_entries(text)
     if "classic" not in protocols:
         rule = "Disabling the 'classic' protocol is not supported."
         raise ConfigError(name, text, rule, kafka_message=rule)
@@ -347,7 +348,7 @@ def _check_rebalance_protocols(settings: BrokerSettings) -> None:
 
 def _check_overrides(text: str) -> None:
     """Raise ConfigError unless each entry of a list is ADDRESS:COUNT."""
-    for override in _entries(text):
+    for override in _split_entries(text):
         _, colon, count = override.rpartition(":")
         if not colon or not _is_int(count.strip()):
             key, rule = "max.connections.per.ip.overrides", f"{override!r} is not ADDRESS:COUNT"
@@ -357,7 +358,7 @@ def _check_overrides(text: str) -> None:
             raise ConfigError(key, text, rule, kafka_message=message)
 
 
-def _entries(text: str) -> list[str]:
+def _split_entries(text: str) -> list[str]:
     """Split a list as Java does: empty elements at the end are dropped."""
     entries = [part.strip() for part in text.split(",")]
     while entries and not entries[-1]:

@@ -28,7 +28,7 @@ from functools import cache
 from engine.config.broker_config import BrokerConfig
 from engine.config.key import ConfigKey, ConfigType, UpdateMode, broker_keys
 from engine.config.listener_settings import LISTENER_PREFIX
-from engine.config.settings import BrokerSettings, known_key
+from engine.config.settings import BrokerSettings, find_key
 from engine.config.topic_config import TopicConfig
 from engine.config.value import HIDDEN, ConfigValue, parse_value
 from engine.errors import ConfigError
@@ -82,9 +82,9 @@ def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None
     """Raise ConfigError if settings of one broker, or of all, may not be set to these values."""
     for name, text in changed.items():
         _check_mode(name, text, per_broker=per_broker)
-        key = known_key(name)
+        key = find_key(name)
         if key is not None:
-            value = _value_of(key, name, text)
+            value = _parse_value(key, name, text)
             if key.name in _ABOVE_ZERO and value == 0:
                 raise ReconfigurationRefused(
                     name,
@@ -94,7 +94,7 @@ def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None
                 )
 
 
-def _value_of(key: ConfigKey, name: str, text: str) -> ConfigValue:
+def _parse_value(key: ConfigKey, name: str, text: str) -> ConfigValue:
     """Return the value of a setting, with or without a listener's prefix; raises ConfigError."""
     is_of_start = key.update_mode is UpdateMode.READ_ONLY
     try:
@@ -149,8 +149,12 @@ def check_local_retention(before: BrokerSettings, after: BrokerSettings) -> None
     Values that are unchanged are not checked.
     """
     for kind in ("ms", "bytes"):
-        kept, local = _retention(after, kind)
-        if (kept, local) == _retention(before, kind) or kept == _NO_LIMIT or local == _AS_IN_ALL:
+        kept, local = _retention_limits(after, kind)
+        if (
+            (kept, local) == _retention_limits(before, kind)
+            or kept == _NO_LIMIT
+            or local == _AS_IN_ALL
+        ):
             continue
         whole = f"log.retention.{kind}"
         name = f"log.local.retention.{kind}"
@@ -170,7 +174,9 @@ def check_open_listeners(
 
     Its TLS stores and limits of connections and threads may change. `config` is that of `after`.
     """
-    protocols = {one.name: one.security_protocol for one in BrokerConfig.of(before).bound_listeners}
+    protocols = {
+        one.name: one.security_protocol for one in BrokerConfig.parse(before).bound_listeners
+    }
     for name, _, _, protocol in config.bound_listeners:
         if name not in protocols:
             continue
@@ -247,7 +253,7 @@ def _check_threads(name: str, old: int, new: int) -> None:
     raise ReconfigurationRefused(name, new, rule, kafka_message=message)
 
 
-def _retention(settings: BrokerSettings, kind: str) -> tuple[int, int]:
+def _retention_limits(settings: BrokerSettings, kind: str) -> tuple[int, int]:
     """Return the total and the local retention of a log, in ms or bytes."""
     logs = TopicConfig.of({}, settings)
     if kind == "ms":

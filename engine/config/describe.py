@@ -23,8 +23,8 @@ from engine.config.settings import (
     BrokerSettings,
     SettingSource,
     SettingSynonym,
+    find_key,
     is_shown,
-    known_key,
 )
 from engine.config.topic_config import TopicConfig
 from engine.config.value import format_value
@@ -91,7 +91,7 @@ def describe_topic(
 
 def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> DescribedConfig:
     """Return one entry of a broker, or of the cluster-wide default, with its synonyms."""
-    key = known_key(name)
+    key = find_key(name)
     synonyms = settings.synonyms_of(name)
     if not per_broker:
         synonyms = [s for s in synonyms if s.source is SettingSource.DYNAMIC_DEFAULT_BROKER]

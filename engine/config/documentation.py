@@ -29,7 +29,7 @@ def topic_documentation() -> Mapping[str, str]:
     """Return the documentation of each topic key."""
     from engine.config.tables.documentation_topics import TOPIC_TEXTS
 
-    return {name: _with_note(name, text) for name, text in _entries(TOPIC_TEXTS)}
+    return {name: _with_note(name, text) for name, text in _iter_entries(TOPIC_TEXTS)}
 
 
 @cache
@@ -44,7 +44,7 @@ def broker_documentation() -> Mapping[str, str]:
     from engine.config.tables.documentation_security import SECURITY_TEXTS
     from engine.config.tables.documentation_topics import TOPIC_TEXTS
 
-    texts = dict(_defaults_of_topics(dict(_entries(TOPIC_TEXTS))))
+    texts = dict(_defaults_of_topics(dict(_iter_entries(TOPIC_TEXTS))))
     for table in (
         CLUSTER_TEXTS,
         GROUP_TEXTS,
@@ -54,7 +54,7 @@ def broker_documentation() -> Mapping[str, str]:
         REMOTE_TEXTS,
         SECURITY_TEXTS,
     ):
-        texts.update(_entries(table))
+        texts.update(_iter_entries(table))
     return {
         name: _with_note(name, texts[name])
         for name, key in broker_keys().items()
@@ -88,11 +88,13 @@ def _notes() -> tuple[tuple[str, str], ...]:
     from engine.config.tables.documentation_here import HERE_TEXTS
 
     return tuple(
-        (pattern, note) for note, patterns in _entries(HERE_TEXTS) for pattern in patterns.split()
+        (pattern, note)
+        for note, patterns in _iter_entries(HERE_TEXTS)
+        for pattern in patterns.split()
     )
 
 
-def _entries(table: str) -> Iterator[tuple[str, str]]:
+def _iter_entries(table: str) -> Iterator[tuple[str, str]]:
     """Yield each unindented line of a table with the text of the indented lines below it."""
     head, body = "", [""]
     for line in table.splitlines():

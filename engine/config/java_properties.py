@@ -42,33 +42,33 @@ _BUCKETS_MIN = 16
 def parse_properties(content: bytes, path: str) -> dict[str, str]:
     """Return keys and values; the last line of a key counts. Raises CorruptFile."""
     properties = {}
-    for line in _logical_lines(content.decode("latin-1")):
-        end = _key_end(line)
+    for line in _iter_logical_lines(content.decode("latin-1")):
+        end = _find_key_end(line)
         rest = line[end:].lstrip(_SPACE)
         if rest[:1] in ("=", ":"):
             rest = rest[1:].lstrip(_SPACE)
-        properties[_unescaped(line[:end], path)] = _unescaped(rest, path)
+        properties[_unescape(line[:end], path)] = _unescape(rest, path)
     return properties
 
 
 def encode_properties(entries: Mapping[str, str], comment_lines: tuple[str, ...]) -> bytes:
     """Return a file's content, with entries in the order in which Java writes them."""
     lines = [f"#{comment}" for comment in comment_lines]
-    for key in java_order(entries):
-        lines.append(f"{_escaped(key, in_key=True)}={_escaped(entries[key], in_key=False)}")
+    for key in sort_in_java_order(entries):
+        lines.append(f"{_escape(key, in_key=True)}={_escape(entries[key], in_key=False)}")
     return "".join(f"{line}\n" for line in lines).encode("latin-1")
 
 
 def encode_settings(entries: Mapping[str, str]) -> bytes:
     """Return the content of a file that people read too: given order, few escapes."""
     lines = (
-        f"{_escaped(key, in_key=True)}={_escaped(value, in_key=False, spared=_SEPARATORS)}\n"
+        f"{_escape(key, in_key=True)}={_escape(value, in_key=False, spared=_SEPARATORS)}\n"
         for key, value in entries.items()
     )
     return "".join(lines).encode("latin-1")
 
 
-def _logical_lines(text: str) -> Iterator[str]:
+def _iter_logical_lines(text: str) -> Iterator[str]:
     """Yield lines without comments and blank lines; continued lines are joined."""
     pending = ""
     for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -85,7 +85,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield pending
 
 
-def _key_end(line: str) -> int:
+def _find_key_end(line: str) -> int:
     """Return the index of the first unescaped `=`, `:` or space; the line's length without one."""
     escaped = False
     for index, character in enumerate(line):
@@ -95,7 +95,7 @@ def _key_end(line: str) -> int:
     return len(line)
 
 
-def _unescaped(text: str, path: str) -> str:
+def _unescape(text: str, path: str) -> str:
     """Replace backslash escapes; raises CorruptFile for an incomplete one."""
     parts = []
     index = 0
@@ -119,7 +119,7 @@ def _unescaped(text: str, path: str) -> str:
     return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def _escaped(text: str, *, in_key: bool, spared: str = "") -> str:
+def _escape(text: str, *, in_key: bool, spared: str = "") -> str:
     """Add escapes; in keys every space is escaped, in values only a leading one.
 
     Printable characters in `spared` are not escaped.
@@ -138,7 +138,7 @@ def _escaped(text: str, *, in_key: bool, spared: str = "") -> str:
     return "".join(parts)
 
 
-def java_order(keys: Iterable[str]) -> list[str]:
+def sort_in_java_order(keys: Iterable[str]) -> list[str]:
     """Return the keys in hash order, as Java iterates over a Properties object.
 
     Differs: two keys in one bucket keep the given order; in Java it also depends on when the table

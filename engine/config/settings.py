@@ -84,7 +84,7 @@ class BrokerSettings:
         generated_broker_id: int | None = None,
     ) -> None:
         """Create it from the properties file (`static`) and the settings in znodes."""
-        self.static = _with_both_ids(static)
+        self.static = _set_both_ids(static)
         #: The generated broker id if none is configured; it is above all ids that may be
         #: configured.
         self.generated_broker_id = generated_broker_id
@@ -150,7 +150,7 @@ class BrokerSettings:
 
     def unknown_names(self) -> list[str]:
         """Return the static keys that are in no table; plug-ins may read them."""
-        return sorted(name for name in self.static if known_key(name) is None)
+        return sorted(name for name in self.static if find_key(name) is None)
 
 
 def synonym_names(name: str) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ def synonym_names(name: str) -> tuple[str, ...]:
     return name, next((key for key in _MECHANISM_KEYS if base.endswith(key)), base)
 
 
-def known_key(name: str) -> ConfigKey | None:
+def find_key(name: str) -> ConfigKey | None:
     """Return the row of a key, with or without a listener's prefix; None for an unknown key."""
     keys = broker_keys()
     exact = keys.get(name)
@@ -176,13 +176,13 @@ def known_key(name: str) -> ConfigKey | None:
 
 def is_shown(name: str) -> bool:
     """Return True if a key's value may be shown; an unknown key might be a password."""
-    key = known_key(name)
+    key = find_key(name)
     return key is not None and not key.is_sensitive
 
 
 def is_secret(name: str) -> bool:
     """Return True if a key is known to be a password, with or without a listener's prefix."""
-    key = known_key(name)
+    key = find_key(name)
     return key is not None and key.is_sensitive
 
 
@@ -200,7 +200,7 @@ def _default_value(name: str) -> ConfigValue:
     return parse_value(key, key.default)
 
 
-def _with_both_ids(static: Mapping[str, str]) -> Mapping[str, str]:
+def _set_both_ids(static: Mapping[str, str]) -> Mapping[str, str]:
     """Set `broker.id` or `node.id` to the value of the other one if only one is set."""
     broker_id, node_id = static.get("broker.id"), static.get("node.id")
     if broker_id is None and node_id is not None:

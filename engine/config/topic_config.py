@@ -85,7 +85,10 @@ class TopicConfig(NamedTuple):
     @classmethod
     def of(cls, overrides: Mapping[str, str], settings: BrokerSettings) -> TopicConfig:
         """Return a topic's values; overrides with unknown keys are ignored. Raises ConfigError."""
-        values = [_value(key, overrides.get(name), settings) for name, key in topic_keys().items()]
+        values = [
+            _effective_value(key, overrides.get(name), settings)
+            for name, key in topic_keys().items()
+        ]
         # Fields and keys are in the same order, which a test checks.
         return cls._make(values)
 
@@ -138,7 +141,7 @@ def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings
             raise ConfigError(name, overrides[name], rule, kafka_message=message)
 
 
-def _value(key: ConfigKey, override: str | None, settings: BrokerSettings) -> ConfigValue:
+def _effective_value(key: ConfigKey, override: str | None, settings: BrokerSettings) -> ConfigValue:
     """Return a topic's value of a key: its override, the broker's value or the default."""
     if override is not None:
         return parse_value(key, override)

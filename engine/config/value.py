@@ -85,7 +85,7 @@ def parse_value(key: ConfigKey, text: str | None) -> ConfigValue:
             raise ConfigError(key.name, None, "must be given")
         return None
     value = _parse(key, text)
-    check, rule = _check_of(key.valid)
+    check, rule = _create_check(key.valid)
     if not check(value):
         raise ConfigError(key.name, _shown(key, text), rule)
     return value
@@ -101,11 +101,11 @@ def format_value(key: ConfigKey, value: ConfigValue) -> str | None:
         return ",".join(value)
     if key.type is ConfigType.DOUBLE:
         assert isinstance(value, int | float)
-        return java_double_text(float(value))
+        return format_double(float(value))
     return str(value)
 
 
-def java_double_text(value: float) -> str:
+def format_double(value: float) -> str:
     """Return a double as Java prints it: 0.5, 100.0, 2.147483647E9, Infinity, NaN."""
     if not math.isfinite(value):
         return {"inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), "NaN")
@@ -153,7 +153,7 @@ def _parse_integer(key: ConfigKey, trimmed: str) -> int:
 
 
 @cache
-def _check_of(valid: str) -> tuple[_Check, str]:
+def _create_check(valid: str) -> tuple[_Check, str]:
     """Return the check for a rule in the tables, and its text for messages."""
     if valid == "-":
         return (lambda value: True), ""
@@ -165,13 +165,13 @@ def _check_of(valid: str) -> tuple[_Check, str]:
         return _are_replicas, "must be * or a list of partition:broker"
     numbers = _RANGE.fullmatch(valid)
     if numbers:
-        return _range_check(*numbers.groups()), f"must be within {valid}"
+        return _create_range_check(*numbers.groups()), f"must be within {valid}"
     choice = _CHOICE.fullmatch(valid)
     assert choice is not None, valid
-    return _choice_check(choice), f"must be of {valid}"
+    return _create_choice_check(choice), f"must be of {valid}"
 
 
-def _range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check:
+def _create_range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check:
     """Return a check that a number is between `low` and `high`, inclusive, or an allowed -1."""
     least = float(low) if "." in low else int(low)
     most = None if high is None else float(high) if "." in high else int(high)
@@ -186,7 +186,7 @@ def _range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check
     return within
 
 
-def _choice_check(choice: re.Match[str]) -> _Check:
+def _create_choice_check(choice: re.Match[str]) -> _Check:
     """Return a check that a value, or each element of a list, is one of the allowed names."""
     any_case, names = choice.groups()
     allowed = frozenset(names.split(", "))

@@ -130,7 +130,7 @@ class Controller:
         """Create the state machines and the request sender of this controller."""
         sender = BatchSender(
             self.broker_id,
-            config.between_brokers.name,
+            config.inter_broker_endpoint.name,
             self.context,
             self._ports.channel,
             ResponseTakers(self._on_leader_and_isr_response, self._on_stop_replica_response),

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from engine.errors import EngineError
-from engine.records.anonymising import METHODS, anonymised_content
+from engine.records.anonymising import METHODS, anonymise_content
 from engine.records.record import Header
 
 PARTS: Final = ("key", "value", "headers")
@@ -65,7 +65,7 @@ class ContentRules(NamedTuple):
         """Return a key or value, anonymised if there is a method; null is kept."""
         if content is None or method is None:
             return content
-        return anonymised_content(content, method, self.hash_key)
+        return anonymise_content(content, method, self.hash_key)
 
 
 def parse_anonymising(texts: tuple[str, ...]) -> dict[str, str]:

@@ -160,7 +160,7 @@ class CopyingRun:
         """Return how long to wait so that the throttle is kept, 0 without one."""
         if self._rate is None:
             return 0
-        tokens = self._bucket.tokens(self._rate, self._clock.monotonic_ms())
+        tokens = self._bucket.refill(self._rate, self._clock.monotonic_ms())
         return max(round(-tokens * 1000 / self._rate), 0)
 
     def store(self, arrived: list[ConsumedRecords]) -> None:
@@ -179,7 +179,7 @@ class CopyingRun:
         key = consumed.partition
         end = self._ends[key]
         for run in consumed.runs:
-            self._copy_run(key, run.between(0, end))
+            self._copy_run(key, run.select_offsets(0, end))
         if consumed.error is not None:
             raise PartitionUnreadable(key, consumed.next_offset, consumed.error)
         position = min(consumed.next_offset, end)

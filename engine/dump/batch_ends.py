@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 
-from engine.dump.frames import frame_at
+from engine.dump.frames import read_frame
 from engine.host.ports import File
 from engine.log.window import Window
 from engine.records.batch_header import (
@@ -37,27 +37,27 @@ class BatchEnds:
         self._next = 0
         self._ended = True
 
-    def first(self, position: int, max_bytes: int) -> int | None:
+    def last_offset_at(self, position: int, max_bytes: int) -> int | None:
         """Return the last offset of the batch at `position`, None if none fits in `max_bytes`."""
         end = min(position + max_bytes, self.size_bytes)
-        frame = self._frame(position, end)
+        frame = self._read_frame(position, end)
         if frame is None:
             return None
         last_offset, _ = frame
         return last_offset
 
-    def find(self, position: int, offset: int, whole: bool) -> tuple[int, int] | None:
+    def find_batch_end(self, position: int, offset: int, whole: bool) -> tuple[int, int] | None:
         """Return (last offset, position) of the first batch that ends at or after `offset`.
 
         The search starts at `position`; None if there is none. With `whole` the log is first read
         to its end, so that damage anywhere is found.
         """
-        at = self._index_of(position)
+        at = self._find_index(position)
         if whole:
-            while self._step():
+            while self._read_next_header():
                 pass
         while True:
-            if at == len(self._positions) and not self._step():
+            if at == len(self._positions) and not self._read_next_header():
                 return None
             if self._last_offsets[at] >= offset:
                 return self._last_offsets[at], self._positions[at]
@@ -68,7 +68,7 @@ class BatchEnds:
         _, length = read_offset_and_length(self._window.read(position, 12))
         return self._window.read_exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
 
-    def _index_of(self, position: int) -> int:
+    def _find_index(self, position: int) -> int:
         """Return the place of a batch in the arrays; begin again for an unknown position."""
         index = bisect_left(self._positions, position)
         if index < len(self._positions) and self._positions[index] == position:
@@ -78,11 +78,11 @@ class BatchEnds:
             self._next, self._ended = position, False
         return len(self._positions)
 
-    def _step(self) -> bool:
+    def _read_next_header(self) -> bool:
         """Read the next batch header; return False at the end of the log."""
         if self._ended:
             return False
-        frame = self._frame(self._next, self.size_bytes)
+        frame = self._read_frame(self._next, self.size_bytes)
         if frame is None:
             self._ended = True
             return False
@@ -92,9 +92,9 @@ class BatchEnds:
         self._next += size
         return True
 
-    def _frame(self, position: int, end: int) -> tuple[int, int] | None:
+    def _read_frame(self, position: int, end: int) -> tuple[int, int] | None:
         """Return last offset and size of the batch at a position, None at the end of the log."""
-        frame = frame_at(self._window, self._path, position, end)
+        frame = read_frame(self._window, self._path, position, end)
         if frame is None:
             return None
         base_offset, size = frame

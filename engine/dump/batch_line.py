@@ -41,7 +41,7 @@ _TAIL = b" position: %d %b: %d size: %d magic: %d compresscodec: %b crc: %d isva
 
 
 class ShallowBatch(NamedTuple):
-    """The header fields of a batch; `first` and `tail` are the two parts of its line."""
+    """The header fields of a batch; `first` and `format_tail` are the two parts of its line."""
 
     base_offset: int
     last_offset: int
@@ -62,7 +62,7 @@ class ShallowBatch(NamedTuple):
         """Return True if the broker set the records' timestamp (LogAppendTime)."""
         return self.time_label == _APPEND_TIME
 
-    def tail(self, position: int, crc: int, is_valid: bool) -> bytes:
+    def format_tail(self, position: int, crc: int, is_valid: bool) -> bytes:
         """Return the second part of the line; raises CorruptRecord for an unknown codec."""
         if self.codec >= len(_CODECS):
             raise CorruptRecord("a compression type from 0 to 4", self.codec)
@@ -83,7 +83,7 @@ def _int64(value: int) -> int:
     return (value + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
 
-def shallow_v2(header: memoryview) -> tuple[ShallowBatch, int]:
+def parse_v2_header(header: memoryview) -> tuple[ShallowBatch, int]:
     """Return the batch with this header of 61 bytes, and its stored CRC."""
     (base, length, epoch, magic, crc, attributes, delta, base_time, max_time, pid, pepoch, seq,
      count) = read_header(header)  # fmt: skip
@@ -112,7 +112,7 @@ def shallow_v2(header: memoryview) -> tuple[ShallowBatch, int]:
     return shallow, crc
 
 
-def numbers_of(batch: ShallowBatch) -> BatchNumbers:
+def batch_numbers(batch: ShallowBatch) -> BatchNumbers:
     """Return the header fields that the lines of a batch's records need."""
     append_ms = batch.max_timestamp_ms if batch.appended else -1
     return BatchNumbers(
@@ -130,7 +130,7 @@ def is_valid_v2(batch: memoryview, crc: int) -> bool:
     return len(batch) >= HEADER_BYTES and crc32c(batch[21:]) == crc
 
 
-def shallow_legacy(header: memoryview, magic: int) -> tuple[ShallowBatch, int]:
+def parse_legacy_header(header: memoryview, magic: int) -> tuple[ShallowBatch, int]:
     """Return the message with this header of 18 (magic 0) or 26 bytes, and its stored CRC."""
     if magic == 0:
         offset, length, crc, _, attributes = _HEADER_V0.unpack_from(header)

@@ -76,7 +76,11 @@ class CompiledLines:
     def write(
         self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
     ) -> Lines | None:
-        """Write the lines of the records in `raw` from `start` to its end; see LineTier."""
+        """Write the lines of the records in `raw` from `start` to its end, as `LineTier.write`.
+
+        `last` is the offset of the record before, −1 without one. None, with nothing written, if
+        the compiled code does not support the records.
+        """
         base_offset, base_ms, append_ms, base_sequence, count, _ = batch
         end = len(raw)
         # A record has at least seven bytes: a count that is too large gets no room.
@@ -90,16 +94,19 @@ class CompiledLines:
             start, end, base_offset, base_ms, append_ms, base_sequence, count,
             self._level, last, self._check_first_gap, 0, 0, 0, 0, 0, 0, 0,
         ))  # fmt: skip
-        self._run(out, raw, self._numbers_at, b"")
+        self._call_kernel(out, raw, self._numbers_at, b"")
         if self._result[0] != _FAST:
             return None
         out.commit(numbers[_OUT_END])
-        return self._seen()
+        return self._read_results()
 
     def write_batches(
         self, out: Output, raw: memoryview, batches: WindowBatches, first: int, last: int
     ) -> tuple[int, Lines]:
-        """Write batches from number `first` on; see WindowTier."""
+        """Write batches from number `first` on, as `WindowTier.write_batches`.
+
+        Returns the number of written batches, with the last offset and the gaps.
+        """
         self._make_room(out, batches.record_count_max, batches.size_bytes_max + _BATCH_LINE_BYTES)
         positions, valid = batches.positions, bytes(batches.valid[first:])
         self._numbers[:] = array("q", (
@@ -108,11 +115,13 @@ class CompiledLines:
             len(self._gaps) // 2, 0,
         ))  # fmt: skip
         positions_at, _ = positions.buffer_info()
-        self._run(out, raw, positions_at + positions.itemsize * first, valid)
+        self._call_kernel(out, raw, positions_at + positions.itemsize * first, valid)
         out.commit(self._numbers[_OUT_END])
-        return self._numbers[_BATCHES_DONE], self._seen()
+        return self._numbers[_BATCHES_DONE], self._read_results()
 
-    def _run(self, out: Output, raw: bytes | memoryview, positions_at: int, valid: bytes) -> None:
+    def _call_kernel(
+        self, out: Output, raw: bytes | memoryview, positions_at: int, valid: bytes
+    ) -> None:
         """Call the compiled code, which returns its results in the array of numbers."""
         gaps_at, _ = self._gaps.buffer_info()
         self._kernel(
@@ -120,7 +129,7 @@ class CompiledLines:
             _WORDS, self._numbers_at, gaps_at, positions_at, valid,
         )  # fmt: skip
 
-    def _seen(self) -> Lines:
+    def _read_results(self) -> Lines:
         """Return the last offset and the gaps that the compiled code found."""
         numbers = self._numbers
         gap_count = numbers[_GAP_COUNT]
@@ -168,10 +177,10 @@ def load_compiled_lines(
     plain = PlainLines(print_data=level is Level.DATA, check_first_gap=check_first_gap)
     sample = BatchNumbers(7, 1_767_225_600_000, -1, 3, 1, b"CreateTime")
     # Compiled code that gives another result on this machine is not used.
-    return tier if _sample_of(tier, sample) == _sample_of(plain, sample) else None
+    return tier if _run_sample(tier, sample) == _run_sample(plain, sample) else None
 
 
-def _sample_of(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, bytes]:
+def _run_sample(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, bytes]:
     """Return a tier's result and output for the sample, to compare tiers."""
     shown: list[bytes] = []
     out = Output(lambda block: shown.append(bytes(block)))

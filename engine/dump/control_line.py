@@ -22,7 +22,7 @@ _TYPES = {
 }
 
 
-def control_text(record: Record, is_four: bool) -> str:
+def format_control(record: Record, is_four: bool) -> str:
     """Return the text of a control record, which begins with a blank.
 
     Raises CorruptRecord if its key or value is too short, or has a negative version.
@@ -35,22 +35,22 @@ def control_text(record: Record, is_four: bool) -> str:
         raise CorruptRecord("a control record key version of at least 0", version)
     name, message, payload_name = _TYPES.get(type_id, ("UNKNOWN", "", ""))
     if type_id in (0, 1):
-        return f" endTxnMarker: {name} coordinatorEpoch: {_coordinator_epoch(record)}"
+        return f" endTxnMarker: {name} coordinatorEpoch: {_parse_coordinator_epoch(record)}"
     if not message or (type_id == 2 and not is_four):
         return f" controlType: {name}({type_id})"
     return f" {payload_name} {_json(record, message)}"
 
 
-def control_fields(record: Record) -> tuple[str, int | None]:
+def parse_control(record: Record) -> tuple[str, int | None]:
     """Return a control record's type and, for a transaction marker, its coordinator epoch."""
     if record.key is None or len(record.key) < 4:
         return "UNKNOWN", None
     _, type_id = _SHORT_PAIR.unpack_from(record.key)
     name, _, _ = _TYPES.get(type_id, ("UNKNOWN", "", ""))
-    return name, _coordinator_epoch(record) if type_id in (0, 1) else None
+    return name, _parse_coordinator_epoch(record) if type_id in (0, 1) else None
 
 
-def _coordinator_epoch(record: Record) -> int:
+def _parse_coordinator_epoch(record: Record) -> int:
     """Return the coordinator epoch in a transaction marker; raises CorruptRecord."""
     if record.value is None or len(record.value) < 6:
         got = "null" if record.value is None else f"{len(record.value)} bytes"
@@ -62,6 +62,6 @@ def _coordinator_epoch(record: Record) -> int:
 
 
 def _json(record: Record, message: str) -> str:
-    from engine.wire.record_decoders import control_record_json
+    from engine.wire.record_decoders import format_control_record
 
-    return str(control_record_json(message, record.value))
+    return str(format_control_record(message, record.value))

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from engine.errors import EngineError, StorageError
-from engine.java_text import printable
+from engine.java_text import encode_printable
 from engine.records.legacy import SizeBeyondMessage
 
 _INT = struct.Struct(">i")
@@ -94,8 +94,8 @@ class TextDecoder:
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
         """Return key and value as Java prints them."""
         return (
-            None if key is None else printable(key),
-            None if value is None else printable(value),
+            None if key is None else encode_printable(key),
+            None if value is None else encode_printable(value),
         )
 
     def unreadable(
@@ -116,8 +116,8 @@ class PairDecoder:
         self._names = (value, key)
         #: Kafka 4 does not accept classes of the package before 4.0; 3.9 does, with a notice.
         self._is_four = kafka_version == "4.3.0"
-        self._key: Callable[[bytes], bytes] = printable
-        self._value: Callable[[bytes], bytes] = printable
+        self._key: Callable[[bytes], bytes] = encode_printable
+        self._value: Callable[[bytes], bytes] = encode_printable
 
     def open(self) -> list[str]:
         """Look up both decoders; return Kafka 3.9's notices about old names.
@@ -125,10 +125,10 @@ class PairDecoder:
         Errors: UnknownDecoder.
         """
         notices: list[str] = []
-        self._value, self._key = (self._find(name, notices) for name in self._names)
+        self._value, self._key = (self._find_decoder(name, notices) for name in self._names)
         return notices
 
-    def _find(self, name: str, notices: list[str]) -> Callable[[bytes], bytes]:
+    def _find_decoder(self, name: str, notices: list[str]) -> Callable[[bytes], bytes]:
         """Return the decoder with a name or class name; raises UnknownDecoder.
 
         A class of the package before Kafka 4 adds a deprecation notice, only in 3.9.
@@ -148,11 +148,13 @@ class PairDecoder:
         """Return key and value by their decoders; raises UndecodableRecord."""
         of_value, of_key = self._names
         return (
-            None if key is None else self._text(offset, of_key, self._key, key),
-            None if value is None else self._text(offset, of_value, self._value, value),
+            None if key is None else self._decode_text(offset, of_key, self._key, key),
+            None if value is None else self._decode_text(offset, of_value, self._value, value),
         )
 
-    def _text(self, offset: int, name: str, decode: Callable[[bytes], bytes], raw: bytes) -> bytes:
+    def _decode_text(
+        self, offset: int, name: str, decode: Callable[[bytes], bytes], raw: bytes
+    ) -> bytes:
         """Return the decoded text; for undecodable bytes a text that says so.
 
         Errors: UndecodableRecord for a decoder with the name of Kafka's class.
@@ -180,12 +182,12 @@ class InternalTopicDecoder:
 
     def __init__(self, kind: str, kafka_version: str) -> None:
         """`kind` is the kind of records, for instance `transaction_log`."""
-        from engine.wire.record_decoders import decoder_for
+        from engine.wire.record_decoders import select_decoder
 
         self._kind = kind
         #: True if an error ends the dump: the older transaction decoder does not catch it.
         self._dies = kind == "transaction_log" and kafka_version == "3.9.1"
-        self._decode = decoder_for(kind, kafka_version)
+        self._decode = select_decoder(kind, kafka_version)
 
     def open(self) -> list[str]:
         """Return no lines."""
@@ -222,7 +224,7 @@ class InternalTopicDecoder:
         raise error
 
 
-def _number(form: struct.Struct, name: str) -> Callable[[bytes], bytes]:
+def _integer_decoder(form: struct.Struct, name: str) -> Callable[[bytes], bytes]:
     """Return a decoder that prints the first bytes as an integer."""
 
     def text(raw: bytes) -> bytes:
@@ -246,17 +248,17 @@ def _array_text(raw: bytes) -> bytes:
     return b"[B@%x" % crc32c(raw)
 
 
-def _json_text(raw: bytes) -> bytes:
+def _compact_json(raw: bytes) -> bytes:
     """Return compact JSON; bytes that are not JSON as text."""
     from engine.json_text import json_text, read_json
 
     try:
         return json_text(read_json(raw), separators=(",", ":")).encode()
     except ValueError:
-        return printable(raw)
+        return encode_printable(raw)
 
 
-def _schema_id_text(raw: bytes) -> bytes:
+def _decode_envelope(raw: bytes) -> bytes:
     """Return schema id, size and content of a schema envelope; raises _Undecodable."""
     _require(raw, _ENVELOPE.size, "the head of a schema envelope")
     magic, schema_id = _ENVELOPE.unpack_from(raw)
@@ -274,12 +276,12 @@ _BY_CLASS = {
     "LongDecoder": "long",
 }
 _BY_NAME: dict[str, Callable[[bytes], bytes]] = {
-    "string": printable,
+    "string": encode_printable,
     "bytes": _array_text,
-    "int": _number(_INT, "an int"),
-    "long": _number(_LONG, "a long"),
+    "int": _integer_decoder(_INT, "an int"),
+    "long": _integer_decoder(_LONG, "a long"),
     "hex": lambda raw: raw.hex().encode(),
-    "json": _json_text,
-    "schema-id": _schema_id_text,
+    "json": _compact_json,
+    "schema-id": _decode_envelope,
 }
 DECODER_NAMES = tuple(_BY_NAME)

@@ -49,7 +49,7 @@ def base_offset_of(path: str) -> int:
     return _int64(stem_of(path), path)
 
 
-def snapshot_id_of(path: str) -> tuple[int, int]:
+def parse_snapshot_id(path: str) -> tuple[int, int]:
     """Return end offset and epoch in a metadata snapshot's name (`%020d-%010d.checkpoint`).
 
     Errors: UnreadableFileName.

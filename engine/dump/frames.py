@@ -21,7 +21,7 @@ from engine.records.batch_header import (
 _SMALLEST_SIZE_BYTES = 14
 
 
-def frame_at(window: Window, path: str, position: int, end: int) -> tuple[int, int] | None:
+def read_frame(window: Window, path: str, position: int, end: int) -> tuple[int, int] | None:
     """Return base offset and whole size of the batch at `position`, None at the log's end."""
     if position >= end - PROLOGUE_BYTES:
         return None
@@ -34,10 +34,10 @@ def frame_at(window: Window, path: str, position: int, end: int) -> tuple[int, i
     return None if size > end - position else (base_offset, size)
 
 
-def frames(window: Window, path: str, end: int, start: int = 0) -> Iterator[tuple[int, int]]:
+def iter_frames(window: Window, path: str, end: int, start: int = 0) -> Iterator[tuple[int, int]]:
     """Yield position and whole size of each batch, from the position `start` on."""
     position = start
-    while (frame := frame_at(window, path, position, end)) is not None:
+    while (frame := read_frame(window, path, position, end)) is not None:
         _, size = frame
         yield position, size
         position += size

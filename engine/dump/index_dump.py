@@ -84,7 +84,7 @@ class IndexDump:
         self._out = out
         self._problems = problems
 
-    def offset_index(self, path: str, shown_path: str) -> None:
+    def dump_offset_index(self, path: str, shown_path: str) -> None:
         """Print an offset index, and note entries whose batch ends at another offset."""
         base = base_offset_of(path)
         with closing(self._files.open(_sibling(path, ".log"))) as log:
@@ -96,9 +96,11 @@ class IndexDump:
                 _check_offset_index(path, base, entries, len(raw))
                 self._out.line(f"{shown_path} passed sanity check.")
             else:
-                self._offset_entries(path, base, entries, BatchEnds(log))
+                self._dump_offset_entries(path, base, entries, BatchEnds(log))
 
-    def _offset_entries(self, path: str, base: int, entries: IndexEntries, ends: BatchEnds) -> None:
+    def _dump_offset_entries(
+        self, path: str, base: int, entries: IndexEntries, ends: BatchEnds
+    ) -> None:
         """Print the entries, and note those whose batch ends at another offset.
 
         Raises BadIndexEntry if no batch starts at an entry's position.
@@ -108,7 +110,7 @@ class IndexDump:
             if offset == base and n > 0:
                 return
             _check_position(path, n, position, ends.size_bytes)
-            last_offset = ends.first(position, self._options.max_message_size_bytes)
+            last_offset = ends.last_offset_at(position, self._options.max_message_size_bytes)
             if last_offset is None:
                 raise BadIndexEntry(path, n, position, "no whole batch starts there")
             if last_offset != offset:
@@ -116,7 +118,7 @@ class IndexDump:
             if not self._options.verify_index_only:
                 self._out.line(f"offset: {offset} position: {position}")
 
-    def time_index(self, path: str, shown_path: str) -> None:
+    def dump_time_index(self, path: str, shown_path: str) -> None:
         """Print a time index, and note entries that contradict the log."""
         base = base_offset_of(path)
         with closing(self._files.open(_sibling(path, ".log"))) as log:
@@ -128,9 +130,9 @@ class IndexDump:
                 self._out.line(f"{shown_path} passed sanity check.")
                 return
             lookup = IndexEntries(raw_offsets, _OFFSET_ENTRY, base, 0)
-            self._time_entries(path, base, entries, lookup, BatchEnds(log))
+            self._dump_time_entries(path, base, entries, lookup, BatchEnds(log))
 
-    def _time_entries(
+    def _dump_time_entries(
         self,
         path: str,
         base: int,
@@ -143,7 +145,7 @@ class IndexDump:
         for n, (timestamp_ms, offset) in enumerate(entries):
             if offset == base and n > 0:
                 return
-            slot = lower_bound_slot(lookup, offset)
+            slot = find_entry(lookup, offset)
             _, position = lookup[slot] if slot >= 0 else (base, 0)
             _check_position(path, n, position, ends.size_bytes)
             self._check_time(path, timestamp_ms, offset, previous_ms, ends, position)
@@ -161,7 +163,7 @@ class IndexDump:
         position: int,
     ) -> None:
         """Note an entry with an offset where no batch ends, or a wrong or falling timestamp."""
-        batch_end = ends.find(position, offset, whole=self._options.is_four)
+        batch_end = ends.find_batch_end(position, offset, whole=self._options.is_four)
         if batch_end is None:
             self._problems.offset_not_found(path, offset, -1)
             return
@@ -169,14 +171,14 @@ class IndexDump:
         if last_offset != offset:
             self._problems.offset_not_found(path, offset, last_offset)
             return
-        largest_ms = _largest_timestamp(ends, batch_position)
+        largest_ms = _find_largest_timestamp(ends, batch_position)
         if largest_ms != timestamp_ms:
             self._problems.time_mismatch(path, timestamp_ms, largest_ms)
         if previous_ms >= timestamp_ms:
             self._problems.time_out_of_order(path, timestamp_ms, previous_ms)
 
 
-def _largest_timestamp(ends: BatchEnds, position: int) -> int:
+def _find_largest_timestamp(ends: BatchEnds, position: int) -> int:
     """Return the largest timestamp in ms of a batch's records, -1 for none."""
     largest_ms = -1
     for record in batch_at(ends.batch(position), 0).records():
@@ -192,7 +194,7 @@ def _check_position(path: str, n: int, position: int, size_bytes: int) -> None:
         raise BadIndexEntry(path, n, position, f"the log has {size_bytes} bytes")
 
 
-def lower_bound_slot(entries: IndexEntries, target: int) -> int:
+def find_entry(entries: IndexEntries, target: int) -> int:
     """Return the number of the entry with the largest offset at or below `target`, -1 for none.
 
     Source: AbstractIndex.indexSlotRangeFor, step by step: the offsets of a damaged index may be
@@ -203,14 +205,14 @@ def lower_bound_slot(entries: IndexEntries, target: int) -> int:
     first_hot = max(0, len(entries) - 1 - _WARM_BYTES // _OFFSET_ENTRY.size)
     hot_offset, _ = entries[first_hot]
     if hot_offset < target:
-        return _search(entries, target, first_hot, len(entries) - 1)
+        return _search_range(entries, target, first_hot, len(entries) - 1)
     first_offset, _ = entries[0]
     if first_offset > target:
         return -1
-    return _search(entries, target, 0, first_hot)
+    return _search_range(entries, target, 0, first_hot)
 
 
-def _search(entries: IndexEntries, target: int, low: int, high: int) -> int:
+def _search_range(entries: IndexEntries, target: int, low: int, high: int) -> int:
     """Return the number of the last entry not above `target` in an inclusive range of entries."""
     while low < high:
         middle = (low + high + 1) >> 1

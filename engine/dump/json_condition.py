@@ -61,11 +61,11 @@ class JsonCondition(NamedTuple):
         )
 
 
-def json_condition(text: str) -> JsonCondition:
+def parse_condition(text: str) -> JsonCondition:
     """Parse `PATH` or `PATH=VALUE`; raises WrongJsonPath."""
     import jsonpath
 
-    environment = _environment()
+    environment = _create_environment()
     first: Exception | None = None
     # A path may contain equality signs, so the longest valid path is taken.
     for place in (len(text), *(n for n in range(len(text) - 1, 0, -1) if text[n] == "=")):
@@ -74,11 +74,13 @@ def json_condition(text: str) -> JsonCondition:
         except jsonpath.JSONPathError as error:
             first = first or error
             continue
-        return JsonCondition(path, _wanted(text[place + 1 :]) if place < len(text) else None)
+        return JsonCondition(
+            path, _possible_values(text[place + 1 :]) if place < len(text) else None
+        )
     raise WrongJsonPath(text, str(first).partition("\n")[0])
 
 
-def _wanted(text: str) -> tuple[object, ...]:
+def _possible_values(text: str) -> tuple[object, ...]:
     """Return the values that a text can mean: the text itself, and its JSON value if it is JSON."""
     import json
 
@@ -89,7 +91,7 @@ def _wanted(text: str) -> tuple[object, ...]:
 
 
 @cache
-def _environment() -> JSONPathEnvironment:
+def _create_environment() -> JSONPathEnvironment:
     """Return a compiler of JSON paths that search as deep as documents may be nested."""
     from jsonpath import JSONPathEnvironment
 

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.dump import batch_line
-from engine.dump.batch_line import ShallowBatch, numbers_of
+from engine.dump.batch_line import ShallowBatch, batch_numbers
 from engine.dump.decoders import TextDecoder
-from engine.dump.frames import frame_at
+from engine.dump.frames import read_frame
 from engine.dump.options import INT_MAX, DumpOptions
 from engine.dump.output import Output
 from engine.dump.plain_lines import Lines, LineTier, PlainLines
 from engine.dump.problems import Problems
 from engine.dump.record_line import write_record
-from engine.dump.window_batches import printable_batches, window_tier_of
+from engine.dump.window_batches import select_printable, window_tier_of
 from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.limits import COMPILE_BYTES_MIN, FAST_TIER_BYTES_MIN, FAST_TIER_RECORDS_MIN
@@ -70,8 +70,8 @@ class LogDump:
         self._window = Window(file, self._end)
         #: The filters, None if none is set.
         self._filters = options.filters if options.filters.any_set else None
-        records = _estimated_records(self._window, self._end) if options.deep else 0
-        self.use_tier(_line_tier(options, records, self._end))
+        records = _estimate_records(self._window, self._end) if options.deep else 0
+        self.use_tier(_select_tier(options, records, self._end))
         #: Number of records written so far, for --max-records.
         self.shown_count = 0
         #: Number of batches with a wrong CRC.
@@ -87,29 +87,29 @@ class LogDump:
 
         Returns the position after the last batch.
         """
-        position = self._compiled_batches(start)
-        while (frame := frame_at(self._window, self._path, position, self._end)) is not None:
+        position = self._print_compiled(start)
+        while (frame := read_frame(self._window, self._path, position, self._end)) is not None:
             _, size = frame
-            if not self._batch(position, size):
+            if not self._print_batch(position, size):
                 return position
             position += size
             if self._is_done():
                 return position
-            position = self._compiled_batches(position)
+            position = self._print_compiled(position)
         trailing = self._end - position
         if trailing > 0 and not self._limited:
             name = self._path.rsplit("/", 1)[-1]
             self._out.line(f"Found {trailing} invalid bytes at the end of {name}")
         return position
 
-    def _compiled_batches(self, position: int) -> int:
+    def _print_compiled(self, position: int) -> int:
         """Print batches as long as compiled code can; return the position of the next one."""
         tier = self._window_tier
         if tier is None:
             return position
         while True:
             view = self._window.read_ahead(position)
-            batches = printable_batches(view, position, with_records=self._options.deep)
+            batches = select_printable(view, position, with_records=self._options.deep)
             first = 0
             while first < len(batches.positions):
                 done, lines = tier.write_batches(self._out, view, batches, first, self._last_offset)
@@ -133,7 +133,7 @@ class LogDump:
         limit = self._options.filters.max_records
         return limit is not None and self.shown_count >= limit
 
-    def _batch(self, position: int, size: int) -> bool:
+    def _print_batch(self, position: int, size: int) -> bool:
         """Print a batch; return False if it and all later ones are out of bounds."""
         batch = self._window.read_exactly(position, size, "a record batch")
         magic = batch[16]
@@ -143,19 +143,19 @@ class LogDump:
             raise CorruptRecord(
                 "magic 0 or above", magic - 256, path=self._path, position=position + 16
             )
-        shallow, crc = self._header(position, size, batch, magic)
+        shallow, crc = self._parse_header(position, size, batch, magic)
         if self._filters is not None:
             if self._filters.is_past_end(shallow.base_offset):
                 return False
-            self._filtered(shallow, position, batch, crc)
+            self._print_filtered(shallow, position, batch, crc)
             return True
         self._out.add(shallow.first)
-        batch = self._tail(shallow, position, batch, crc)
+        batch = self._print_tail(shallow, position, batch, crc)
         if self._options.deep:
-            self._records(shallow, batch, position)
+            self._print_records(shallow, batch, position)
         return True
 
-    def _header(
+    def _parse_header(
         self, position: int, size: int, batch: memoryview, magic: int
     ) -> tuple[ShallowBatch, int]:
         """Return a batch's header fields and its CRC; raises if the file ends in the header."""
@@ -164,10 +164,10 @@ class LogDump:
         if size < needed:
             batch = self._window.read_exactly(position, needed, "a batch header")
         if magic >= 2:
-            return batch_line.shallow_v2(batch)
-        return batch_line.shallow_legacy(batch, magic)
+            return batch_line.parse_v2_header(batch)
+        return batch_line.parse_legacy_header(batch, magic)
 
-    def _tail(
+    def _print_tail(
         self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int
     ) -> memoryview:
         """Print the end of the batch line, with the CRC and whether it is valid.
@@ -183,29 +183,29 @@ class LogDump:
             valid = batch_line.is_valid_legacy(batch, crc)
         self.bad_batch_count += not valid
         try:
-            self._out.add(shallow.tail(position, crc, valid))
+            self._out.add(shallow.format_tail(position, crc, valid))
         except CorruptRecord as error:
             raise error.at(self._path, position) from error
         return batch
 
-    def _records(self, shallow: ShallowBatch, batch: memoryview, position: int) -> None:
+    def _print_records(self, shallow: ShallowBatch, batch: memoryview, position: int) -> None:
         """Print the records of a batch (step 5), with a tier if possible."""
         out, options = self._out, self._options
         if self._lines is not None and shallow.magic >= 2 and not shallow.is_control:
-            lines = self._lines_of(shallow, batch)
+            lines = self._print_fast(shallow, batch)
             if lines is not None:
                 self._note_lines(lines)
                 return
-        for record in self._read(shallow, batch, position):
+        for record in self._read_records(shallow, batch, position):
             self._check_gap(record.offset)
             write_record(out, shallow, record, options)
             self.shown_count += 1
 
-    def _lines_of(self, shallow: ShallowBatch, batch: memoryview) -> Lines | None:
+    def _print_fast(self, shallow: ShallowBatch, batch: memoryview) -> Lines | None:
         """Print a batch's records with the tier; return None if the slow path is needed."""
         if self._lines is None or len(batch) < HEADER_BYTES:
             return None
-        numbers = numbers_of(shallow)
+        numbers = batch_numbers(shallow)
         # For the tiers an append time below 0 means create times.
         if numbers.record_count <= 0 or (shallow.appended and numbers.append_time_ms < 0):
             return None
@@ -217,7 +217,7 @@ class LogDump:
             return None
         return self._lines.write(self._out, numbers, raw, 0, self._last_offset)
 
-    def _read(
+    def _read_records(
         self, shallow: ShallowBatch, batch: memoryview, position: int
     ) -> Iterator[Record | LegacyMessage]:
         """Yield the records of a batch; a CorruptRecord names file and position."""
@@ -225,7 +225,7 @@ class LogDump:
             if shallow.magic >= 2:
                 yield from BatchView(batch).records()
             else:
-                yield from LegacyBatch(batch).messages()
+                yield from LegacyBatch(batch).iter_messages()
         except CorruptRecord as error:
             raise error.at(self._path, position) from error
 
@@ -236,7 +236,9 @@ class LogDump:
             self._problems.gap(self._path, last, offset)
         self._last_offset = offset
 
-    def _filtered(self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int) -> None:
+    def _print_filtered(
+        self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int
+    ) -> None:
         """Print a batch with its matching records; nothing if none matches."""
         filters, options = self._options.filters, self._options
         if not filters.may_match_batch(
@@ -245,11 +247,11 @@ class LogDump:
             return
         wanted: list[Record | LegacyMessage] = []
         if options.deep or filters.opens_batches:
-            wanted = [r for r in self._read(shallow, batch, position) if filters.matches(r)]
+            wanted = [r for r in self._read_records(shallow, batch, position) if filters.matches(r)]
             if not wanted:
                 return
         self._out.add(shallow.first)
-        self._tail(shallow, position, batch, crc)
+        self._print_tail(shallow, position, batch, crc)
         if filters.max_records is not None:
             wanted = wanted[: filters.max_records - self.shown_count]
         self.shown_count += len(wanted) if options.deep else 1
@@ -258,7 +260,7 @@ class LogDump:
                 write_record(self._out, shallow, record, options)
 
 
-def _line_tier(options: DumpOptions, record_count: int, size_bytes: int) -> LineTier | None:
+def _select_tier(options: DumpOptions, record_count: int, size_bytes: int) -> LineTier | None:
     """Return the tier for whole batches, None if the options need the slow path."""
     if options.filters.any_set or (options.deep and options.skip_record_metadata):
         return None
@@ -279,7 +281,7 @@ def _line_tier(options: DumpOptions, record_count: int, size_bytes: int) -> Line
     return tier
 
 
-def _estimated_records(window: Window, end: int) -> int:
+def _estimate_records(window: Window, end: int) -> int:
     """Return an estimate of the number of records in a log, from its first batch.
 
     It decides whether loading compiled code is worthwhile.

@@ -50,7 +50,7 @@ class DumpOptions(NamedTuple):
         return self.kafka_version == "4.3.0"
 
 
-def kafka_version_named(text: str) -> str:
+def parse_kafka_version(text: str) -> str:
     """Return the full version for one of its spellings; raises UnknownKafkaVersion."""
     try:
         return KAFKA_VERSIONS[text]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from engine.dump.output import Output
-from engine.java_text import printable
+from engine.java_text import encode_printable
 from engine.native.multibyte_varint import multibyte_varint
 
 _RECORD = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [%b]"
@@ -57,21 +57,25 @@ class PlainLines:
     def write(
         self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
     ) -> Lines | None:
-        """Write the lines of the records in `raw` from `start` to its end; see LineTier."""
+        """Write the lines of the records in `raw` from `start` to its end, as `LineTier.write`.
+
+        `last` is the offset of the record before, −1 without one. None, with nothing written, if a
+        record needs the slow path.
+        """
         if batch.base_sequence >= 0 and batch.base_sequence + batch.record_count > 0x7FFFFFFF:
             return None
         try:
-            return self._write(out, batch, bytes(raw), start, last)
+            return self._write_lines(out, batch, bytes(raw), start, last)
         except (IndexError, ValueError):
             return None
 
-    def _write(
+    def _write_lines(
         self, output: Output, batch: BatchNumbers, raw: bytes, position: int, last: int
     ) -> Lines | None:
-        """Decode `raw` and write a line per record; None if a record needs the slow path.
+        """Decode `raw` and write a line per record; None, with nothing written, for the slow path.
 
-        Nothing is written then. `last` is the offset of the previous record, -1 if there is none.
-        Gaps are (last, next) offsets.
+        `last` is the offset of the previous record, −1 if there is none. The returned gaps are
+        pairs of offsets: before the gap, after it.
         """
         out: list[bytes] = []
         gaps: list[tuple[int, int]] = []
@@ -82,28 +86,30 @@ class PlainLines:
         most_delta = 0x7FFFFFFF - max(base_sequence, 0)
         # Numbers below 64 take one byte; that common case is inlined.
         for _ in range(count):
-            size, position = _varint(raw, position)
+            size, position = _read_varint(raw, position)
             record_end = position + size
             position += 1
             byte = raw[position]
             if byte < 128:
                 delta_ms, position = (byte >> 1) ^ -(byte & 1), position + 1
             else:
-                delta_ms, position = _varint(raw, position, 63)
+                delta_ms, position = _read_varint(raw, position, 63)
             byte = raw[position]
             if byte < 128:
                 delta, position = (byte >> 1) ^ -(byte & 1), position + 1
             else:
-                delta, position = _varint(raw, position)
+                delta, position = _read_varint(raw, position)
             byte = raw[position]
             if byte < 128:
                 key_size, key_at = (byte >> 1) ^ -(byte & 1), position + 1
             else:
-                key_size, key_at = _varint(raw, position)
+                key_size, key_at = _read_varint(raw, position)
             position = key_at + key_size if key_size > 0 else key_at
-            value_size, value_at = _varint(raw, position)
+            value_size, value_at = _read_varint(raw, position)
             position = value_at + value_size if value_size > 0 else value_at
-            names, position = _header_names(raw, position) if raw[position] else (b"", position + 1)
+            names, position = (
+                _read_header_names(raw, position) if raw[position] else (b"", position + 1)
+            )
             if position != record_end or position > end or key_size < -1 or value_size < -1:
                 return None
             # Damaged deltas would make sequences wrap wrongly: the slow path handles them.
@@ -126,10 +132,10 @@ class PlainLines:
             if contents:
                 if key_size >= 0:
                     out.append(b" key: ")
-                    out.append(printable(raw[key_at : key_at + key_size]))
+                    out.append(encode_printable(raw[key_at : key_at + key_size]))
                 if value_size >= 0:
                     out.append(b" payload: ")
-                    out.append(printable(raw[value_at : value_at + value_size]))
+                    out.append(encode_printable(raw[value_at : value_at + value_size]))
             out.append(b"\n")
         if position != end:
             return None
@@ -137,7 +143,7 @@ class PlainLines:
         return Lines(last, gaps)
 
 
-def _varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
+def _read_varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     """Return a zig-zag number and the position after it; raises IndexError if it is too long."""
     number = raw[position]
     position += 1
@@ -146,18 +152,18 @@ def _varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
     return (number >> 1) ^ -(number & 1), position
 
 
-def _header_names(raw: bytes, position: int) -> tuple[bytes, int]:
+def _read_header_names(raw: bytes, position: int) -> tuple[bytes, int]:
     """Return a record's header names, joined, and the position after its headers."""
-    count, position = _varint(raw, position)
+    count, position = _read_varint(raw, position)
     if count < 0:
         raise ValueError
     names = []
     for _ in range(count):
-        size, position = _varint(raw, position)
+        size, position = _read_varint(raw, position)
         if size < 0:
             raise ValueError
-        names.append(printable(raw[position : position + size]))
-        size, position = _varint(raw, position + size)
+        names.append(encode_printable(raw[position : position + size]))
+        size, position = _read_varint(raw, position + size)
         position += max(size, 0)
         if position > len(raw):
             raise ValueError

@@ -52,7 +52,7 @@ class Problems:
         kind.setdefault(path, []).append((first, second))
         self.count += 1
 
-    def lines(self) -> list[str]:
+    def format_lines(self) -> list[str]:
         """Return the lines of the report, without line ends."""
         out: list[str] = []
         for path, pairs in self._index_mismatches.items():

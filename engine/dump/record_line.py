@@ -9,7 +9,7 @@ from __future__ import annotations
 from engine.dump.batch_line import ShallowBatch
 from engine.dump.options import DumpOptions
 from engine.dump.output import Output
-from engine.java_text import printable
+from engine.java_text import encode_printable
 from engine.records.legacy import LegacyMessage, SizeBeyondMessage
 from engine.records.record import Record
 
@@ -17,9 +17,9 @@ _V2 = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [
 _LEGACY = b"| offset: %d %b: %d keySize: %d valueSize: %d isValid: %b crc: %d"
 
 
-def record_metadata(batch: ShallowBatch, record: Record) -> bytes:
+def format_metadata(batch: ShallowBatch, record: Record) -> bytes:
     """Return the first step of the line of a version 2 record."""
-    headers = b",".join([printable(_raw(name)) for name, _ in record.headers])
+    headers = b",".join([encode_printable(_raw(name)) for name, _ in record.headers])
     return _V2 % (
         record.offset,
         batch.time_label,
@@ -31,7 +31,7 @@ def record_metadata(batch: ShallowBatch, record: Record) -> bytes:
     )
 
 
-def message_metadata(batch: ShallowBatch, message: LegacyMessage, is_four: bool) -> bytes:
+def format_legacy_metadata(batch: ShallowBatch, message: LegacyMessage, is_four: bool) -> bytes:
     """Return the first step of the line of a message; its sizes are as stored, even if damaged."""
     line = _LEGACY % (
         message.offset,
@@ -48,9 +48,9 @@ def message_metadata(batch: ShallowBatch, message: LegacyMessage, is_four: bool)
 
 def _control(record: Record, is_four: bool) -> bytes:
     """Return the end of a control record's line; imports that code only when needed."""
-    from engine.dump.control_line import control_text
+    from engine.dump.control_line import format_control
 
-    return control_text(record, is_four).encode()
+    return format_control(record, is_four).encode()
 
 
 def _raw(name: str) -> bytes:
@@ -66,17 +66,17 @@ def write_record(
     if not options.skip_record_metadata:
         prefix = b" "
         if isinstance(record, LegacyMessage):
-            out.add(message_metadata(batch, record, options.is_four))
+            out.add(format_legacy_metadata(batch, record, options.is_four))
         else:
-            out.add(record_metadata(batch, record))
+            out.add(format_metadata(batch, record))
             if batch.is_control:
                 out.add(_control(record, options.is_four))
     if options.print_data and not batch.is_control:
-        out.add(_contents(record, options, prefix))
+        out.add(_format_contents(record, options, prefix))
     out.add(b"\n")
 
 
-def _contents(record: Record | LegacyMessage, options: DumpOptions, prefix: bytes) -> bytes:
+def _format_contents(record: Record | LegacyMessage, options: DumpOptions, prefix: bytes) -> bytes:
     """Return the texts of key and value, by the decoder and the Kafka version."""
     raw_key: bytes | None = None
     try:

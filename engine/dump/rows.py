@@ -19,22 +19,22 @@ from engine.dump.batch_line import (
     ShallowBatch,
     is_valid_legacy,
     is_valid_v2,
-    shallow_legacy,
-    shallow_v2,
+    parse_legacy_header,
+    parse_v2_header,
 )
-from engine.dump.control_line import control_fields
+from engine.dump.control_line import parse_control
 from engine.dump.decoders import TextDecoder
 from engine.dump.file_names import base_offset_of, suffix_of
-from engine.dump.frames import frames
+from engine.dump.frames import iter_frames
 from engine.dump.options import INT_MAX, DumpOptions
-from engine.dump.seek import start_position
+from engine.dump.seek import find_start
 from engine.errors import CorruptRecord
 from engine.host.ports import File, Files
 from engine.log.window import Window
 from engine.records.batch import BatchView
 from engine.records.batch_header import HEADER_BYTES, MAGIC
 from engine.records.record import NO_SEQUENCE, SEQUENCE_MAX, Record
-from engine.records.record_run import RecordRun, runs
+from engine.records.record_run import RecordRun, read_runs
 from engine.records.view import batch_at
 
 Row = dict[str, Any]
@@ -86,7 +86,7 @@ class DumpedRows(NamedTuple):
     shared: Row
     varying: Mapping[str, Sequence[Any]]
 
-    def rows(self) -> Iterator[Row]:
+    def iter_rows(self) -> Iterator[Row]:
         """Yield each row as a dict."""
         if not self.varying:
             yield self.shared
@@ -109,17 +109,17 @@ class RowDump:
         #: Number of rows that --max-records still allows, None without a limit.
         self._left = options.filters.max_records
 
-    def rows(self, paths: list[str]) -> Iterator[DumpedRows]:
+    def dump_rows(self, paths: list[str]) -> Iterator[DumpedRows]:
         """Yield the matching rows of all files."""
         for path in paths:
             suffix = suffix_of(path) or ""
             if suffix in _ENTRIES:
-                for columns, row in self._entries(path, suffix):
+                for columns, row in self._dump_entries(path, suffix):
                     yield DumpedRows(columns, row, {})
             elif self._left != 0:
-                yield from self._log(path)
+                yield from self._dump_log(path)
 
-    def _entries(self, path: str, suffix: str) -> Iterator[tuple[tuple[str, ...], Row]]:
+    def _dump_entries(self, path: str, suffix: str) -> Iterator[tuple[tuple[str, ...], Row]]:
         """Yield (columns, row) for each entry of an index, snapshot or transaction index.
 
         Offsets of indexes are absolute.
@@ -138,27 +138,27 @@ class RowDump:
                 values[at] += base
             yield columns, dict(zip(columns, [path, *values], strict=True))
 
-    def _log(self, path: str) -> Iterator[DumpedRows]:
+    def _dump_log(self, path: str) -> Iterator[DumpedRows]:
         """Yield the rows of a log: one per batch with `headers_only`, else one per record."""
         with closing(self._files.open(path)) as file:
             end = min(file.size_bytes(), self._options.max_bytes)
-            topic, partition = _place(path)
+            topic, partition = _parse_partition(path)
             batch_rows = BatchRows(file, path, end, self._options)
             place = {"file": path, "topic": topic, "partition": partition}
-            start = start_position(self._files, file, self._options.filters)
-            for shallow, row, batch in batch_rows.batches(start):
+            start = find_start(self._files, file, self._options.filters)
+            for shallow, row, batch in batch_rows.iter_batches(start):
                 row.update(place)
                 if self._headers_only:
-                    if self._wanted_batch(shallow, batch):
+                    if self._count_if_wanted(shallow, batch):
                         yield DumpedRows(BATCH_COLUMNS, row, {})
                 else:
-                    rows = self._records_fast(row, batch)
-                    yield from self._records(row, batch) if rows is None else rows
+                    rows = self._dump_records_fast(row, batch)
+                    yield from self._dump_records(row, batch) if rows is None else rows
                 if self._left == 0:
                     break
             self.problem_count += batch_rows.problem_count
 
-    def _wanted_batch(self, shallow: ShallowBatch, batch: memoryview) -> bool:
+    def _count_if_wanted(self, shallow: ShallowBatch, batch: memoryview) -> bool:
         """Return True and count the batch if it, or one of its records, matches the filters."""
         filters = self._options.filters
         if filters.opens_batches and not any(
@@ -168,14 +168,14 @@ class RowDump:
         self._count_rows()
         return True
 
-    def _records_fast(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
+    def _dump_records_fast(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
         """Return the rows of a batch by column, None if its records must be read one by one."""
         if header["is_control"] or header["magic"] < MAGIC or self._options.filters.picks_some:
             return None
         if not isinstance(self._options.decoder, TextDecoder):
             return None
         try:
-            runs_of_batch = runs(batch_at(batch, 0))
+            runs_of_batch = read_runs(batch_at(batch, 0))
         except CorruptRecord:
             # The slow path shows the rows before the damage.
             return None
@@ -183,10 +183,10 @@ class RowDump:
         for run in runs_of_batch:
             wanted = run if self._left is None else run.slice(0, self._left)
             self._count_rows(wanted.record_count)
-            dumped.append(_dumped_run(header, wanted))
+            dumped.append(_run_rows(header, wanted))
         return dumped
 
-    def _records(self, header: Row, batch: memoryview) -> Iterator[DumpedRows]:
+    def _dump_records(self, header: Row, batch: memoryview) -> Iterator[DumpedRows]:
         """Yield a row for each matching record, up to the limit of records.
 
         Raises CorruptRecord with the position of the batch.
@@ -198,7 +198,7 @@ class RowDump:
                 if filters.any_set and not filters.matches(record):
                     continue
                 self._count_rows()
-                yield DumpedRows(RECORD_COLUMNS, {**shared, **self._record(record, header)}, {})
+                yield DumpedRows(RECORD_COLUMNS, {**shared, **self._record_row(record, header)}, {})
                 if self._left == 0:
                     return
         except CorruptRecord as error:
@@ -209,7 +209,7 @@ class RowDump:
         if self._left is not None:
             self._left -= count
 
-    def _record(self, record: Record, header: Row) -> Row:
+    def _record_row(self, record: Record, header: Row) -> Row:
         """Return a record's own columns, with its type for control records, else decoded fields."""
         row: Row = {
             "offset": record.offset,
@@ -224,7 +224,7 @@ class RowDump:
         if record.is_crc_valid is not None:
             row["is_crc_valid"] = record.is_crc_valid
         if header["is_control"]:
-            row["control_type"], row["coordinator_epoch"] = control_fields(record)
+            row["control_type"], row["coordinator_epoch"] = parse_control(record)
         elif not isinstance(self._options.decoder, TextDecoder):
             self._decode(row, record)
         return row
@@ -233,7 +233,7 @@ class RowDump:
         """Add the decoded key and value to a row."""
         self._options.decoder.open()
         key, value = self._options.decoder.texts(record.offset, record.key, record.value)
-        row["decoded_key"], row["decoded_value"] = decoded(key), decoded(value)
+        row["decoded_key"], row["decoded_value"] = parse_decoded(key), parse_decoded(value)
 
 
 class BatchRows:
@@ -249,10 +249,13 @@ class BatchRows:
         self._filters = options.filters
         self.problem_count = 0
 
-    def batches(self, start: int = 0) -> Iterator[tuple[ShallowBatch, Row, memoryview]]:
-        """Yield header, row and bytes of each batch that may contain a matching record."""
+    def iter_batches(self, start: int = 0) -> Iterator[tuple[ShallowBatch, Row, memoryview]]:
+        """Yield header, row and bytes of each batch that may contain a matching record.
+
+        Counts in `problem_count` batches with a wrong CRC, and an incomplete batch at the end.
+        """
         position = start
-        for position, size in frames(self._window, self._path, self._end, start):
+        for position, size in iter_frames(self._window, self._path, self._end, start):
             batch = self._window.read_exactly(position, size, "a record batch")
             shallow, row = _batch_row(batch, position, self._path)
             position += size  # noqa: PLW2901 - the position after the last batch is used below
@@ -278,9 +281,9 @@ def _batch_row(batch: memoryview, position: int, path: str) -> tuple[ShallowBatc
     if magic >= 128 or len(batch) < needed:
         raise CorruptRecord("a whole batch header", f"magic {magic}", path=path, position=position)
     if magic < 2:
-        shallow, crc = shallow_legacy(batch, magic)
+        shallow, crc = parse_legacy_header(batch, magic)
         return shallow, _common_row(shallow, position, crc, is_valid_legacy(batch, crc))
-    shallow, crc = shallow_v2(batch)
+    shallow, crc = parse_v2_header(batch)
     row = _common_row(shallow, position, crc, is_valid_v2(batch, crc))
     view = BatchView(batch)
     row.update(
@@ -327,8 +330,8 @@ def _shared_by_records(header: Row) -> Row:
     return shared
 
 
-def _dumped_run(header: Row, run: RecordRun) -> DumpedRows:
-    """Return the rows of a run, equal to those of `RowDump._record` for each record."""
+def _run_rows(header: Row, run: RecordRun) -> DumpedRows:
+    """Return the rows of a run, equal to those of `RowDump._record_row` for each record."""
     shared = _shared_by_records(header)
     varying: dict[str, Sequence[Any]] = {
         "offset": run.offsets,
@@ -398,7 +401,7 @@ def header_row(name: str, value: bytes | None) -> Row:
     return row
 
 
-def decoded(text: bytes | None) -> Any:
+def parse_decoded(text: bytes | None) -> Any:
     """Return the text of a decoder as a JSON value if it is JSON, else as text."""
     if text is None:
         return None
@@ -410,7 +413,7 @@ def decoded(text: bytes | None) -> Any:
         return text.decode("utf-8", "replace")
 
 
-def _place(path: str) -> tuple[str | None, int | None]:
+def _parse_partition(path: str) -> tuple[str | None, int | None]:
     """Return topic and partition by the name of the segment's folder, None twice if it has none."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     topic, dash, number = folder.rpartition("-")

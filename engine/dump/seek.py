@@ -15,9 +15,9 @@ from engine.naming import FileKind, FileState, UnknownFileName, parse_segment_fi
 from engine.records.batch_header import LENGTH_OVERHEAD_BYTES, read_offset_and_length
 
 
-def start_position(files: Files, file: File, filters: Filters) -> int:
+def find_start(files: Files, file: File, filters: Filters) -> int:
     """Return the start of a batch before which no record is to be shown, 0 if none is known."""
-    offset = _first_wanted_offset(files, file.path, filters)
+    offset = _find_first_wanted(files, file.path, filters)
     if offset is None:
         return 0
     stem = file.path.removesuffix(FileKind.LOG.value)
@@ -32,7 +32,7 @@ def start_position(files: Files, file: File, filters: Filters) -> int:
     return position if _is_batch_before(file, position, base, offset) else 0
 
 
-def _first_wanted_offset(files: Files, path: str, filters: Filters) -> int | None:
+def _find_first_wanted(files: Files, path: str, filters: Filters) -> int | None:
     """Return an offset below which no record is to be shown, None if there is none."""
     wanted = [] if filters.from_offset is None else [filters.from_offset]
     if filters.from_timestamp_ms is not None:
@@ -62,7 +62,7 @@ def _base_offset(path: str) -> int:
     return parse_segment_file(path.rpartition("/")[2]).base_offset
 
 
-def segments_of(files: Files, folder: str, filters: Filters) -> list[str]:
+def list_segments(files: Files, folder: str, filters: Filters) -> list[str]:
     """Return the live segments of a partition directory that may have wanted offsets, in order."""
     logs = []
     for name in files.list_dir(folder):

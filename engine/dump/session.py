@@ -8,7 +8,13 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.dump.file_names import base_offset_of, name_of, normal_path, snapshot_id_of, suffix_of
+from engine.dump.file_names import (
+    base_offset_of,
+    name_of,
+    normal_path,
+    parse_snapshot_id,
+    suffix_of,
+)
 from engine.dump.log_dump import LogDump
 from engine.dump.options import DumpOptions
 from engine.dump.output import Output
@@ -46,30 +52,33 @@ class DumpSession:
         """Dump all files; after an error, everything read before it is written."""
         try:
             for path in paths:
-                self.dump(normal_path(path))
+                self.dump_file(normal_path(path))
         finally:
             self._out.flush()
         return self.summary()
 
     def summary(self) -> Summary:
         """Return the problems found so far."""
-        lines = self._remarks + self._problems.lines()
+        lines = self._remarks + self._problems.format_lines()
         return Summary(lines, self._problem_count + self._problems.count)
 
-    def dump(self, path: str) -> None:
-        """Dump a file of any kind."""
+    def dump_file(self, path: str) -> None:
+        """Write the content of one file as text, by the kind that its name shows.
+
+        Raises the errors at which Kafka's tool stops.
+        """
         self._out.line(f"Dumping {path}")
         suffix = suffix_of(path)
         if suffix in (".log", ".checkpoint"):
-            self._log(path)
+            self._dump_log(path)
         elif suffix == ".index":
             if self._options.index_fault is not None:
                 raise self._options.index_fault
-            self._indexes().offset_index(path, path)
+            self._indexes().dump_offset_index(path, path)
         elif suffix == ".timeindex":
-            self._indexes().time_index(path, path)
+            self._indexes().dump_time_index(path, path)
         elif suffix == ".snapshot":
-            self._snapshot(path)
+            self._dump_snapshot(path)
         elif suffix == ".txnindex":
             from engine.dump.state_dump import dump_txn_index
 
@@ -84,7 +93,7 @@ class DumpSession:
 
         return IndexDump(self._files, self._options, self._out, self._problems)
 
-    def _snapshot(self, path: str) -> None:
+    def _dump_snapshot(self, path: str) -> None:
         """Dump a producer snapshot; damage becomes a remark."""
         from engine.dump.state_dump import dump_producer_snapshot
 
@@ -93,7 +102,7 @@ class DumpSession:
             self._remarks.append(fault)
             self._problem_count += 1
 
-    def _log(self, path: str) -> None:
+    def _dump_log(self, path: str) -> None:
         """Dump a log, after the notices of the decoder, up to the limit of records."""
         options = self._options
         notices = options.decoder.open()
@@ -102,7 +111,7 @@ class DumpSession:
                 self._out.line(notice)
         if options.log_fault is not None:
             raise options.log_fault
-        self._out.line(_heading(path))
+        self._out.line(_format_heading(path))
         if options.filters.max_records is not None:
             left = max(options.filters.max_records - self._shown_count, 0)
             if not left:
@@ -111,18 +120,18 @@ class DumpSession:
         with closing(self._files.open(path)) as file:
             dump = LogDump(file, path, options, self._out, self._problems)
             try:
-                dump.run(self._start(file))
+                dump.run(self._find_start(file))
             finally:
                 self._shown_count += dump.shown_count
                 self._problem_count += dump.bad_batch_count
 
-    def _start(self, file: File) -> int:
+    def _find_start(self, file: File) -> int:
         """Return the position to start at by the filters and indexes, 0 without filters."""
         if not self._options.filters.any_set:
             return 0
-        from engine.dump.seek import start_position
+        from engine.dump.seek import find_start
 
-        return start_position(self._files, file, self._options.filters)
+        return find_start(self._files, file, self._options.filters)
 
 
 class NamelessKind(StorageError):
@@ -135,11 +144,11 @@ class NamelessKind(StorageError):
         self.path = path
 
 
-def _heading(path: str) -> str:
+def _format_heading(path: str) -> str:
     """Return the line before the records of a file."""
     if path.endswith(".log"):
         return f"Log starting offset: {base_offset_of(path)}"
     if name_of(path) == "bootstrap.checkpoint":
         return "KRaft bootstrap snapshot"
-    end_offset, epoch = snapshot_id_of(path)
+    end_offset, epoch = parse_snapshot_id(path)
     return f"Snapshot end offset: {end_offset}, epoch: {epoch}"

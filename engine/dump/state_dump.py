@@ -32,16 +32,16 @@ _ENTRIES_POSITION = 6
 def dump_producer_snapshot(files: Files, path: str, out: Output, is_four: bool) -> str | None:
     """Print a producer snapshot; return what is wrong with a damaged one, else None."""
     raw = files.read_bytes(path)
-    fault = _snapshot_fault(raw)
+    fault = _check_snapshot(raw)
     if fault is not None:
         return fault
     _, _, count = _HEAD.unpack_from(raw)
     for producer in _PRODUCER.iter_unpack(raw[_HEAD.size : _HEAD.size + count * _PRODUCER.size]):
-        out.line(_producer_line(producer, is_four))
+        out.line(_format_producer(producer, is_four))
     return None
 
 
-def _snapshot_fault(raw: bytes) -> str | None:
+def _check_snapshot(raw: bytes) -> str | None:
     """Return Kafka's message for a snapshot that it cannot load, None for a valid one."""
     if len(raw) < _HEAD.size:
         return f"Snapshot failed schema validation: {len(raw)} bytes hold no header"
@@ -60,7 +60,7 @@ def _snapshot_fault(raw: bytes) -> str | None:
     return None
 
 
-def _producer_line(producer: tuple[int, ...], is_four: bool) -> str:
+def _format_producer(producer: tuple[int, ...], is_four: bool) -> str:
     """Return the line of a producer, by the Kafka version."""
     pid, epoch, sequence, offset, delta, timestamp, coordinator, txn = producer
     started = f"OptionalLong[{txn}]" if txn >= 0 else "OptionalLong.empty"

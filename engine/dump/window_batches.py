@@ -53,8 +53,12 @@ def window_tier_of(tier: object) -> WindowTier | None:
     return tier if isinstance(tier, WindowTier) else None
 
 
-def printable_batches(view: memoryview, base_position: int, *, with_records: bool) -> WindowBatches:
-    """Return the batches at the start of `view`, up to the first that needs the slow path."""
+def select_printable(view: memoryview, base_position: int, *, with_records: bool) -> WindowBatches:
+    """Return the batches at the start of `view`, up to the first that needs the slow path.
+
+    `base_position` is the position of `view` in the file. With `with_records` only batches whose
+    records compiled code can print count.
+    """
     positions = array("q")
     ends: list[int] = []
     valid = bytearray()

@@ -17,7 +17,7 @@ from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import collect_cleanable_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.native.clean_records import take_up_cleaner
+from engine.native.clean_records import load_or_compile_cleaner
 
 
 class BufferTooSmall(EngineError):
@@ -81,7 +81,7 @@ def _clean_log(
     now_ms = host.clock.wall_ms()
     cleanable = _range(opened, log, now_ms)
     if cleanable.cleanable_bytes >= CLEANER_PROCESS_BYTES_MIN:
-        take_up_cleaner()
+        load_or_compile_cleaner()
     while cleanable.cleanable_bytes and fault is None and passes != passes_max:
         run = CleaningRun(host.files, log, cleanable, settings, now_ms=now_ms)
         try:

@@ -38,7 +38,10 @@ class GroupCoordinator:
         store = GroupStore(log)
         rebalances = Rebalances(clock, self.delays, store, settings)
         self.registry = GroupRegistry(
-            log, turns, on_loaded=rebalances.loaded, on_unloaded=rebalances.unloaded
+            log,
+            turns,
+            on_loaded=rebalances.start_session_timers,
+            on_unloaded=rebalances.answer_unloaded,
         )
         sources = Sources(clock, ports.entropy)
         self.memberships = Memberships(self.registry, rebalances, store, settings, sources)

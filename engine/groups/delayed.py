@@ -120,7 +120,7 @@ class GroupDelays:
 
     def check(self, key: Hashable) -> None:
         """Complete the operations under `key` whose condition is true."""
-        do_each(self._purgatory.check(key), GroupOperation.finish)
+        do_each(self._purgatory.complete_for(key), GroupOperation.finish)
 
     def advance(self) -> None:
         """Complete the operations whose deadline has passed."""

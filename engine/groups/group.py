@@ -96,7 +96,7 @@ class Group:
 
     # Members
 
-    def add(self, member: GroupMember, join: Promise[JoinResult] | None) -> None:
+    def add_member(self, member: GroupMember, join: Promise[JoinResult] | None) -> None:
         """Add a member and park its JoinGroup, if any.
 
         The first member sets the protocol type. A group without a leader takes this one.
@@ -113,7 +113,7 @@ class Group:
             self.await_join(member, join)
         self.pending_members.discard(member.member_id)
 
-    def remove(self, member_id: str) -> None:
+    def remove_member(self, member_id: str) -> None:
         """Remove a member or a pending id.
 
         The next member becomes the leader if the leader is removed.
@@ -131,7 +131,7 @@ class Group:
         self.pending_members.discard(member_id)
         self.pending_sync_members.discard(member_id)
 
-    def update(
+    def update_member(
         self,
         member: GroupMember,
         protocols: tuple[Protocol, ...],
@@ -178,7 +178,7 @@ class Group:
         join.keep(result)
         return True
 
-    def error_of_member(self, member_id: str, group_instance_id: str | None) -> int:
+    def check_member(self, member_id: str, group_instance_id: str | None) -> int:
         """Return the error code of a request with this member id and instance id, 0 if both match.
 
         UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if the static member has another id.
@@ -193,7 +193,7 @@ class Group:
 
     # Protocols
 
-    def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
+    def supports_protocols(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
         """Return True if a joining member has a protocol that all present members support."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
@@ -259,7 +259,7 @@ class Group:
         name = self.protocol_name
         return subscribed_topics(member.metadata(name) for member in self.members.values())
 
-    def joined(self, member: GroupMember) -> JoinResult:
+    def build_join_result(self, member: GroupMember) -> JoinResult:
         """Return the JoinGroup response of a member in the present generation."""
         return JoinResult(
             member.member_id,

@@ -92,9 +92,9 @@ class GroupAdmin:
             for group_id in in_concurrent_hash_order(groups, self._registry.held_count)
         ]
 
-    def describe(self, group_id: str) -> DescribedGroup:
+    def describe_group(self, group_id: str) -> DescribedGroup:
         """Return a group; a group that does not exist has the state Dead and no error."""
-        code = self._registry.refusal(group_id, may_be_empty=True)
+        code = self._registry.check_served(group_id, may_be_empty=True)
         if code:
             return DescribedGroup(code)
         group = self._registry.groups.get(group_id)
@@ -116,11 +116,11 @@ class GroupAdmin:
 
     def delete(self, group_ids: Iterable[str]) -> dict[str, int]:
         """Delete groups without members, and their offsets; return an error code for each group."""
-        return {group_id: self._delete_one(group_id) for group_id in group_ids}
+        return {group_id: self._delete_group(group_id) for group_id in group_ids}
 
-    def _delete_one(self, group_id: str) -> int:
+    def _delete_group(self, group_id: str) -> int:
         """Delete a group that has no members; return the error code, 0 if it is deleted."""
-        code = self._registry.refusal(group_id, may_be_empty=True)
+        code = self._registry.check_served(group_id, may_be_empty=True)
         if code:
             return code
         group = self._registry.groups.get(group_id)
@@ -131,23 +131,25 @@ class GroupAdmin:
         self._commits.end(group)
         return 0
 
-    def expire(self) -> Iterator[None]:
+    def expire_groups(self) -> Iterator[None]:
         """Delete expired offsets, and Empty groups without offsets.
 
         A generator that handles one group for each step.
         """
         for group in tuple(self._registry.groups.values()):
             if not group.is_in(GroupState.DEAD):
-                self._commits.remove(group, self._expired(group))
+                self._commits.remove_offsets(group, self._expired_partitions(group))
             yield
 
     def forget_topics(self, topics: Iterable[str]) -> None:
         """Delete the offsets that were committed for deleted topics."""
         deleted = frozenset(topics)
         for group in tuple(self._registry.groups.values()):
-            self._commits.remove(group, [p for p in group.offsets.known() if p.topic in deleted])
+            self._commits.remove_offsets(
+                group, [p for p in group.offsets.known() if p.topic in deleted]
+            )
 
-    def _expired(self, group: Group) -> list[TopicPartition]:
+    def _expired_partitions(self, group: Group) -> list[TopicPartition]:
         """Return the partitions of a group whose committed offset has expired."""
 
         def since_commit(committed: CommittedOffset) -> int:
@@ -171,7 +173,7 @@ class GroupAdmin:
             base_ms, may_expire = since_commit, partial(_is_not_in, topics)
         else:
             return []
-        return group.offsets.expired(
+        return group.offsets.expired_partitions(
             self._clock.wall_ms(),
             self._settings.offsets_retention_ms,
             base_ms=base_ms,

@@ -109,7 +109,7 @@ class GroupOffsets:
         """Register commits as pending before they are appended."""
         self._pending.update(offsets)
 
-    def completed(
+    def complete_commit(
         self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
     ) -> None:
         """Apply a commit that the in-sync replicas have, unless a tombstone follows in the log."""
@@ -121,20 +121,20 @@ class GroupOffsets:
             self._tombstones.pop(partition, None)
         self.put(partition, committed, log_offset)
 
-    def completed_fast(
+    def complete_commit_fast(
         self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
     ) -> None:
-        """Apply a commit that was written at once: the same as `prepare`, then `completed`."""
+        """Apply a commit that was written immediately, as `prepare` and `complete_commit` do."""
         if self._pending:
             self._pending.pop(partition, None)
         if self._tombstones:
-            self.completed(partition, committed, log_offset)
+            self.complete_commit(partition, committed, log_offset)
             return
         known = self._committed.get(partition)
         if known is None or known[_LOG_OFFSET] < log_offset:
             self._committed[partition] = (*committed, log_offset)
 
-    def failed(self, partition: TopicPartition, committed: CommittedOffset) -> None:
+    def drop_commit(self, partition: TopicPartition, committed: CommittedOffset) -> None:
         """Remove a pending commit that was not written."""
         if self._pending.get(partition) is committed:
             del self._pending[partition]
@@ -149,7 +149,7 @@ class GroupOffsets:
         for partition, committed in offsets.items():
             pending[partition] = _Undecided(committed, _NOT_WRITTEN)
 
-    def appended_in_transaction(
+    def note_transactional_append(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset, at: int
     ) -> None:
         """Set the log offset `at` of a transactional commit that is appended."""
@@ -160,7 +160,7 @@ class GroupOffsets:
         if pending[partition].log_offset < at:
             pending[partition] = _Undecided(committed, at)
 
-    def failed_in_transaction(
+    def drop_transactional_commit(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset
     ) -> None:
         """Remove a transactional commit that was not written."""
@@ -200,7 +200,7 @@ class GroupOffsets:
         if known is None or known[_LOG_OFFSET] < written[_LOG_OFFSET]:
             self._committed[partition] = written
 
-    def remove(self, partitions: Iterable[TopicPartition]) -> None:
+    def remove_offsets(self, partitions: Iterable[TopicPartition]) -> None:
         """Remove committed offsets and pending non-transactional commits of `partitions`."""
         for partition in partitions:
             self._committed.pop(partition, None)
@@ -218,7 +218,7 @@ class GroupOffsets:
         if written is not None and written[_LOG_OFFSET] < log_offset:
             del self._committed[partition]
 
-    def expired(
+    def expired_partitions(
         self,
         now_ms: int,
         retention_ms: int,

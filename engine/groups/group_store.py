@@ -17,7 +17,7 @@ import logging
 from engine.errors import WireError
 from engine.groups.group import Group
 from engine.groups.ports import GroupLog, Written
-from engine.groups.records import group_record
+from engine.groups.records import build_group_record
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     COORDINATOR_NOT_AVAILABLE,
@@ -62,7 +62,7 @@ class GroupStore:
         """
         partition = coordinator_partition(group.group_id, self._log.partition_count())
         try:
-            record = group_record(group, assignments)
+            record = build_group_record(group, assignments)
         except WireError as error:
             _log.warning("group %s cannot be written: %s", group.group_id, error)
             return Promise.of(UNKNOWN_SERVER_ERROR)
@@ -70,7 +70,7 @@ class GroupStore:
 
         def code(result: Written) -> int:
             """Return the error code for members; log a warning if it is not 0."""
-            error_code = _code_for_members(result.error_code)
+            error_code = _translate_code(result.error_code)
             if error_code:
                 _log.warning("group %s was not written: error %d", group.group_id, error_code)
             return error_code
@@ -78,7 +78,7 @@ class GroupStore:
         return written.then(code)
 
 
-def _code_for_members(error_code: int) -> int:
+def _translate_code(error_code: int) -> int:
     """Return the error code that members get for the error code of an append."""
     if error_code == REQUEST_TIMED_OUT:
         return REBALANCE_IN_PROGRESS

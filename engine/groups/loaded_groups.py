@@ -15,16 +15,16 @@ from engine.groups.group_offsets import CommittedOffset, GroupOffsets, WrittenOf
 from engine.groups.ports import GroupRecord, LoadedRecords
 from engine.groups.records import (
     UnknownGroupRecord,
-    committed_of,
     decode_group_record,
-    group_of,
     is_group,
     is_offset,
+    parse_committed,
+    parse_group,
 )
 from engine.model import TopicPartition
 from engine.records.record import Record
 from engine.wire import messages
-from engine.wire.fast_commit_bytes import INDEX_BYTES, offset_key_names, read_offset_value_fast
+from engine.wire.fast_commit_bytes import INDEX_BYTES, parse_offset_key, read_offset_value_fast
 
 _log = logging.getLogger("kafka.coordinator.group.GroupMetadataManager")
 
@@ -56,13 +56,13 @@ class LoadedGroups:
         #: the log.
         self.pending: list[tuple[int, str, TopicPartition, CommittedOffset, int]] = []
 
-    def apply(self, loaded: LoadedRecords) -> None:
+    def apply_records(self, loaded: LoadedRecords) -> None:
         """Apply the next records; an unknown record is skipped with a warning."""
         records, producer_id = loaded
         others = records if producer_id >= 0 else self._apply_fast(records)
         for record in others:
             try:
-                self._apply(record, producer_id)
+                self._apply_record(record, producer_id)
             except UnknownGroupRecord as error:
                 _log.warning(
                     "offset %d of __consumer_offsets is passed over: %s",
@@ -82,7 +82,7 @@ class LoadedGroups:
             if key is None or committed is None:
                 yield record
                 continue
-            keys = keys_by_start.get(key[:-INDEX_BYTES]) or self._new_offset_keys(
+            keys = keys_by_start.get(key[:-INDEX_BYTES]) or self._parse_offset_key(
                 key[:-INDEX_BYTES]
             )
             if keys is None:
@@ -95,12 +95,12 @@ class LoadedGroups:
                 partition = partitions[index] = TopicPartition(topic, index)
             put(partition, (*committed, None, record.offset))
 
-    def _new_offset_keys(self, start: bytes) -> _OffsetKeys | None:
+    def _parse_offset_key(self, start: bytes) -> _OffsetKeys | None:
         """Parse a key without its partition number, cache and return it.
 
         None if it is no offset key.
         """
-        names = offset_key_names(start)
+        names = parse_offset_key(start)
         if names is None:
             return None
         group_id, topic = names
@@ -109,7 +109,7 @@ class LoadedGroups:
         keys = self._keys[start] = _OffsetKeys(topic, partitions, offsets.put_written)
         return keys
 
-    def _apply(self, record: Record, open_producer_id: int) -> None:
+    def _apply_record(self, record: Record, open_producer_id: int) -> None:
         """Apply one record; commits of an open transaction are added to `pending`."""
         decoded = decode_group_record(GroupRecord(record.key or b"", record.value))
         log_offset = record.offset
@@ -119,23 +119,23 @@ class LoadedGroups:
             offsets = self._offsets.setdefault(key.group, GroupOffsets())
             if open_producer_id >= 0:
                 if value is not None:
-                    committed = committed_of(decoded)
+                    committed = parse_committed(decoded)
                     pending = (open_producer_id, key.group, partition, committed, log_offset)
                     self.pending.append(pending)
             elif value is None:
-                offsets.remove((partition,))
+                offsets.remove_offsets((partition,))
             else:
                 # A transactional commit with a late marker does not replace a commit later in the
                 # log.
-                offsets.put(partition, committed_of(decoded), log_offset)
+                offsets.put(partition, parse_committed(decoded), log_offset)
         elif is_group(decoded):
             if value is None:
                 self._groups.pop(key.group, None)
             else:
                 assert isinstance(value, messages.GroupMetadataValue), value.message_name
-                self._groups[key.group] = group_of(key.group, value)
+                self._groups[key.group] = parse_group(key.group, value)
 
-    def groups(self) -> Iterator[Group]:
+    def iter_groups(self) -> Iterator[Group]:
         """Yield the groups that have a record, and new groups for ids with offsets only."""
         pending = {group_id for _, group_id, _, _, _ in self.pending}
         for group_id, offsets in self._offsets.items():

@@ -77,7 +77,7 @@ class Memberships:
 
     def join(self, request: JoinRequest) -> Promise[JoinResult]:
         """Serve a JoinGroup; promise its result, which is kept when the generation begins."""
-        code = self._refusal_of_join(request)
+        code = self._check_join(request)
         if code:
             return _refused(request.member_id, code)
         group = self._registry.groups.get(request.group_id)
@@ -86,8 +86,8 @@ class Memberships:
             return _refused(request.member_id, UNKNOWN_MEMBER_ID)
         if group is None:
             group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
-        if not self._accepts(group, request.member_id):
-            group.remove(request.member_id)
+        if not self._has_room(group, request.member_id):
+            group.remove_member(request.member_id)
             response = _refused(UNKNOWN_MEMBER, GROUP_MAX_SIZE_REACHED)
         elif is_new:
             response = self._join_new(group, request)
@@ -97,9 +97,9 @@ class Memberships:
             self._rebalances.check_join(group)
         return response
 
-    def _refusal_of_join(self, request: JoinRequest) -> int:
+    def _check_join(self, request: JoinRequest) -> int:
         """Return the code of a join that coordinator or session timeout refuses, or 0."""
-        code = self._registry.refusal(request.group_id)
+        code = self._registry.check_served(request.group_id)
         if code:
             return code
         settings, timeout_ms = self._settings, request.timeouts.session_timeout_ms
@@ -107,7 +107,7 @@ class Memberships:
             return INVALID_SESSION_TIMEOUT
         return 0
 
-    def _accepts(self, group: Group, member_id: str) -> bool:
+    def _has_room(self, group: Group, member_id: str) -> bool:
         """Return True if group.max.size leaves room for a joining member."""
         if group.is_in(GroupState.EMPTY, GroupState.DEAD):
             return True
@@ -124,19 +124,19 @@ class Memberships:
         """
         if group.is_in(GroupState.DEAD):
             return _refused(UNKNOWN_MEMBER, COORDINATOR_NOT_AVAILABLE)
-        if not group.supports(request.protocol_type, request.protocols):
+        if not group.supports_protocols(request.protocol_type, request.protocols):
             return _refused(UNKNOWN_MEMBER, INCONSISTENT_GROUP_PROTOCOL)
         instance_id = request.group_instance_id
         member_id = self._new_member_id(request)
         if instance_id is not None:
             old_id = group.static_members.get(instance_id)
             if old_id is not None:
-                return self._static.replace(group, old_id, member_id, request)
-            return self._add(group, member_id, request)
+                return self._static.replace_member(group, old_id, member_id, request)
+            return self._add_member(group, member_id, request)
         if request.requires_known_member_id:
             self._rebalances.add_pending(group, member_id, request.timeouts.session_timeout_ms)
             return _refused(member_id, MEMBER_ID_REQUIRED)
-        return self._add(group, member_id, request)
+        return self._add_member(group, member_id, request)
 
     def _new_member_id(self, request: JoinRequest) -> str:
         """Return the instance id or the client id, a dash and a random UUID, as in Kafka."""
@@ -144,7 +144,9 @@ class Memberships:
         number = UUID(bytes=self._entropy.random_bytes(16), version=4)
         return f"{request.client.client_id if name is None else name}-{number}"
 
-    def _add(self, group: Group, member_id: str, request: JoinRequest) -> Promise[JoinResult]:
+    def _add_member(
+        self, group: Group, member_id: str, request: JoinRequest
+    ) -> Promise[JoinResult]:
         """Add a new member and start a rebalance; return the promise of its JoinGroup response."""
         join: Promise[JoinResult] = Promise()
         member = GroupMember(
@@ -163,20 +165,20 @@ class Memberships:
         member_id = request.member_id
         if group.is_in(GroupState.DEAD):
             return _refused(member_id, COORDINATOR_NOT_AVAILABLE)
-        if not group.supports(request.protocol_type, request.protocols):
+        if not group.supports_protocols(request.protocol_type, request.protocols):
             return _refused(member_id, INCONSISTENT_GROUP_PROTOCOL)
         if member_id in group.pending_members:
             if request.group_instance_id is not None:
                 # Pending ids belong to dynamic members only: Kafka fails with the same error.
                 return _refused(UNKNOWN_MEMBER, UNKNOWN_SERVER_ERROR)
-            return self._add(group, member_id, request)
-        code = group.error_of_member(member_id, request.group_instance_id)
+            return self._add_member(group, member_id, request)
+        code = group.check_member(member_id, request.group_instance_id)
         if code:
             return _refused(member_id, code)
         member = group.members[member_id]
         if self._may_answer_again(group, member, request):
             # Its response was lost: it gets the same again, without a rebalance.
-            return Promise.of(group.joined(member))
+            return Promise.of(group.build_join_result(member))
         join: Promise[JoinResult] = Promise()
         self._rebalances.update_member(group, member, request.protocols, request.timeouts, join)
         return join
@@ -193,13 +195,13 @@ class Memberships:
 
     def sync(self, request: SyncRequest) -> Promise[SyncResult]:
         """Serve a SyncGroup; promise the member's assignment, or an error code."""
-        code = self._registry.refusal(request.group_id)
+        code = self._registry.check_served(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
             # The loaded group will not have this rebalance: its members join again.
             code = REBALANCE_IN_PROGRESS
         group = self._registry.groups.get(request.group_id)
         if not code:
-            code = UNKNOWN_MEMBER_ID if group is None else _refusal_of_sync(group, request)
+            code = UNKNOWN_MEMBER_ID if group is None else _check_sync(group, request)
         if code or group is None:
             return Promise.of(SyncResult(code))
         member = group.members[request.member_id]
@@ -240,7 +242,7 @@ class Memberships:
                 self._rebalances.fail_syncs(group, code)
                 self._rebalances.maybe_prepare(group, f"the assignment was not written: {code}")
             else:
-                self._rebalances.assign(group, assignments)
+                self._rebalances.complete_syncs(group, assignments)
 
         stored.watch(written)
 
@@ -248,7 +250,7 @@ class Memberships:
 
     def heartbeat(self, request: MemberRequest) -> int:
         """Serve a Heartbeat: restart the member's session timer and return the error code."""
-        code = self._registry.refusal(request.group_id)
+        code = self._registry.check_served(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
             return 0
         if code:
@@ -256,7 +258,7 @@ class Memberships:
         group = self._registry.groups.get(request.group_id)
         if group is None:
             return UNKNOWN_MEMBER_ID
-        code = _refusal_of_member(group, request)
+        code = _check_member(group, request)
         if code:
             return code
         self._rebalances.restart_session(group, group.members[request.member_id])
@@ -264,12 +266,12 @@ class Memberships:
 
     # Leave
 
-    def leave(self, group_id: str, members: list[LeavingMember]) -> tuple[int, list[int]]:
+    def remove_members(self, group_id: str, members: list[LeavingMember]) -> tuple[int, list[int]]:
         """Remove members (LeaveGroup).
 
         Return the group's error code and one code for each member.
         """
-        code = self._registry.refusal(group_id)
+        code = self._registry.check_served(group_id)
         if code:
             return code, []
         group = self._registry.groups.get(group_id)
@@ -277,9 +279,9 @@ class Memberships:
             return 0, [UNKNOWN_MEMBER_ID] * len(members)
         if group.is_in(GroupState.DEAD):
             return COORDINATOR_NOT_AVAILABLE, []
-        return 0, [self._leave_one(group, member) for member in members]
+        return 0, [self._remove_member(group, member) for member in members]
 
-    def _leave_one(self, group: Group, leaving: LeavingMember) -> int:
+    def _remove_member(self, group: Group, leaving: LeavingMember) -> int:
         """Remove a dynamic, static or pending member; return an error code, 0 if it was removed."""
         member_id = leaving.member_id
         if member_id == UNKNOWN_MEMBER:
@@ -292,7 +294,7 @@ class Memberships:
             self._rebalances.remove_pending(group, member_id)
             return 0
         else:
-            code = group.error_of_member(member_id, leaving.group_instance_id)
+            code = group.check_member(member_id, leaving.group_instance_id)
             if code:
                 return code
         _log.info("member %s leaves group %s", member_id, group.group_id)
@@ -305,24 +307,24 @@ def _refused(member_id: str, code: int) -> Promise[JoinResult]:
     return Promise.of(JoinResult(member_id, code))
 
 
-def _refusal_of_member(group: Group, request: MemberRequest) -> int:
+def _check_member(group: Group, request: MemberRequest) -> int:
     """Return the code of a request that state, member id or generation refuses, or 0."""
     if group.is_in(GroupState.DEAD):
         return COORDINATOR_NOT_AVAILABLE
     if group.is_in(GroupState.EMPTY):
         return UNKNOWN_MEMBER_ID
-    code = group.error_of_member(request.member_id, request.group_instance_id)
+    code = group.check_member(request.member_id, request.group_instance_id)
     if code:
         return code
     return 0 if request.generation_id == group.generation_id else ILLEGAL_GENERATION
 
 
-def _refusal_of_sync(group: Group, request: SyncRequest) -> int:
+def _check_sync(group: Group, request: SyncRequest) -> int:
     """Return the code of a sync that member, generation, protocol or state refuses, or 0."""
     member = MemberRequest(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )
-    code = _refusal_of_member(group, member)
+    code = _check_member(group, member)
     if code:
         return code
     if request.protocol_type is not None and request.protocol_type != group.protocol_type:

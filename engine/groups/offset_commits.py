@@ -36,7 +36,7 @@ from engine.groups.ports import (
     Written,
 )
 from engine.groups.rebalances import Rebalances
-from engine.groups.records import group_tombstone, offset_record
+from engine.groups.records import build_offset_record, group_tombstone
 from engine.groups.registry import GroupRegistry
 from engine.groups.requests import MemberRequest
 from engine.groups.states import GroupState
@@ -85,7 +85,7 @@ class OffsetCommits:
         self, request: MemberRequest, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> Promise[Codes]:
         """Append offsets to the log; promise an error code for each partition."""
-        code = self._registry.refusal(request.group_id, may_be_empty=True)
+        code = self._registry.check_served(request.group_id, may_be_empty=True)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
         group = self._registry.groups.get(request.group_id)
@@ -94,10 +94,10 @@ class OffsetCommits:
                 return Promise.of(dict.fromkeys(offsets, ILLEGAL_GENERATION))
             # The client assigns partitions itself; the group only stores its offsets.
             group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
-        code = self._refusal_of_commit(group, request)
+        code = self._check_commit(group, request)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
-        return self._store(group, offsets)
+        return self._append_commit(group, offsets)
 
     def commit_fast(
         self,
@@ -123,23 +123,23 @@ class OffsetCommits:
         ):
             return None
         if generation_id >= 0 or group.state is not GroupState.EMPTY:
-            code = self._refusal_of_commit(group, request)
+            code = self._check_commit(group, request)
             if code:
                 return code
         written = self._log.append_fast(
             owned, key, value, commit_ms, base_sequence=_COMMIT_SEQUENCE
         )
         if isinstance(written, int) and group.state is not GroupState.DEAD:
-            group.offsets.completed_fast(partition, committed, written)
+            group.offsets.complete_commit_fast(partition, committed, written)
             return 0
         group.offsets.prepare({partition: committed})
         if isinstance(written, Promise):
-            return written.then(lambda result: _stored_one(group, partition, committed, result))
+            return written.then(lambda result: _fetch_one(group, partition, committed, result))
         if not isinstance(written, Written):
             written = Written(0, written)
-        return _stored_one(group, partition, committed, written)
+        return _fetch_one(group, partition, committed, written)
 
-    def _refusal_of_commit(self, group: Group, request: MemberRequest) -> int:
+    def _check_commit(self, group: Group, request: MemberRequest) -> int:
         """Return the code of a commit that the group's state or the member refuses, or 0.
 
         Restarts the session timer of a known member.
@@ -149,7 +149,7 @@ class OffsetCommits:
         if request.generation_id < 0 and group.is_in(GroupState.EMPTY):
             return 0
         # A commit without a member id has the code UNKNOWN_MEMBER_ID here.
-        code = group.error_of_member(request.member_id, request.group_instance_id)
+        code = group.check_member(request.member_id, request.group_instance_id)
         if code:
             return code
         if request.generation_id != group.generation_id:
@@ -158,7 +158,7 @@ class OffsetCommits:
             self._rebalances.restart_session(group, group.members[request.member_id])
         return REBALANCE_IN_PROGRESS if group.is_in(GroupState.COMPLETING_REBALANCE) else 0
 
-    def _store(
+    def _append_commit(
         self, group: Group, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> Promise[Codes]:
         """Append the offsets; those with too long metadata get OFFSET_METADATA_TOO_LARGE."""
@@ -176,7 +176,7 @@ class OffsetCommits:
         written = self._log.append(
             self._registry.partition_of(group.group_id), records, base_sequence=_COMMIT_SEQUENCE
         )
-        return written.then(lambda result: codes | _stored(group, valid, result))
+        return written.then(lambda result: codes | _fetch_all(group, valid, result))
 
     def make_group(self, group_id: str) -> None:
         """Add a group without members, unless the group exists.
@@ -194,18 +194,18 @@ class OffsetCommits:
         offsets: Mapping[TopicPartition, CommittedOffset],
     ) -> Promise[Codes]:
         """Append offsets as records of a transaction; promise an error code for each partition."""
-        code = self._registry.refusal(request.group_id)
+        code = self._registry.check_served(request.group_id)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
         group = self._registry.groups.get(request.group_id)
         if group is None:
             group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
-        code = _refusal_in_transaction(group, request)
+        code = _check_in_transaction(group, request)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
-        return self._store_in_transaction(group, producer, offsets)
+        return self._append_in_transaction(group, producer, offsets)
 
-    def _store_in_transaction(
+    def _append_in_transaction(
         self,
         group: Group,
         producer: CommittingProducer,
@@ -235,10 +235,10 @@ class OffsetCommits:
             code = _commit_code(result.error_code)
             for position, (key, committed) in enumerate(valid.items()):
                 if code:
-                    group.offsets.failed_in_transaction(producer_id, key, committed)
+                    group.offsets.drop_transactional_commit(producer_id, key, committed)
                 else:
                     at = result.base_offset + position
-                    group.offsets.appended_in_transaction(producer_id, key, committed, at)
+                    group.offsets.note_transactional_append(producer_id, key, committed, at)
             # Do not record anything for a removed group: a new group may have its id.
             is_gone = group.is_in(GroupState.DEAD)
             if not is_gone and not group.offsets.has_pending_of(producer_id):
@@ -253,7 +253,9 @@ class OffsetCommits:
         """Apply or drop the commits of a producer after its marker in `partitions` of the log."""
         self._registry.end_transaction(producer_id, partitions, is_commit=is_commit)
 
-    def unstable(self, group_id: str, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+    def unstable_partitions(
+        self, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> set[TopicPartition]:
         """Return the given partitions for which the group has a pending commit."""
         group = self._registry.groups.get(group_id)
         if group is None:
@@ -267,7 +269,7 @@ class OffsetCommits:
 
         A partition without a commit has the offset −1, also in an unknown group.
         """
-        code = self._registry.refusal(group_id, may_be_empty=True)
+        code = self._registry.check_served(group_id, may_be_empty=True)
         if code:
             return code, {}
         group = self._registry.groups.get(group_id)
@@ -277,12 +279,12 @@ class OffsetCommits:
             return 0, group.offsets.all()
         return 0, {partition: group.offsets.get(partition) or _NOTHING for partition in partitions}
 
-    def delete(self, group_id: str, partitions: list[TopicPartition]) -> tuple[int, Codes]:
+    def delete_offsets(self, group_id: str, partitions: list[TopicPartition]) -> tuple[int, Codes]:
         """Delete committed offsets of topics that no member subscribes to.
 
         Returns the group's error code and one code for each partition.
         """
-        code = self._registry.refusal(group_id)
+        code = self._registry.check_served(group_id)
         if code:
             return code, {}
         group = self._registry.groups.get(group_id)
@@ -291,19 +293,19 @@ class OffsetCommits:
         is_consumer = group.protocol_type == CONSUMER_PROTOCOL_TYPE
         if not group.is_in(GroupState.EMPTY) and not is_consumer:
             return NON_EMPTY_GROUP, {}
-        consumed = _consumed(group, partitions)
+        consumed = _consumed_partitions(group, partitions)
         codes = dict.fromkeys(consumed, GROUP_SUBSCRIBED_TO_TOPIC)
         free = [partition for partition in partitions if partition not in codes]
         if free:
-            # `remove` deletes a group without offsets; an empty request must not.
-            self.remove(group, free)
+            # `remove_offsets` deletes a group without offsets; an empty request must not.
+            self.remove_offsets(group, free)
         return 0, codes | dict.fromkeys(free, 0)
 
     def end(self, group: Group) -> None:
         """Delete a group without members and all its offsets."""
-        self.remove(group, group.offsets.known(), ends_group=True)
+        self.remove_offsets(group, group.offsets.known(), ends_group=True)
 
-    def remove(
+    def remove_offsets(
         self, group: Group, partitions: Iterable[TopicPartition], *, ends_group: bool = False
     ) -> None:
         """Delete offsets and write their tombstones.
@@ -318,26 +320,28 @@ class OffsetCommits:
         at all if one batch cannot hold them: the offsets count again once the log is loaded.
         """
         known = [key for key in partitions if group.offsets.is_known(key)]
-        group.offsets.remove(known)
-        records = [offset_record(group.group_id, partition, None) for partition in known]
+        group.offsets.remove_offsets(known)
+        records = [build_offset_record(group.group_id, partition, None) for partition in known]
         if ends_group or (group.is_in(GroupState.EMPTY) and group.offsets.is_empty):
             group.transition_to(GroupState.DEAD, self._clock.wall_ms())
             self._registry.remove(group)
             # Without a generation there is no record of the group itself.
             records += [group_tombstone(group.group_id)] * (group.generation_id > 0)
         left = iter(known)
-        for batch in _tombstone_batches(records):
+        for batch in _iter_tombstone_batches(records):
             partition = self._registry.partition_of(group.group_id)
             written = self._log.append(partition, batch, is_awaited=False)
-            written.then(partial(_removed, group, list(islice(left, len(batch)))))
+            written.then(partial(_remove_offsets, group, list(islice(left, len(batch)))))
 
 
 def _records(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> list[GroupRecord]:
     """Return the records of commits; raises WireError for a commit that cannot be encoded."""
-    return [offset_record(group_id, key, committed) for key, committed in offsets.items()]
+    return [build_offset_record(group_id, key, committed) for key, committed in offsets.items()]
 
 
-def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+def _consumed_partitions(
+    group: Group, partitions: Iterable[TopicPartition]
+) -> list[TopicPartition]:
     """Return the partitions of subscribed topics; all partitions if subscriptions are unknown."""
     if group.is_in(GroupState.EMPTY):
         return []
@@ -345,7 +349,7 @@ def _consumed(group: Group, partitions: Iterable[TopicPartition]) -> list[TopicP
     return [key for key in partitions if topics is None or key.topic in topics]
 
 
-def _stored(
+def _fetch_all(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], result: Written
 ) -> Codes:
     """Apply the offsets of an append, or drop them; return the error code of each partition."""
@@ -353,11 +357,11 @@ def _stored(
     code = _commit_code(error_code)
     for position, (partition, committed) in enumerate(offsets.items()):
         written = Written(error_code, base_offset + position)
-        _stored_one(group, partition, committed, written)
+        _fetch_one(group, partition, committed, written)
     return dict.fromkeys(offsets, code)
 
 
-def _stored_one(
+def _fetch_one(
     group: Group, partition: TopicPartition, committed: CommittedOffset, result: Written
 ) -> int:
     """Apply an offset that was written, or drop it after an error; return its error code."""
@@ -365,13 +369,13 @@ def _stored_one(
     if group.is_in(GroupState.DEAD):
         return code
     if code:
-        group.offsets.failed(partition, committed)
+        group.offsets.drop_commit(partition, committed)
     else:
-        group.offsets.completed(partition, committed, result.base_offset)
+        group.offsets.complete_commit(partition, committed, result.base_offset)
     return code
 
 
-def _tombstone_batches(tombstones: Iterable[GroupRecord]) -> Iterator[list[GroupRecord]]:
+def _iter_tombstone_batches(tombstones: Iterable[GroupRecord]) -> Iterator[list[GroupRecord]]:
     """Yield the tombstones in order, in batches of at most TOMBSTONE_BATCH_BYTES_MAX of keys."""
     batch: list[GroupRecord] = []
     left_bytes = TOMBSTONE_BATCH_BYTES_MAX
@@ -385,7 +389,7 @@ def _tombstone_batches(tombstones: Iterable[GroupRecord]) -> Iterator[list[Group
         yield batch
 
 
-def _removed(group: Group, partitions: list[TopicPartition], result: Written) -> None:
+def _remove_offsets(group: Group, partitions: list[TopicPartition], result: Written) -> None:
     """Remove the offsets that are in the log before their tombstones.
 
     A `base_offset` of −1 means that the tombstones were not appended: the commits count. An error
@@ -402,7 +406,7 @@ def _commit_code(code: int) -> int:
     return INVALID_COMMIT_OFFSET_SIZE if code in TOO_LARGE else LOG_ERRORS.get(code, code)
 
 
-def _refusal_in_transaction(group: Group, request: MemberRequest) -> int:
+def _check_in_transaction(group: Group, request: MemberRequest) -> int:
     """Return the code of a transactional commit that state, member or generation refuses, or 0.
 
     Source: GroupCoordinator.validateOffsetCommit of 3.9.1.
@@ -418,7 +422,7 @@ def _refusal_in_transaction(group: Group, request: MemberRequest) -> int:
     )
     if not names_member:
         return 0
-    code = group.error_of_member(request.member_id, request.group_instance_id)
+    code = group.check_member(request.member_id, request.group_instance_id)
     if code:
         return code
     return 0 if request.generation_id == group.generation_id else ILLEGAL_GENERATION

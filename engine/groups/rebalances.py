@@ -69,7 +69,7 @@ class Rebalances:
         member.is_new = True
         if group.is_in(GroupState.PREPARING_REBALANCE) and group.generation_id == 0:
             group.new_member_added = True
-        group.add(member, join)
+        group.add_member(member, join)
         self._restart_session_within(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         self.maybe_prepare(group, f"adding member {member.member_id}")
 
@@ -82,7 +82,7 @@ class Rebalances:
         join: Promise[JoinResult],
     ) -> None:
         """Update a member that joins again, and start a rebalance if the state allows it."""
-        group.update(member, protocols, timeouts, join)
+        group.update_member(member, protocols, timeouts, join)
         self.maybe_prepare(group, f"member {member.member_id} joins again")
 
     def add_pending(self, group: Group, member_id: str, session_timeout_ms: int) -> None:
@@ -102,7 +102,7 @@ class Rebalances:
 
     def remove_pending(self, group: Group, member_id: str) -> None:
         """Remove a pending member id; this may complete the join phase of a rebalance."""
-        group.remove(member_id)
+        group.remove_member(member_id)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self.check_join(group)
 
@@ -111,9 +111,9 @@ class Rebalances:
     def maybe_prepare(self, group: Group, reason: str) -> None:
         """Start a rebalance if the group's state allows it."""
         if group.can_rebalance:
-            self._prepare(group, reason)
+            self._prepare_rebalance(group, reason)
 
-    def _prepare(self, group: Group, reason: str) -> None:
+    def _prepare_rebalance(self, group: Group, reason: str) -> None:
         """Start a rebalance: fail parked syncs, then wait for members to join."""
         # 1
         if group.is_in(GroupState.COMPLETING_REBALANCE):
@@ -176,7 +176,7 @@ class Rebalances:
         """
         # 3
         for member in [m for m in group.members.values() if m.join is None and not m.is_static]:
-            group.remove(member.member_id)
+            group.remove_member(member.member_id)
             self._end_session(group, member)
         if not group.elect_joined_leader() and group.members:
             # Only static members are left, and none of them has joined.
@@ -189,7 +189,7 @@ class Rebalances:
             return
         _log.info("group %s is at generation %d", group.group_id, group.generation_id)
         for member in tuple(group.members.values()):
-            group.answer_join(member, group.joined(member))
+            group.answer_join(member, group.build_join_result(member))
             self.restart_session(group, member)
             member.is_new = False
             group.pending_sync_members.add(member.member_id)
@@ -221,7 +221,7 @@ class Rebalances:
         """Remove the members that did not send SyncGroup in time, and start a rebalance."""
         for member_id in tuple(group.pending_sync_members):
             member = group.members.get(member_id)
-            group.remove(member_id)
+            group.remove_member(member_id)
             if member is not None:
                 self._end_session(group, member)
         self.maybe_prepare(group, "members did not sync in time")
@@ -231,7 +231,7 @@ class Rebalances:
         group.pending_sync_members.discard(member_id)
         self._delays.check(_sync_key(group))
 
-    def assign(self, group: Group, assignments: dict[str, bytes]) -> None:
+    def complete_syncs(self, group: Group, assignments: dict[str, bytes]) -> None:
         """Answer all parked syncs with the assignments; the group becomes Stable."""
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
@@ -298,7 +298,7 @@ class Rebalances:
         A parked JoinGroup of the member gets UNKNOWN_MEMBER_ID. Source: removeMemberAndUpdateGroup.
         """
         group.answer_join(member, JoinResult(UNKNOWN_MEMBER, UNKNOWN_MEMBER_ID))
-        group.remove(member.member_id)
+        group.remove_member(member.member_id)
         if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             self.maybe_prepare(group, f"member {member.member_id} was removed")
         elif group.is_in(GroupState.PREPARING_REBALANCE):
@@ -306,7 +306,7 @@ class Rebalances:
 
     # Groups that come and go with their partition
 
-    def loaded(self, group: Group) -> None:
+    def start_session_timers(self, group: Group) -> None:
         """Start the session timers of a group that was loaded.
 
         A group with more than group.max.size members is rebalanced.
@@ -318,7 +318,7 @@ class Rebalances:
             if not member.is_new:
                 self.restart_session(group, member)
 
-    def unloaded(self, group: Group) -> None:
+    def answer_unloaded(self, group: Group) -> None:
         """Answer all parked requests of a Dead group, which another broker coordinates now.
 
         Members get NOT_COORDINATOR, and find the new coordinator.

@@ -30,7 +30,7 @@ from engine.wire.coordinator_records import (
     encode_key,
     encode_value,
 )
-from engine.wire.fast_commit_bytes import offset_value_fast
+from engine.wire.fast_commit_bytes import encode_offset_value_fast
 
 _OFFSET_TYPE, _GROUP_TYPE = 1, 2
 _OFFSET_TYPES = (0, _OFFSET_TYPE)
@@ -39,7 +39,7 @@ _GROUP_VALUE = 3
 _NO_TIME = -1
 _INDEX: Final = Struct(">i")
 _index: Final = _INDEX.pack
-#: Up to this length of metadata `offset_value_fast` encodes the value.
+#: Up to this length of metadata `encode_offset_value_fast` encodes the value.
 _SHORT_METADATA_MAX: Final = 126
 
 
@@ -51,7 +51,7 @@ class UnknownGroupRecord(EngineError):
         self.reason = reason
 
 
-def offset_record(
+def build_offset_record(
     group_id: str, partition: TopicPartition, committed: CommittedOffset | None
 ) -> GroupRecord:
     """Return the record of a committed offset; a tombstone if `committed` is None."""
@@ -60,7 +60,7 @@ def offset_record(
         return GroupRecord(key, None)
     offset, leader_epoch, metadata, commit_ms, expire_ms = committed
     if expire_ms is None and len(metadata) <= _SHORT_METADATA_MAX and metadata.isascii():
-        return GroupRecord(key, offset_value_fast(offset, leader_epoch, metadata, commit_ms))
+        return GroupRecord(key, encode_offset_value_fast(offset, leader_epoch, metadata, commit_ms))
     value = messages.OffsetCommitValue(offset=offset, metadata=metadata, commit_timestamp=commit_ms)
     version = _OFFSET_VALUE
     if expire_ms is None:
@@ -83,7 +83,7 @@ def group_tombstone(group_id: str) -> GroupRecord:
     return GroupRecord(encode_key(messages.GroupMetadataKey(group=group_id), _GROUP_TYPE), None)
 
 
-def group_record(group: Group, assignments: dict[str, bytes]) -> GroupRecord:
+def build_group_record(group: Group, assignments: dict[str, bytes]) -> GroupRecord:
     """Return the record of a group's generation, with the assignments of its members."""
     key = messages.GroupMetadataKey(group=group.group_id)
     name = group.protocol_name
@@ -130,7 +130,7 @@ def is_group(record: CoordinatorRecord) -> bool:
     return record.type == _GROUP_TYPE
 
 
-def committed_of(record: CoordinatorRecord) -> CommittedOffset:
+def parse_committed(record: CoordinatorRecord) -> CommittedOffset:
     """Return the committed offset of an offset record; asserts that it is no tombstone."""
     value = record.value
     assert value is not None, "a tombstone has no offset"
@@ -145,7 +145,7 @@ def committed_of(record: CoordinatorRecord) -> CommittedOffset:
     )
 
 
-def group_of(group_id: str, value: messages.GroupMetadataValue) -> Group:
+def parse_group(group_id: str, value: messages.GroupMetadataValue) -> Group:
     """Return the group of a record: Stable with members, Empty without.
 
     Raises UnknownGroupRecord for members without a protocol.
@@ -172,7 +172,7 @@ def group_of(group_id: str, value: messages.GroupMetadataValue) -> Group:
             protocols,
         )
         member.assignment = stored.assignment
-        group.add(member, None)
+        group.add_member(member, None)
     group.protocol_type = value.protocol_type or None
     group.protocol_name = value.protocol
     group.leader_id = value.leader

@@ -100,7 +100,7 @@ class GroupRegistry:
         """Return whether `stop` was called."""
         return self._is_stopped
 
-    def refusal(self, group_id: str, *, may_be_empty: bool = False) -> int:
+    def check_served(self, group_id: str, *, may_be_empty: bool = False) -> int:
         """Return the error code of a request for a group that is not served here, 0 if it is.
 
         INVALID_GROUP_ID, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS or
@@ -120,16 +120,16 @@ class GroupRegistry:
     def owned_partition_of(self, group_id: str) -> int | None:
         """Return the `__consumer_offsets` partition of a group, None if it is not served here.
 
-        A partition that is being loaded is not served. `refusal` returns the reason for None.
+        A partition that is being loaded is not served. `check_served` returns the reason for None.
         """
         partition = coordinator_partition(group_id, self._log.partition_count())
         return partition if partition in self._owned else None
 
     def add(self, group: Group) -> Group:
         """Add a new group."""
-        return self._add(group, self.partition_of(group.group_id))
+        return self._register(group, self.partition_of(group.group_id))
 
-    def _add(self, group: Group, partition: int) -> Group:
+    def _register(self, group: Group, partition: int) -> Group:
         """Register a group under its partition of `__consumer_offsets`."""
         self.groups[group.group_id] = group
         self.held_count = max(self.held_count, len(self.groups))
@@ -201,9 +201,9 @@ class GroupRegistry:
         """
         if self._is_stopped or partition in self._owned:
             return
-        drive(self._load(self._loads.begin(partition, leader_epoch)))
+        drive(self._load_partition(self._loads.begin(partition, leader_epoch)))
 
-    def resigned(self, partition: int) -> None:
+    def on_resigned(self, partition: int) -> None:
         """Unload the groups of a partition that this broker leads no longer.
 
         The groups are Dead from now on; their parked requests are answered in later turns of the
@@ -221,7 +221,7 @@ class GroupRegistry:
         drive(self._turns.each(gone, self._on_unloaded))
 
     def stop(self) -> None:
-        """Unload all groups; `refusal` returns COORDINATOR_NOT_AVAILABLE from now on."""
+        """Unload all groups; `check_served` returns COORDINATOR_NOT_AVAILABLE from now on."""
         self._is_stopped = True
         self._loads.end_all()
         self._ended_during_load.clear()
@@ -236,13 +236,16 @@ class GroupRegistry:
         self._ended_during_load[partition] = []
         return LoadedGroups()
 
-    async def _load(self, load: CoordinatorLoad) -> None:
+    async def _load_partition(self, load: CoordinatorLoad) -> None:
         """Load the groups of a partition, unless this broker resigns meanwhile (steps 1 to 5)."""
         partition, clock = load.partition, self._turns.clock
         began_ms = clock.monotonic_ms()
         # 1
-        loaded = await self._loads.read(
-            load, partial(self._begin_reading, partition), self._log.read, LoadedGroups.apply
+        loaded = await self._loads.read_partition(
+            load,
+            partial(self._begin_reading, partition),
+            self._log.read,
+            LoadedGroups.apply_records,
         )
         if loaded is None:
             return
@@ -252,18 +255,18 @@ class GroupRegistry:
         def place(group: Group) -> None:
             groups.append((group, self.partition_of(group.group_id)))
 
-        await self._turns.each(self._loads.while_current(load, loaded.groups()), place)
+        await self._turns.each(self._loads.iter_while_current(load, loaded.iter_groups()), place)
         # 3
         if not self._loads.is_current(load):
             return
         self._loads.end(partition)
         self._owned[partition] = load.leader_epoch
-        added = {group.group_id: group for group, at in groups if self._serve(group, at)}
+        added = {group.group_id: group for group, at in groups if self._register_loaded(group, at)}
         for producer_id, group_id, key, committed, log_offset in loaded.pending:
             if group_id in added:
                 offsets = added[group_id].offsets
                 offsets.prepare_in_transaction(producer_id, {key: committed})
-                offsets.appended_in_transaction(producer_id, key, committed, log_offset)
+                offsets.note_transactional_append(producer_id, key, committed, log_offset)
                 self.note_open(producer_id, group_id)
         _log.info(
             "Finished loading offsets and group metadata from __consumer_offsets-%d in %d"
@@ -282,14 +285,14 @@ class GroupRegistry:
         """Yield each group that is still registered when its turn comes."""
         return (group for group in groups if self.groups.get(group.group_id) is group)
 
-    def _serve(self, group: Group, partition: int) -> bool:
+    def _register_loaded(self, group: Group, partition: int) -> bool:
         """Register a loaded group; return False if a group of that id is registered already.
 
         Source: GroupMetadataManager.loadGroup.
         """
         served = self.groups.get(group.group_id)
         if served is None:
-            self._add(group, partition)
+            self._register(group, partition)
         else:
             _log.debug(
                 "Attempt to load group %s from log with generation %d failed because there is"

@@ -28,7 +28,7 @@ class StaticMembers:
         self._rebalances = rebalances
         self._store = store
 
-    def replace(
+    def replace_member(
         self, group: Group, old_id: str, new_id: str, request: JoinRequest
     ) -> Promise[JoinResult]:
         """Give a static member a new id; promise the response to its JoinGroup."""
@@ -39,7 +39,7 @@ class StaticMembers:
         self._rebalances.restart_session(group, member)
         before = member.protocols, member.timeouts
         join: Promise[JoinResult] = Promise()
-        group.update(member, request.protocols, request.timeouts, join)
+        group.update_member(member, request.protocols, request.timeouts, join)
         if not group.is_in(GroupState.STABLE):
             self._rebalances.maybe_prepare(group, f"static member {instance_id} joins again")
         elif group.select_protocol() != group.protocol_name:
@@ -54,8 +54,8 @@ class StaticMembers:
                 code = stored.result()
                 # The protocols of a removed member are removed already.
                 if code and group.members.get(member.member_id) is member:
-                    group.update(member, *before, join=member.join)
-                    self._undo(group, member, instance_id, old_id)
+                    group.update_member(member, *before, join=member.join)
+                    self._restore_member(group, member, instance_id, old_id)
                 result = _answer(group, member, request, leader_before, code)
                 group.answer_join(member, result)
                 # No timer runs against a member that waits for its response.
@@ -65,7 +65,9 @@ class StaticMembers:
             stored.watch(written)
         return join
 
-    def _undo(self, group: Group, member: GroupMember, instance_id: str, old_id: str) -> None:
+    def _restore_member(
+        self, group: Group, member: GroupMember, instance_id: str, old_id: str
+    ) -> None:
         """Restore the member's old id after a failed write: no client has the new id."""
         new_id = member.member_id
         del group.members[new_id]
@@ -89,7 +91,7 @@ def _answer(
             group.protocol_name,
             leader_before or UNKNOWN_MEMBER,
         )
-    joined = group.joined(member)
+    joined = group.build_join_result(member)
     if request.supports_skip_assignment:
         # The leader gets `skip_assignment`: the present assignment remains.
         return joined._replace(skip_assignment=member.member_id == group.leader_id)

@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.host.tls import tls_context
+from engine.host.tls import create_tls_context
 
 if TYPE_CHECKING:
     from engine.host.streams import TlsSettings
@@ -30,7 +30,7 @@ def fetch_certificate_expiry_ms(host: str, port: int, tls: TlsSettings, timeout_
     """
     import ssl
 
-    context = tls_context(tls)
+    context = create_tls_context(tls)
     try:
         with (
             socket.create_connection((host, port), timeout_s) as connection,

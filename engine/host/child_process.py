@@ -53,7 +53,7 @@ class ChildProcess:
         """Return the exit code, negative for a signal; None while the process runs."""
         return self._process.poll()
 
-    def read_lines(self) -> list[bytes]:
+    def lines(self) -> list[bytes]:
         """Return the lines written since the last call, without waiting.
 
         After `close`, the lines up to the end of the process.

@@ -25,7 +25,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from engine.errors import StorageError
-from engine.host.processes import Started, become_detached, leave_ready, opened_log
+from engine.host.processes import Started, become_detached, leave_ready, open_log
 
 _MESSAGE_BYTES = 65_536
 #: The descriptor of the connection in a program that is launched as a server.
@@ -56,7 +56,7 @@ class ForkServer:
         which the process reports that it is ready. Errors: ForkServerGone; StorageError if the log
         cannot be opened.
         """
-        log = opened_log(log_path)
+        log = open_log(log_path)
         ready, ready_for_child = os.pipe()
         try:
             request = json.dumps(list(arguments)).encode() + b"\n"

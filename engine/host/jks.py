@@ -19,7 +19,7 @@ import hmac
 import struct
 from typing import Final, NamedTuple
 
-from engine.der import OCTET_STRING, SEQUENCE, MalformedDer, der_value, der_values
+from engine.der import OCTET_STRING, SEQUENCE, MalformedDer, iter_der_values, read_der_value
 from engine.errors import EngineError
 
 MAGIC: Final = b"\xfe\xed\xfe\xed"
@@ -121,7 +121,7 @@ def _decrypt_key(encrypted: bytes, password: str) -> bytes:
 
     Returns PKCS#8 in DER. Raises MalformedJks if the password is wrong.
     """
-    *_, data = der_values(der_value(encrypted, SEQUENCE).content)
+    *_, data = iter_der_values(read_der_value(encrypted, SEQUENCE).content)
     if data.tag != OCTET_STRING or len(data.content) < 2 * _DIGEST_BYTES:
         raise MalformedDer
     secret = _utf_16(password)

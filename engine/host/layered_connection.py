@@ -105,9 +105,9 @@ class LayeredBytes(RealConnection):
         else:
             self._network.loop.unwatch_writable(self._descriptor)
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         """Read from the socket, then schedule a read of what the layer still has buffered."""
-        super()._readable()
+        super()._on_readable()
         self._read_on_soon()
 
     def _read_on_soon(self) -> None:
@@ -120,7 +120,7 @@ class LayeredBytes(RealConnection):
         """Read the layer's buffered bytes, unless the connection was paused or closed meanwhile."""
         self._io.reads_on = False
         if not self._pauses and not self.is_closed:
-            self._readable()
+            self._on_readable()
 
     def _watch(self) -> None:
         """Watch the socket, and schedule a read of bytes that the layer buffered before a pause."""

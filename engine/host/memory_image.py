@@ -70,7 +70,7 @@ class Content:
                 del self.flipped[position]
 
     def flip_bits(self, position: int, data: bytes) -> bytes:
-        """Return `data`, which begins at `position`, with the bits that the medium has flipped."""
+        """Return `data`, which begins at `position`, as a medium with flipped bits reads it."""
         changed = bytearray(data)
         for at, bits in self.flipped.items():
             if position <= at < position + len(changed):

@@ -61,9 +61,9 @@ class OutgoingConnection(RealConnection):
             self._close_soon(found.reason)
         else:
             self._addresses.extend(found)
-            self._try_next("no address")
+            self._connect_next("no address")
 
-    def _try_next(self, reason: str) -> None:
+    def _connect_next(self, reason: str) -> None:
         """Start connecting to the next address, or close with the last address's failure."""
         while self._addresses:
             family, address = self._addresses.popleft()
@@ -89,7 +89,7 @@ class OutgoingConnection(RealConnection):
                 continue
             self.attach(sock)
             self._is_connecting = True
-            self._network.loop.watch_writable(self._descriptor, self._connected)
+            self._network.loop.watch_writable(self._descriptor, self._on_connected)
             return
         self._close_soon(reason)
 
@@ -97,13 +97,16 @@ class OutgoingConnection(RealConnection):
         # The caller has not set `on_close` yet.
         self._network.loop.call_soon(lambda: self.close(reason))
 
-    def _connected(self) -> None:
-        """Start taking frames, or try the next address."""
+    def _on_connected(self) -> None:
+        """Begin to take frames after a successful connect, else try the next address.
+
+        Called when the socket is writable, which ends an attempt either way.
+        """
         self._end_connecting()
         code = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
             self._sock.close()
-            self._try_next(os.strerror(code))
+            self._connect_next(os.strerror(code))
             return
         self.last_active_ms = self._network.clock.monotonic_ms()
         self._established()

@@ -106,11 +106,11 @@ class OwnerThread:
                     # No work is queued after it, so that its waits need not be interrupted.
                     self._proceed()
             if taken is None:
-                self._do_idle()
+                self._run_idle()
             else:
-                self._do(*taken)
+                self._run_work(*taken)
 
-    def _do_idle(self) -> None:
+    def _run_idle(self) -> None:
         """Call `idle`, then sleep for the time that it returns, or until work is submitted."""
         try:
             duration_ms = self._idle()
@@ -130,7 +130,7 @@ class OwnerThread:
                 self._is_asleep = False
 
     @staticmethod
-    def _do(work: Callable[[], Any], future: Future[Any]) -> None:
+    def _run_work(work: Callable[[], Any], future: Future[Any]) -> None:
         """Run work and complete its future with the result or exception; skip it if cancelled."""
         if not future.set_running_or_notify_cancel():
             return

@@ -19,7 +19,7 @@ from engine.errors import ConfigError
 _log = logging.getLogger("kafka.server.KafkaServer")
 
 
-def plugin_class(key: str, text: str) -> type:
+def load_plugin_class(key: str, text: str) -> type:
     """Return the class that a setting names; raises ConfigError.
 
     Its module is executed with the first call.
@@ -32,7 +32,7 @@ def plugin_class(key: str, text: str) -> type:
             "must name a Python class as module:Class; classes of Java cannot be run here",
         )
     try:
-        module = _module_of_file(source) if source.endswith(".py") else _imported(source)
+        module = _import_file(source) if source.endswith(".py") else _imported(source)
     except Exception as error:  # A module may fail in any way.
         _log.error("%s of %s cannot be loaded", source, key, exc_info=error)
         raise ConfigError(key, text, f"cannot be loaded: {error}") from error
@@ -46,7 +46,7 @@ def _imported(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
-def _module_of_file(path: str) -> ModuleType:
+def _import_file(path: str) -> ModuleType:
     """Import a file as a module, once per path; a failed import is retried by the next call."""
     # Brokers of one process share a module, as they share those that are imported by name.
     name = f"kctl_plugin:{path}"

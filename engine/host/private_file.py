@@ -21,12 +21,12 @@ _OF_OTHERS: Final = 0o077
 
 def create_file(path: str, content: bytes, *, is_private: bool = True) -> None:
     """Create a file durably; raises FileRefused if the name exists, even as a link."""
-    with new_file(path, is_private=is_private) as file:
+    with open_new_file(path, is_private=is_private) as file:
         file.write(content)
 
 
 @contextmanager
-def new_file(path: str, *, is_private: bool = True) -> Iterator[BinaryIO]:
+def open_new_file(path: str, *, is_private: bool = True) -> Iterator[BinaryIO]:
     """Create a file whose content is durable after the block; removed after an exception.
 
     So a file certainly exists before a secret is made that can be shown only once. Raises

@@ -20,8 +20,8 @@ class ProcessIdentity(NamedTuple):
         return f"process {self.pid} on {self.host} ({self.user})"
 
 
-def this_process() -> ProcessIdentity:
-    """Return this process; the user's number if it has no name."""
+def identify_process() -> ProcessIdentity:
+    """Return the id, host and user of this process; the user's number if the user has no name."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):

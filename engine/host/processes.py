@@ -30,7 +30,7 @@ class Started:
         self._descriptor = descriptor
         self._output = b""
 
-    def output(self) -> bytes | None:
+    def poll_ready(self) -> bytes | None:
         """Return the ready message, b"" if the process ended without one, None if neither happened.
 
         Do not call it again after a result other than None.
@@ -82,7 +82,7 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
     """
     ready, ready_for_child = os.pipe()
     try:
-        log = opened_log(log_path)
+        log = open_log(log_path)
     except StorageError:
         os.close(ready)
         os.close(ready_for_child)
@@ -115,7 +115,7 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
     return Started(pid, ready)
 
 
-def opened_log(path: str) -> int:
+def open_log(path: str) -> int:
     """Return a descriptor that appends to a file; raises StorageError."""
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _LOG_MODE)
@@ -189,7 +189,7 @@ def is_running(pid: int) -> bool:
     containers. A killed process is a zombie as soon as its first thread has ended: until the last
     thread has, it holds its files and their locks.
     """
-    if _reap(pid):
+    if _reap_child(pid):
         return False
     try:
         os.kill(pid, 0)
@@ -197,14 +197,14 @@ def is_running(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    if _state_by_proc(pid) not in (b"Z", b"X") or _has_threads(pid):
+    if _read_proc_state(pid) not in (b"Z", b"X") or _has_threads(pid):
         return True
     # A child that has ended since it was waited for leaves no zombie either.
-    _reap(pid)
+    _reap_child(pid)
     return False
 
 
-def _reap(pid: int) -> bool:
+def _reap_child(pid: int) -> bool:
     """Reap a child process if it has ended; return whether it was one that had ended."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
@@ -214,12 +214,12 @@ def _reap(pid: int) -> bool:
 
 def terminate(pid: int) -> bool:
     """Send SIGTERM; returns whether the process exists."""
-    return _send(pid, signal.SIGTERM)
+    return _send_signal(pid, signal.SIGTERM)
 
 
 def request_poll(pid: int) -> bool:
     """Signal a cluster's process to read its requests; return whether the process exists."""
-    return _send(pid, POLL_SIGNAL)
+    return _send_signal(pid, POLL_SIGNAL)
 
 
 def stop_with_all(pid: int) -> bool:
@@ -227,22 +227,22 @@ def stop_with_all(pid: int) -> bool:
 
     Returns whether the process exists.
     """
-    return _send(pid, STOP_WITH_ALL_SIGNAL) and resume(pid)
+    return _send_signal(pid, STOP_WITH_ALL_SIGNAL) and resume(pid)
 
 
 def pause(pid: int) -> bool:
     """Send SIGSTOP; returns whether the process exists."""
-    return _send(pid, signal.SIGSTOP)
+    return _send_signal(pid, signal.SIGSTOP)
 
 
 def resume(pid: int) -> bool:
     """Send SIGCONT; returns whether the process exists."""
-    return _send(pid, signal.SIGCONT)
+    return _send_signal(pid, signal.SIGCONT)
 
 
 def is_paused(pid: int) -> bool:
     """Return whether a process exists and is stopped by SIGSTOP."""
-    return (_state_by_proc(pid) or _state_by_ps(pid))[:1] in (b"T", b"t")
+    return (_read_proc_state(pid) or _read_ps_state(pid))[:1] in (b"T", b"t")
 
 
 def _has_threads(pid: int) -> bool:
@@ -253,7 +253,7 @@ def _has_threads(pid: int) -> bool:
         return False
 
 
-def _state_by_proc(pid: int) -> bytes:
+def _read_proc_state(pid: int) -> bytes:
     """Return the letter of a process's state, as in `ps`; empty on systems without /proc."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -263,7 +263,7 @@ def _state_by_proc(pid: int) -> bytes:
         return b""
 
 
-def _state_by_ps(pid: int) -> bytes:
+def _read_ps_state(pid: int) -> bytes:
     """Return a process's state on systems without /proc; empty if unknown."""
     from subprocess import run
 
@@ -277,10 +277,10 @@ def _state_by_ps(pid: int) -> bytes:
 
 def kill(pid: int) -> bool:
     """Send SIGKILL; returns whether the process exists."""
-    return _send(pid, signal.SIGKILL)
+    return _send_signal(pid, signal.SIGKILL)
 
 
-def _send(pid: int, number: signal.Signals) -> bool:
+def _send_signal(pid: int, number: signal.Signals) -> bool:
     """Send a signal; return False if the process is gone or belongs to another user."""
     try:
         os.kill(pid, number)

@@ -84,7 +84,7 @@ class Promise(Generic[T]):
         """Set the value, and run the watchers."""
         assert not self.is_kept, "a promise is kept once"
         self._value = value
-        self._settle()
+        self._mark_kept()
 
     def keep_with(self, make: Callable[[], T]) -> None:
         """Keep the promise with the result of `make`; an EngineError fails the promise.
@@ -108,9 +108,9 @@ class Promise(Generic[T]):
         """Set an error in place of a value: it is raised where the promise is awaited."""
         assert not self.is_kept, "a promise is kept once"
         self.error = error
-        self._settle()
+        self._mark_kept()
 
-    def _settle(self) -> None:
+    def _mark_kept(self) -> None:
         """Mark the promise as kept, and run its watchers."""
         self.is_kept = True
         watchers = self._watchers

@@ -207,14 +207,14 @@ class RealConnection:
         if not self._pauses:
             self._watch()
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         """Read once, and write all immediate responses with one call, in the same turn."""
         if self._is_in_line:
             return
         was_dirty, self._is_dirty = self._is_dirty, True
         try:
             if self._have:
-                self._read_on()
+                self._read_unfinished()
             else:
                 buffers = self._origin.buffers
                 shared = buffers.shared
@@ -235,14 +235,14 @@ class RealConnection:
 
         The next connection that receives bytes overwrites the shared buffer.
         """
-        position = self._frames(shared, size, self.last_active_ms)
+        position = self._pass_complete_frames(shared, size, self.last_active_ms)
         if position < size and not self.is_closed:
             # The shared buffer is reused by another connection at once.
             remaining = size - position
             enough = (
                 None if self._bound is None else self._bounded_bytes(shared, position, remaining)
             )
-            own = self._own = self._origin.buffers.take(remaining, enough)
+            own = self._own = self._origin.buffers.take_buffer(remaining, enough)
             own[:remaining] = shared[position:size]
             self._have = remaining
 
@@ -272,7 +272,7 @@ class RealConnection:
         self.last_active_ms = self._network.clock.monotonic_ms()
         return size
 
-    def _frames(self, buffer: memoryview, size: int, began_ms: int) -> int:
+    def _pass_complete_frames(self, buffer: memoryview, size: int, began_ms: int) -> int:
         """Pass on the complete frames in the buffer, up to the share of a turn begun at `began_ms`.
 
         Returns the start of the first frame that was not passed on.
@@ -287,7 +287,7 @@ class RealConnection:
             if start > size or self._pauses or self.is_closed:
                 break
             (length,) = _length_at(buffer, position)
-            if not 0 <= length <= longest and not self._may_take(length):
+            if not 0 <= length <= longest and not self._check_length(length):
                 return size
             end = start + length
             if end > size:
@@ -299,7 +299,7 @@ class RealConnection:
             position = end
         return position
 
-    def _may_take(self, length: int) -> bool:
+    def _check_length(self, length: int) -> bool:
         """Return True if a frame's length is within the current bound; else refuse the frame.
 
         The bound may have been removed since the frames of this turn began.
@@ -349,7 +349,7 @@ class RealConnection:
         """Close after the owner raised: its frames must not be passed on again."""
         self.close("a request broke a rule of the broker")
 
-    def _read_on(self) -> None:
+    def _read_unfinished(self) -> None:
         """Receive the rest of an unfinished frame into the connection's own buffer."""
         have = self._have
         if have < 4:
@@ -369,7 +369,7 @@ class RealConnection:
             self.pause(PauseReason.MEMORY)
             return
         # An unauthenticated client gets a buffer no larger than its frame.
-        own = self._room_for(have + 1, None if self._bound is None else wanted)
+        own = self._enlarge_own(have + 1, None if self._bound is None else wanted)
         end = min(wanted, len(own))
         shared = buffers.shared
         is_last_part = end == wanted and end - have < SCATTERED_BYTES_MAX and not buffers.is_full
@@ -390,20 +390,20 @@ class RealConnection:
             self._pass_frames(shared, size)
             return
         # The connection was paused, so that frame is still in the buffer.
-        own = self._room_for(have + size)
+        own = self._enlarge_own(have + size)
         own[have : have + size] = shared[:size]
         self._have = have + size
 
-    def _room_for(self, size: int, enough: int | None = None) -> memoryview:
+    def _enlarge_own(self, size: int, enough: int | None = None) -> memoryview:
         """Return the connection's own buffer, enlarged to `size` bytes if needed.
 
         `enough` is as in `ReceiveBuffers.take`.
         """
         own = self._own
         if len(own) < size:
-            self._own = self._origin.buffers.take(size, enough)
+            self._own = self._origin.buffers.take_buffer(size, enough)
             self._own[: self._have] = own[: self._have]
-            self._origin.buffers.give_back(own)
+            self._origin.buffers.release(own)
         return self._own
 
     def _pass_own_frames(self) -> None:
@@ -411,7 +411,7 @@ class RealConnection:
         own, have = self._own, self._have
         if not have:
             return
-        position = self._frames(own, have, self._network.clock.monotonic_ms())
+        position = self._pass_complete_frames(own, have, self._network.clock.monotonic_ms())
         if self.is_closed:
             return
         self._have = remaining = have - position
@@ -423,10 +423,10 @@ class RealConnection:
     def _drop_own(self) -> None:
         """Return the own buffer to the memory that connections share, and end the turn there."""
         own, self._own, self._have = self._own, _NOTHING, 0
-        self._origin.buffers.give_back(own)
+        self._origin.buffers.release(own)
         self._origin.buffers.end_turn(self)
 
-    def go_on(self) -> bool:
+    def resume_reading(self) -> bool:
         """Read again after a wait for buffer room; False if the connection is closed."""
         if self.is_closed:
             return False
@@ -453,7 +453,7 @@ class RealConnection:
             self._queue_turn()
 
     def _watch(self) -> None:
-        self._network.loop.watch_readable(self._descriptor, self._readable)
+        self._network.loop.watch_readable(self._descriptor, self._on_readable)
 
     def refuse(self, reason: str) -> None:
         """Close the connection of a peer that broke a limit, and report that."""
@@ -475,23 +475,23 @@ class RealConnection:
                 queue.append(_length_bytes(size) + first)
             else:
                 following = parts[1:]
-                size += self._count(following)
+                size += self._count_parts(following)
                 queue.append(_length_bytes(size) + first)
                 queue.extend(following)
         else:
-            size = self._count(parts)
+            size = self._count_parts(parts)
             queue.append(_length_bytes(size))
             queue.extend(parts)
         self._queued_bytes = end = self._queued_bytes + size + 4
         if on_sent is not None:
             self._on_sent.append((end, on_sent))
-        if end - self._sent_bytes > self._unsent_bytes_max and not self._passes(end, parts):
+        if end - self._sent_bytes > self._unsent_bytes_max and not self._allow_queueing(end, parts):
             self.refuse(f"{end - self._sent_bytes} unsent bytes")
         elif not self._is_dirty and not self._waits_to_write:
             self._is_dirty = True
             self._network.flush_later(self)
 
-    def _passes(self, end: int, parts: Sequence[SendPart]) -> bool:
+    def _allow_queueing(self, end: int, parts: Sequence[SendPart]) -> bool:
         """Return True if a response may be queued within the bound on unsent bytes.
 
         The first response that exceeds the bound is recorded and allowed, and does not count until
@@ -506,7 +506,7 @@ class RealConnection:
             self._passed_end = end
         return unsent_bytes - self._passed_bytes <= self._unsent_bytes_max
 
-    def _count(self, parts: Sequence[SendPart]) -> int:
+    def _count_parts(self, parts: Sequence[SendPart]) -> int:
         """Return the size of the queued parts, and count their file regions."""
         size = 0
         for part in parts:

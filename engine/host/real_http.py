@@ -66,13 +66,13 @@ class RealHttp:
             request = Request(url, data=body, headers=dict(headers))
             if request.type not in _SCHEMES:
                 raise HttpUnreachable(url, "expected an http or https address")
-            with _opener().open(request, timeout=timeout_s) as response:
-                return HttpResponse(response.status, _body(response, deadline_s))
+            with _create_opener().open(request, timeout=timeout_s) as response:
+                return HttpResponse(response.status, _read_body(response, deadline_s))
         except HTTPError as error:
             with error:
                 # Errors of reading the body here would not reach the handlers below: convert them
                 # there.
-                return HttpResponse(error.code, _body_of_refusal(error, url, deadline_s))
+                return HttpResponse(error.code, _read_error_body(error, url, deadline_s))
         except URLError as error:
             reason = getattr(error.reason, "strerror", None) or str(error.reason)
             raise HttpUnreachable(url, reason) from error
@@ -80,7 +80,7 @@ class RealHttp:
             raise HttpUnreachable(url, str(error) or type(error).__name__) from error
 
 
-def _body(response: Any, deadline_s: float) -> bytes:
+def _read_body(response: Any, deadline_s: float) -> bytes:
     """Return a body of HTTP_BODY_BYTES_MAX at most; raises TimeoutError after the deadline.
 
     A socket's time-out bounds one read: a server that sends a byte now and then would never reach
@@ -96,15 +96,15 @@ def _body(response: Any, deadline_s: float) -> bytes:
     return b"".join(parts)
 
 
-def _body_of_refusal(error: Any, url: str, deadline_s: float) -> bytes:
+def _read_error_body(error: Any, url: str, deadline_s: float) -> bytes:
     """Return the body of an error response; raises HttpUnreachable if it cannot be read."""
     try:
-        return _body(error.fp, deadline_s)
+        return _read_body(error.fp, deadline_s)
     except OSError as failure:
         raise HttpUnreachable(url, str(failure)) from failure
 
 
-def _opener() -> OpenerDirector:
+def _create_opener() -> OpenerDirector:
     """Return an opener that follows redirects within the rules of `RealHttp`."""
     from urllib.error import URLError
     from urllib.request import HTTPRedirectHandler, build_opener

@@ -29,7 +29,7 @@ class ListenerNetwork(SharedConnectionState, Protocol):
     #: Descriptors from this number on are reserved for files.
     connections_below: int
 
-    def too_many_descriptors(self) -> str:
+    def descriptors_message(self) -> str:
         """Return the message for a connection refused for lack of descriptors."""
 
     def prepare(self, sock: socket.socket) -> None:
@@ -102,7 +102,7 @@ class RealListener:
             peer = f"{host}:{port}"
             if sock.fileno() < self._network.connections_below:
                 return Arrival(host.removeprefix(_MAPPED), peer, sock)
-            self._options.on_kept_out(peer, self._network.too_many_descriptors())
+            self._options.on_kept_out(peer, self._network.descriptors_message())
             sock.close()
 
     def _cannot_accept(self, error: OSError) -> None:

@@ -100,7 +100,7 @@ class RealNetwork:
         self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
     ) -> RealListener:
         """Accept connections, with up to `options.backlog` waiting; raises CannotListen."""
-        family, address = self._listening_address(host, port)
+        family, address = self._resolve_listener(host, port)
         try:
             sock = socket.socket(family, socket.SOCK_STREAM)
         except OSError as error:
@@ -115,10 +115,10 @@ class RealNetwork:
         sock.setblocking(False)
         listener = RealListener(self, sock, on_connect, options)
         self._listeners.append(listener)
-        self._sweep_later()
+        self._schedule_sweep()
         return listener
 
-    def _listening_address(self, host: str, port: int) -> HostAddress:
+    def _resolve_listener(self, host: str, port: int) -> HostAddress:
         """Return the address to bind for a host: IPv4 before IPv6; raises CannotListen."""
         if not host:
             return HostAddress(socket.AF_INET, host)
@@ -134,7 +134,7 @@ class RealNetwork:
             self._cancel_sweep()
             self._cancel_sweep = None
 
-    def too_many_descriptors(self) -> str:
+    def descriptors_message(self) -> str:
         """Return the message for a connection refused for lack of descriptors."""
         return (
             f"Too many open files: {self.connections_below} of {self._descriptors_max} "
@@ -198,13 +198,13 @@ class RealNetwork:
         """Remove a closed connection."""
         self._connections.discard(connection)
 
-    def _sweep_later(self) -> None:
+    def _schedule_sweep(self) -> None:
         """Schedule the next search for idle and stuck connections, unless one is scheduled."""
         if self._cancel_sweep is None:
             at_ms = self.clock.monotonic_ms() + _SWEEP_MS
-            self._cancel_sweep = self.loop.call_at(at_ms, self._sweep)
+            self._cancel_sweep = self.loop.call_at(at_ms, self._close_overdue)
 
-    def _sweep(self) -> None:
+    def _close_overdue(self) -> None:
         """Close connections that are idle or stuck for too long, and schedule the next sweep."""
         self._cancel_sweep = None
         now_ms = self.clock.monotonic_ms()
@@ -216,7 +216,7 @@ class RealNetwork:
         finally:
             # A fault of one connection's owner does not stop the sweep of the others.
             if self._listeners:
-                self._sweep_later()
+                self._schedule_sweep()
 
     @property
     def connections(self) -> list[RealConnection]:

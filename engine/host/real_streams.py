@@ -34,8 +34,11 @@ _WRITE = selectors.EVENT_WRITE
 _Found: TypeAlias = "list[tuple[Any, ...]] | str"
 
 
-def _addresses_of(host: str, port: int) -> _Found:
-    """Return the addresses of a host; blocks for the system's resolver."""
+def _resolve_host(host: str, port: int) -> _Found:
+    """Return the addresses of a host, or the reason why there are none as a text.
+
+    Blocks for the system's resolver.
+    """
     # A numeric address is passed as bytes: so the IDNA codec, slow to import, is not loaded.
     name = host if parse_address(host) is None else host.encode()
     try:
@@ -46,9 +49,9 @@ def _addresses_of(host: str, port: int) -> _Found:
 
 def _tls_context(tls: TlsSettings) -> ssl.SSLContext:
     """Return the TLS context for settings; raises BadTlsFile."""
-    from engine.host.tls import tls_context
+    from engine.host.tls import create_tls_context
 
-    return tls_context(tls)
+    return create_tls_context(tls)
 
 
 class RealStream:
@@ -78,7 +81,7 @@ class RealStream:
         self._owner.check_process()
         self._unsent.extend(memoryview(part) for part in buffers)
         if self._phase == "open":
-            self._owner.attempt(self, self._flush)
+            self._owner.run_operation(self, self._flush)
 
     def close(self) -> None:
         """Close now, without an event."""
@@ -90,10 +93,10 @@ class RealStream:
 
     # -- opening
 
-    def start(self) -> None:
+    def start_connecting(self) -> None:
         """Resolve the addresses and try the first."""
         if parse_address(self.host) is not None:
-            self._on_resolved(_addresses_of(self.host, self.port))
+            self._on_resolved(_resolve_host(self.host, self.port))
             return
         self._phase = "look-up"
         self._socket, done_socket = socket.socketpair()
@@ -110,7 +113,7 @@ class RealStream:
     def _resolve(self, done_socket: socket.socket) -> None:
         """Resolve the name, on a thread; closing the socket signals the end."""
         with done_socket:
-            self._found = _addresses_of(self.host, self.port)
+            self._found = _resolve_host(self.host, self.port)
 
     def _on_resolved(self, found: _Found) -> None:
         """Try the addresses found; report the stream as closed if the look-up failed."""
@@ -120,9 +123,9 @@ class RealStream:
             self._owner.report_closed(self, found)
             return
         self._addresses.extend(found)
-        self._try_next("no address")
+        self._connect_next("no address")
 
-    def _try_next(self, reason: str) -> None:
+    def _connect_next(self, reason: str) -> None:
         """Connect to the next address of the host; report the close if none is left.
 
         `reason` is the failure of the previous address.
@@ -157,9 +160,9 @@ class RealStream:
         assert self._socket is not None
         problem = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if problem:
-            self._try_next(os.strerror(problem))
+            self._connect_next(os.strerror(problem))
         elif self._context is None:
-            self._become_open()
+            self._open()
         else:
             self._start_tls(self._context)
 
@@ -177,10 +180,10 @@ class RealStream:
     def _shake_hands(self) -> None:
         """Continue the TLS handshake, and open the stream once it is complete."""
         secured: Any = self._socket
-        if self._unless_tls_waits(secured.do_handshake) is not None:
-            self._become_open()
+        if self._try_operation(secured.do_handshake) is not None:
+            self._open()
 
-    def _become_open(self) -> None:
+    def _open(self) -> None:
         """Report the stream as opened, and send the bytes queued before."""
         self._phase = "open"
         self._addresses.clear()
@@ -204,14 +207,14 @@ class RealStream:
     def fail(self, error: OSError) -> None:
         """Close after an error; while connecting, try the next address."""
         if self._phase == "connecting":
-            self._try_next(error.strerror or str(error))
+            self._connect_next(error.strerror or str(error))
         elif self._phase != "closed":
             failure = Failure(error.strerror or str(error))
             if self._tls is not None:
-                from engine.host.tls import tls_failure
+                from engine.host.tls import explain_tls_failure
 
                 is_handshake = self._phase == "handshake"
-                failure = tls_failure(error, self._tls, is_handshake=is_handshake)
+                failure = explain_tls_failure(error, self._tls, is_handshake=is_handshake)
             self.end(failure)
 
     def end(self, failure: Failure) -> None:
@@ -227,7 +230,7 @@ class RealStream:
     def _receive(self) -> None:
         """Report all bytes that have arrived; end the stream if the peer has closed it."""
         while self._socket is not None:
-            data = self._unless_tls_waits(self._socket.recv, RECEIVE_BYTES)
+            data = self._try_operation(self._socket.recv, RECEIVE_BYTES)
             if data is None:
                 return
             if not data:
@@ -240,7 +243,7 @@ class RealStream:
     def _flush(self) -> None:
         """Send queued bytes until the socket is full; the rest is sent once it is writable."""
         while self._unsent and self._socket is not None:
-            sent = self._unless_tls_waits(self._socket.send, self._unsent[0])
+            sent = self._try_operation(self._socket.send, self._unsent[0])
             if sent is None:
                 return
             remaining = self._unsent.popleft()[sent:]
@@ -248,7 +251,7 @@ class RealStream:
                 self._unsent.appendleft(remaining)
         self._watch(_READ)
 
-    def _unless_tls_waits(self, operate: Any, *arguments: Any) -> Any:
+    def _try_operation(self, operate: Any, *arguments: Any) -> Any:
         """Return the result of a socket call, None if it must wait (the socket is then watched).
 
         A call that returns None yields True.
@@ -315,17 +318,17 @@ class RealStreams:
     """All streams of one client, on one selector. Errors of a forked child: UsedAfterFork."""
 
     def __init__(self) -> None:
-        """Create without streams; those of `wakeable` have waits that another thread can end."""
+        """Create without streams; another thread can end waits of `create_wakeable`."""
         #: Refuses calls in a forked child process, which shares the sockets.
         self._guard = ProcessGuard()
         self._selector = selectors.DefaultSelector()
         #: Events that the next wait returns first.
         self._events: list[StreamEvent] = []
-        #: Ends a wait from another thread; None unless made by `wakeable`.
+        #: Ends a wait from another thread; None unless made by `create_wakeable`.
         self._waker: _Waker | None = None
 
     @classmethod
-    def wakeable(cls) -> RealStreams:
+    def create_wakeable(cls) -> RealStreams:
         """Return streams whose `wait` another thread may end by `wake`."""
         streams = cls()
         streams._waker = _Waker()
@@ -342,7 +345,7 @@ class RealStreams:
         """Start connecting; failures arrive as a `closed` event. Raises BadTlsFile."""
         self._guard.check()
         stream = RealStream(self, host, port, tls)
-        self.attempt(stream, stream.start)
+        self.run_operation(stream, stream.start_connecting)
         return stream
 
     def wait(self, timeout_ms: int) -> list[StreamEvent]:
@@ -350,7 +353,7 @@ class RealStreams:
         self._guard.check()
         if not self._events:
             for key, ready in self._selector.select(max(timeout_ms, 0) / 1000):
-                self.attempt(key.data, lambda key=key, ready=ready: key.data.advance(ready))
+                self.run_operation(key.data, lambda key=key, ready=ready: key.data.advance(ready))
         events, self._events = self._events, []
         return events
 
@@ -362,7 +365,7 @@ class RealStreams:
 
     # -- for RealStream
 
-    def attempt(self, stream: RealStream | _Waker, operate: Any) -> None:
+    def run_operation(self, stream: RealStream | _Waker, operate: Any) -> None:
         """Run an operation of a stream; an `OSError` or a signal's interrupt closes the stream.
 
         An interrupted operation may have moved bytes without recording it: they would be sent

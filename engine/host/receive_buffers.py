@@ -32,7 +32,7 @@ _MAPPED_BYTES_MIN = 1 << 16
 class WaitingReader(Protocol):
     """A connection that may have to wait for buffer room."""
 
-    def go_on(self) -> bool:
+    def resume_reading(self) -> bool:
         """Read again after the wait; return False if the connection is closed."""
 
 
@@ -59,14 +59,14 @@ class ReceiveBuffers:
         """Return whether unfinished frames use up the bound."""
         return self.in_flight_bytes >= self.in_flight_bytes_max
 
-    def take(self, size: int, enough: int | None = None) -> memoryview:
+    def take_buffer(self, size: int, enough: int | None = None) -> memoryview:
         """Return a buffer of at least `size` bytes; a new one has at most twice as many.
 
         `enough` is the largest size that will ever be needed, None if unknown: the buffer is then
         new, and at most one page larger.
         """
         if enough is not None:
-            return self._take_pages(size, enough)
+            return self._create_pages(size, enough)
         # Beyond the bound, a small remainder does not get a large spare buffer.
         spare = [] if self.is_full else self._spare
         while spare:
@@ -79,7 +79,7 @@ class ReceiveBuffers:
         self.in_flight_bytes += len(buffer)
         return buffer
 
-    def _take_pages(self, size: int, enough: int) -> memoryview:
+    def _create_pages(self, size: int, enough: int) -> memoryview:
         """Return a new buffer of complete pages for `size` bytes, at most `enough` rounded up."""
         new_bytes = min(_grown_bytes(size), -(-enough // _OWN_BYTES_MIN) * _OWN_BYTES_MIN)
         self.in_flight_bytes += new_bytes
@@ -88,7 +88,7 @@ class ReceiveBuffers:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         return memoryview(mmap.mmap(-1, new_bytes, flags=flags))
 
-    def give_back(self, buffer: memoryview) -> None:
+    def release(self, buffer: memoryview) -> None:
         """Release a connection's buffer, which may be kept for reuse; wake waiting connections."""
         self.in_flight_bytes -= len(buffer)
         spare = self._spare
@@ -99,7 +99,7 @@ class ReceiveBuffers:
         ):
             spare.append(buffer)
         if self._waiting:
-            self._wake()
+            self._wake_connections()
 
     def has_room_for(self, connection: WaitingReader, size: int) -> bool:
         """Return True if a connection may take a buffer of `size`; otherwise it is woken later.
@@ -120,13 +120,13 @@ class ReceiveBuffers:
         """End a connection's turn beyond the bound: its frame is complete, or was dropped."""
         if self._turn is connection:
             self._turn = None
-            self._wake()
+            self._wake_connections()
 
-    def _wake(self) -> None:
+    def _wake_connections(self) -> None:
         """Let waiting connections read again: all while there is room, else one at a time."""
         while self._waiting and (self._turn is None or not self.is_full):
             # If the bound is used up, wake only one: it takes the turn with its next bytes.
-            if self._waiting.popleft().go_on() and self._turn is None and self.is_full:
+            if self._waiting.popleft().resume_reading() and self._turn is None and self.is_full:
                 return
 
 

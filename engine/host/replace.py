@@ -36,7 +36,7 @@ def replace_durably(files: Files, path: str, content: bytes) -> None:
     temporary = path + TEMPORARY_SUFFIX
     handle = files.open(temporary, write=True, create=True)
     try:
-        _write(handle, content)
+        _write_durably(handle, content)
         # 3.
         files.rename(temporary, path)
     except (StorageError, KeyboardInterrupt):
@@ -48,7 +48,7 @@ def replace_durably(files: Files, path: str, content: bytes) -> None:
     files.sync_dir(os.path.dirname(path) or ".")
 
 
-def _write(handle: File, content: bytes) -> None:
+def _write_durably(handle: File, content: bytes) -> None:
     """Write the content durably, and close the file."""
     try:
         # 1. A .tmp left by an earlier crash may be longer than the new content.

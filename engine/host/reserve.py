@@ -21,7 +21,7 @@ def reserve_blocks(descriptor: int, size_bytes: int) -> int:
     """
     import ctypes
 
-    fallocate = _fallocate()
+    fallocate = _load_fallocate()
     if fallocate is None:
         return 0
     while fallocate(descriptor, _KEEP_SIZE, 0, size_bytes):
@@ -32,7 +32,7 @@ def reserve_blocks(descriptor: int, size_bytes: int) -> int:
 
 
 @cache
-def _fallocate() -> Any:
+def _load_fallocate() -> Any:
     """Return Linux' fallocate, None where the C library has none."""
     import ctypes
 

@@ -31,7 +31,7 @@ _READ_BYTES_MAX = 1 << 20
 _EXIT_ALONE = 3
 
 
-def _two_pipes(program: str) -> tuple[int, int, int, int]:
+def _create_pipes(program: str) -> tuple[int, int, int, int]:
     """Return the ends of two pipes: to read and to write, twice. Raises StorageError.
 
     Python's descriptors are not inherited, so closing this process's end ends the pipe.
@@ -51,9 +51,9 @@ class PipedProcess:
     """The owner's side of a side process; for one thread at a time."""
 
     def __init__(self, module: str) -> None:
-        """Start a Python module that calls `serve`. Raises StorageError."""
+        """Start a Python module that calls `serve_owner`. Raises StorageError."""
         command = python_command(module, str(os.getpid()))
-        requested, requests, responses, response = _two_pipes(command[0])
+        requested, requests, responses, response = _create_pipes(command[0])
         try:
             self.pid = os.posix_spawn(
                 command[0],
@@ -124,8 +124,11 @@ class FilesOfOwner(RealFiles):
         super().set_modified_ms(path, modified_ms)
 
 
-def serve(answer_to: Callable[[bytes], bytes]) -> None:
-    """Respond to an owner's messages until it closes the pipe, or has ended."""
+def serve_owner(answer_to: Callable[[bytes], bytes]) -> None:
+    """Respond to the messages of the process that owns this one, until it closes the pipe.
+
+    `answer_to` returns the response to a message. Ends also if the owner has ended.
+    """
     # Ctrl-C at the terminal reaches the owner too, which ends this process properly.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(SIDE_PRIORITY)

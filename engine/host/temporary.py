@@ -29,7 +29,7 @@ class NoTemporaryFolder(StorageError):
         super().__init__(f"no temporary file can be made: {reason}")
 
 
-def temporary_place() -> str:
+def find_temporary_place() -> str:
     """Return the folder of temporary files: TMPDIR, also if it is wrong, else the system's.
 
     Python's own module silently takes another place than a wrong TMPDIR. Raises NoTemporaryFolder.
@@ -44,14 +44,14 @@ def temporary_place() -> str:
         raise NoTemporaryFolder(str(error.strerror)) from error
 
 
-def new_temporary_folder(prefix: str) -> str:
+def create_temporary_folder(prefix: str) -> str:
     """Create a folder that is not removed automatically; return its path.
 
     Raises NoTemporaryFolder.
     """
     import tempfile
 
-    place = temporary_place()
+    place = find_temporary_place()
     try:
         return tempfile.mkdtemp(prefix=prefix, dir=place)
     except OSError as error:
@@ -62,7 +62,7 @@ def temporary_file() -> IO[bytes]:
     """Return a file without a name, which goes when it is closed. Raises NoTemporaryFolder."""
     import tempfile
 
-    place = temporary_place()
+    place = find_temporary_place()
     try:
         return tempfile.TemporaryFile(dir=place)
     except OSError as error:
@@ -80,8 +80,8 @@ def temporary_folder(prefix: str) -> Iterator[str]:
     folder, lock = None, None
     try:
         with block_signals():
-            folder = new_temporary_folder(prefix)
-            lock = _locked(folder)
+            folder = create_temporary_folder(prefix)
+            lock = _lock_folder(folder)
         yield folder
     finally:
         with block_signals():
@@ -95,10 +95,10 @@ def remove_abandoned(prefix: str) -> None:
     """Remove this user's folders with a prefix whose processes were killed."""
     import shutil
 
-    with suppress(OSError, NoTemporaryFolder), os.scandir(temporary_place()) as entries:
+    with suppress(OSError, NoTemporaryFolder), os.scandir(find_temporary_place()) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and _may_be_abandoned(entry):
-                lock = _locked(entry.path)
+                lock = _lock_folder(entry.path)
                 if lock is not None:
                     shutil.rmtree(entry.path, ignore_errors=True)
                     os.close(lock)
@@ -113,7 +113,7 @@ def _may_be_abandoned(entry: os.DirEntry[str]) -> bool:
     return False
 
 
-def _locked(folder: str) -> int | None:
+def _lock_folder(folder: str) -> int | None:
     """Lock a folder; return the descriptor to close, None if another process has the lock."""
     descriptor = None
     try:

@@ -22,8 +22,8 @@ from engine.host.tls_stores import (
     is_java_store,
     load_key,
     read_store_file,
-    stored_certificates,
-    stored_key,
+    read_stored_certificates,
+    read_stored_key,
 )
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ _ABOUT_OUR_CERTIFICATE = (
 )
 
 
-def tls_context(tls: TlsSettings) -> ssl.SSLContext:
+def create_tls_context(tls: TlsSettings) -> ssl.SSLContext:
     """Return the TLS context for settings; raises BadTlsFile."""
     import ssl
 
-    trusted = None if tls.ca_path is None else _trusted(tls.ca_path, tls.ca_password)
+    trusted = None if tls.ca_path is None else _read_trusted(tls.ca_path, tls.ca_password)
     given = None if tls.ca_pem is None else ascii_pem(tls.ca_pem)
     try:
         context = ssl.create_default_context(cadata=given if trusted is None else trusted)
@@ -77,11 +77,11 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     return context
 
 
-def _trusted(path: str, password: str | None) -> str | bytes:
+def _read_trusted(path: str, password: str | None) -> str | bytes:
     """Return the certificates of a trust store as PEM or DER; raises BadTlsFile."""
     content = read_store_file(path)
     if is_java_store(content):
-        return stored_certificates(path, content, password)
+        return read_stored_certificates(path, content, password)
     _check_pem(path, content)
     return ascii_pem(content)
 
@@ -101,7 +101,9 @@ def _load_own_certificate(context: ssl.SSLContext, tls: TlsSettings) -> None:
     assert tls.certificate_path is not None
     content = read_store_file(tls.certificate_path)
     if is_java_store(content):
-        stored = stored_key(tls.certificate_path, content, tls.store_password, tls.key_password)
+        stored = read_stored_key(
+            tls.certificate_path, content, tls.store_password, tls.key_password
+        )
         load_key(context, stored)
     else:
         _load_pem_files(context, tls, content)
@@ -123,10 +125,10 @@ def _load_pem_files(context: ssl.SSLContext, tls: TlsSettings, certificate: byte
         if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
             reason = f"is not the key of the certificate in {tls.certificate_path}"
             raise BadTlsFile(key_path, reason) from error
-        raise BadTlsFile(key_path, _wrong_with_key(key_path, tls.key_password)) from error
+        raise BadTlsFile(key_path, _explain_key_failure(key_path, tls.key_password)) from error
 
 
-def _wrong_with_key(path: str, password: str | None) -> str:
+def _explain_key_failure(path: str, password: str | None) -> str:
     """Return why the key file could not be loaded, for the error message."""
     content = read_store_file(path)
     if b"PRIVATE KEY-----" not in content:
@@ -136,11 +138,11 @@ def _wrong_with_key(path: str, password: str | None) -> str:
     return "holds no private key or certificate that can be read"
 
 
-def tls_failure(error: OSError, tls: TlsSettings | None, *, is_handshake: bool) -> Failure:
+def explain_tls_failure(error: OSError, tls: TlsSettings | None, *, is_handshake: bool) -> Failure:
     """Return the cause of a connection's error, and its remedy if known."""
     code = getattr(error, "verify_code", None)
     if code:
-        return _certificate_failure(code, str(getattr(error, "verify_message", "")))
+        return _explain_certificate_failure(code, str(getattr(error, "verify_message", "")))
     reason = str(getattr(error, "reason", None) or "")
     is_cut = isinstance(error, ConnectionResetError) or type(error).__name__ == "SSLEOFError"
     if is_handshake and (reason in _NO_TLS or is_cut):
@@ -151,12 +153,12 @@ def tls_failure(error: OSError, tls: TlsSettings | None, *, is_handshake: bool) 
     if reason in _NO_COMMON:
         return Failure("TLS: no version or cipher that both sides accept")
     if any(alert in reason for alert in _ABOUT_OUR_CERTIFICATE):
-        return _refused_us(reason, has_certificate=bool(tls and tls.has_certificate))
+        return _explain_refusal(reason, has_certificate=bool(tls and tls.has_certificate))
     text = error.strerror or str(error)
     return Failure(f"TLS: {text}" if is_handshake else text)
 
 
-def _certificate_failure(code: int, message: str) -> Failure:
+def _explain_certificate_failure(code: int, message: str) -> Failure:
     """Return the fault of the broker's certificate and its remedy, by OpenSSL's error code."""
     message = message.rstrip(".")
     if code in (_OTHER_HOST, _OTHER_ADDRESS):
@@ -177,7 +179,7 @@ def _certificate_failure(code: int, message: str) -> Failure:
     )
 
 
-def _refused_us(reason: str, *, has_certificate: bool) -> Failure:
+def _explain_refusal(reason: str, *, has_certificate: bool) -> Failure:
     """Explain a handshake that the broker ended for our certificate, or for the lack of one."""
     if not has_certificate:
         return Failure(

@@ -52,7 +52,7 @@ class CipherChoice(NamedTuple):
     of_1_2: str | None
 
 
-def chosen_ciphers(names: Sequence[str], versions: Sequence[str]) -> CipherChoice:
+def choose_ciphers(names: Sequence[str], versions: Sequence[str]) -> CipherChoice:
     """Return the TLS versions and ciphers to set for cipher names; raises BadCiphers.
 
     A version without any named cipher is disabled, as in Java.
@@ -61,7 +61,7 @@ def chosen_ciphers(names: Sequence[str], versions: Sequence[str]) -> CipherChoic
     if not wanted:
         return CipherChoice(tuple(versions), None)
     of_1_3 = {name for name in wanted if name in _OF_1_3}
-    of_1_2 = [_openssl_name(name) for name in wanted if name not in _OF_1_3]
+    of_1_2 = [_to_openssl_name(name) for name in wanted if name not in _OF_1_3]
     has = {"TLSv1.3": bool(of_1_3), "TLSv1.2": bool(of_1_2)}
     left = tuple(version for version in versions if has[version])
     if not left:
@@ -71,19 +71,19 @@ def chosen_ciphers(names: Sequence[str], versions: Sequence[str]) -> CipherChoic
     return CipherChoice(left, ":".join(dict.fromkeys(of_1_2)) or None)
 
 
-def _openssl_name(name: str) -> str:
+def _to_openssl_name(name: str) -> str:
     """Return OpenSSL's name of a TLS 1.2 cipher; raises BadCiphers if it has none."""
     match = _NAME.fullmatch(name)
     encryption = None if match is None else _ENCRYPTIONS.get(match[2])
     if match is not None and encryption is not None:
         exchange = "" if match[1] == "RSA" else f"{match[1].replace('_', '-')}-"
-        if f"{exchange}{encryption}" in _known():
+        if f"{exchange}{encryption}" in _openssl_ciphers():
             return f"{exchange}{encryption}"
     raise BadCiphers(f"OpenSSL has no {name}")
 
 
 @cache
-def _known() -> frozenset[str]:
+def _openssl_ciphers() -> frozenset[str]:
     """Return the names of all ciphers that this OpenSSL has."""
     import ssl
 

@@ -74,7 +74,7 @@ class TlsLayer:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
                 self.flush()
-                self._fill()
+                self._receive()
             except ssl.SSLError as error:
                 # Send the peer the alert that explains the failure.
                 if self._tls.server_side and error.reason in _NO_TLS:
@@ -93,7 +93,7 @@ class TlsLayer:
         OpenSSL returns one TLS record at a time, 16 KB at most: all complete records are read, up
         to TLS_RECORDS_MAX, so that one connection does not hold up a turn.
         """
-        read_bytes, records = self._read(buffer), 1
+        read_bytes, records = self._read_record(buffer), 1
         while 0 < read_bytes < len(buffer) and self._incoming.pending and records < TLS_RECORDS_MAX:
             try:
                 more_bytes = int(self._tls.read(len(buffer) - read_bytes, buffer[read_bytes:]))
@@ -110,7 +110,7 @@ class TlsLayer:
             records += 1
         return read_bytes
 
-    def _read(self, buffer: memoryview) -> int:
+    def _read_record(self, buffer: memoryview) -> int:
         """Read one TLS record, or a part of it, into a buffer."""
         has_filled = False
         while True:
@@ -120,10 +120,10 @@ class TlsLayer:
                 # With a buffer, `read` returns the number of bytes.
                 size = int(self._tls.read(len(buffer), buffer))
             except ssl.SSLWantReadError:
-                self._answer()
+                self._send_pending()
                 if has_filled:
                     raise WantsRead from None
-                self._fill()
+                self._receive()
                 has_filled = True
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
                 return 0
@@ -131,7 +131,7 @@ class TlsLayer:
                 self._silent_bytes = 0
                 return size
 
-    def _answer(self) -> None:
+    def _send_pending(self) -> None:
         """Send the bytes that TLS itself has to send, for instance a key update.
 
         Raises SSLError for a peer that does not read them, or that sends only messages without
@@ -185,7 +185,7 @@ class TlsLayer:
             self.flush()
         self._sock.close()
 
-    def _fill(self) -> None:
+    def _receive(self) -> None:
         """Read the socket once into OpenSSL's buffer; raises WantsRead if it has nothing."""
         try:
             is_fast = self._is_open and not self._reads_little

@@ -24,8 +24,8 @@ from engine.host.tls_stores import (
     is_java_store,
     load_key,
     read_store_file,
-    stored_certificates,
-    stored_key,
+    read_stored_certificates,
+    read_stored_key,
 )
 
 if TYPE_CHECKING:
@@ -64,28 +64,28 @@ class TlsListenerSettings(NamedTuple):
         return f"TlsListenerSettings({self.key_location}, {self.trust_location})"
 
 
-def server_layer(settings: TlsListenerSettings) -> LayerOf:
+def create_server_layer(settings: TlsListenerSettings) -> LayerOf:
     """Return the function that encrypts a listener's connections; raises BadTlsFile."""
     import ssl
 
     from engine.host.tls_layer import TlsLayer
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    _prepare(context, settings)
-    load_key(context, _key(settings))
+    _configure_context(context, settings)
+    load_key(context, _read_key(settings))
     context.verify_mode = ssl.VerifyMode(_CLIENT_AUTH[settings.client_auth])
     return lambda sock: TlsLayer(context, sock)
 
 
-def client_layer(settings: TlsListenerSettings) -> LayerTo:
+def create_client_layer(settings: TlsListenerSettings) -> LayerTo:
     """Return the function that encrypts connections to other brokers; raises BadTlsFile."""
     import ssl
 
     from engine.host.tls_layer import TlsLayer
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    _prepare(context, settings)
-    load_key(context, _key(settings))
+    _configure_context(context, settings)
+    load_key(context, _read_key(settings))
     context.check_hostname = settings.verifies_host
 
     def layer_to(host: str) -> LayerOf:
@@ -99,11 +99,11 @@ def client_layer(settings: TlsListenerSettings) -> LayerTo:
     return layer_to
 
 
-def first_certificate(settings: TlsListenerSettings) -> bytes:
+def read_first_certificate(settings: TlsListenerSettings) -> bytes:
     """Return the first certificate (DER) of the chain of a listener's key; raises BadTlsFile."""
     import ssl
 
-    key = _key(settings)
+    key = _read_key(settings)
     _, mark, rest = key.pem.partition(_CERTIFICATE_MARK)
     body, end, _ = rest.partition(_CERTIFICATE_END)
     if not mark or not end:
@@ -114,7 +114,7 @@ def first_certificate(settings: TlsListenerSettings) -> bytes:
         raise BadTlsFile(key.name, "holds no certificate that can be read") from error
 
 
-def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
+def _configure_context(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
     """Set protocol versions, options and trusted certificates; raises BadTlsFile."""
     import ssl
 
@@ -133,7 +133,7 @@ def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
     else:
         content = read_store_file(settings.trust_location)
         if is_java_store(content):
-            trusted = stored_certificates(name, content, settings.trust_password)
+            trusted = read_stored_certificates(name, content, settings.trust_password)
         else:
             trusted = ascii_pem(content)
     try:
@@ -142,7 +142,7 @@ def _prepare(context: ssl.SSLContext, settings: TlsListenerSettings) -> None:
         raise BadTlsFile(name, "holds no certificate that can be read") from error
 
 
-def _key(settings: TlsListenerSettings) -> PrivateKey:
+def _read_key(settings: TlsListenerSettings) -> PrivateKey:
     """Return the broker's key and chain from PEM text, a Java store or a PEM file."""
     if settings.key_pem is not None:
         pem = f"{settings.key_pem}\n{settings.chain_pem or ''}\n".encode()
@@ -150,7 +150,7 @@ def _key(settings: TlsListenerSettings) -> PrivateKey:
     assert settings.key_location is not None
     content = read_store_file(settings.key_location)
     if is_java_store(content):
-        return stored_key(
+        return read_stored_key(
             settings.key_location, content, settings.key_store_password, settings.key_password
         )
     return PrivateKey(settings.key_location, content, settings.key_password)

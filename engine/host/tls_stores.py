@@ -76,7 +76,7 @@ def is_unreadable(error: BadTlsFile) -> bool:
     return isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
 
 
-def store_file_state(path: str) -> StoreFileState | None:
+def read_file_state(path: str) -> StoreFileState | None:
     """Return the state of the file that a path leads to, None if it does not exist.
 
     Compared with an earlier state it shows whether the file was replaced.
@@ -110,20 +110,20 @@ def is_java_store(content: bytes) -> bool:
     return _PEM_MARK not in content and content.startswith((_JKS_MAGIC, _DER_SEQUENCE))
 
 
-def stored_key(
+def read_stored_key(
     path: str, content: bytes, password: str | None, key_password: str | None = None
 ) -> PrivateKey:
     """Return the first key of a JKS or PKCS12 store; raises BadTlsFile."""
-    store = _java_store(path, content, password, key_password)
+    store = _read_java_store(path, content, password, key_password)
     if store.key is None:
         raise BadTlsFile(path, "has no private key")
-    key = _pem("PRIVATE KEY", [store.key])
-    return PrivateKey(path, key + _pem("CERTIFICATE", store.chain))
+    key = _encode_pem("PRIVATE KEY", [store.key])
+    return PrivateKey(path, key + _encode_pem("CERTIFICATE", store.chain))
 
 
-def stored_certificates(path: str, content: bytes, password: str | None) -> bytes:
+def read_stored_certificates(path: str, content: bytes, password: str | None) -> bytes:
     """Return the trusted certificates of a JKS or PKCS12 store, DER; raises BadTlsFile."""
-    trusted = _java_store(path, content, password, None).trusted
+    trusted = _read_java_store(path, content, password, None).trusted
     if not trusted:
         raise BadTlsFile(path, "has no trusted certificate")
     return b"".join(trusted)
@@ -139,12 +139,12 @@ def load_key(context: ssl.SSLContext, key: PrivateKey) -> None:
         _load_chain(context, key)
     except (ssl.SSLError, ValueError) as error:
         # ValueError: the password is longer than OpenSSL accepts.
-        raise BadTlsFile(key.name, _wrong_with(key, error)) from error
+        raise BadTlsFile(key.name, _explain_failure(key, error)) from error
     except OSError as error:
         raise BadTlsFile(key.name, f"cannot be handed to OpenSSL: {error.strerror}") from error
 
 
-def _wrong_with(key: PrivateKey, error: Exception) -> str:
+def _explain_failure(key: PrivateKey, error: Exception) -> str:
     """Return the message for a key that OpenSSL refused."""
     if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
         return "its key is not that of its first certificate"
@@ -174,7 +174,7 @@ def _load_chain(context: ssl.SSLContext, key: PrivateKey) -> None:
         context.load_cert_chain(file.name, password=password)
 
 
-def _java_store(
+def _read_java_store(
     path: str, content: bytes, password: str | None, key_password: str | None
 ) -> JksStore:
     """Read a JKS or PKCS12 store; raises BadTlsFile if it cannot be opened."""
@@ -188,10 +188,10 @@ def _java_store(
     if key_password is not None and key_password != password:
         # A PKCS12 store has one password for itself and its key, as Java writes it.
         raise BadTlsFile(path, "ssl.key.password does not open its key")
-    return _pkcs12(path, content, password)
+    return _read_pkcs12(path, content, password)
 
 
-def _pkcs12(path: str, content: bytes, password: str | None) -> JksStore:
+def _read_pkcs12(path: str, content: bytes, password: str | None) -> JksStore:
     """Read a PKCS12 store with the package `cryptography`; raises BadTlsFile, also without it."""
     try:
         from cryptography.hazmat.primitives.serialization import (
@@ -218,7 +218,7 @@ def _pkcs12(path: str, content: bytes, password: str | None) -> JksStore:
     return JksStore(key, own + others, others)
 
 
-def _pem(kind: str, values: Iterable[bytes]) -> bytes:
+def _encode_pem(kind: str, values: Iterable[bytes]) -> bytes:
     """Return DER values of one kind, for instance CERTIFICATE, as PEM."""
     from base64 import b64encode
 

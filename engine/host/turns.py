@@ -87,12 +87,12 @@ class LoopTurns:
         return had_turn
 
     def _schedule_turn(self) -> None:
-        """Schedule `_give_turn` for the next turn, unless that is done already."""
+        """Schedule `_start_next_turn` for the next turn, unless that is done already."""
         if not self._is_due:
             self._is_due = True
-            self._timers.call_soon(self._give_turn)
+            self._timers.call_soon(self._start_next_turn)
 
-    def _give_turn(self) -> None:
+    def _start_next_turn(self) -> None:
         """Let the work that waited longest continue, after scheduling the next turn."""
         self._is_due = False
         had_turn = self._waiting.popleft()

@@ -43,7 +43,7 @@ class _Failed:
         self.error = error
 
 
-def _serve(pipe: Connection, work: Callable[[Item], Result]) -> None:
+def _serve_items(pipe: Connection, work: Callable[[Item], Result]) -> None:
     """Process the parent's items, one after another, until the pipe is closed."""
     # A worker has nothing to clean up: SIGTERM ends it at once.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -85,7 +85,9 @@ class WorkerProcesses(Generic[Item, Result]):
             with block_signals():
                 for _ in range(self._count):
                     ours, theirs = context.Pipe()
-                    worker = context.Process(target=_serve, args=(theirs, self._work), daemon=True)
+                    worker = context.Process(
+                        target=_serve_items, args=(theirs, self._work), daemon=True
+                    )
                     worker.start()
                     theirs.close()
                     self._workers[ours] = worker
@@ -98,9 +100,9 @@ class WorkerProcesses(Generic[Item, Result]):
     def __exit__(self, *_error: object) -> None:
         """Kill the processes."""
         with block_signals():
-            self._end()
+            self._kill_workers()
 
-    def _end(self) -> None:
+    def _kill_workers(self) -> None:
         """Kill all workers, and wait for their end."""
         for worker in self._workers.values():
             worker.kill()

@@ -22,7 +22,7 @@ from engine.native.record_walk import Walked, WalkTier
 from engine.records.batch import BatchView
 from engine.records.batch_header import CHECKED_FROM, CODEC_BITS, HEADER_BYTES
 from engine.records.codec import codec_of
-from engine.records.compression import decompress_prefix, fast_decompressor
+from engine.records.compression import decompress_prefix, select_fast_decompressor
 from engine.records.crc import crc32c
 
 #: Decompressed records, and the fault before the first missing one (None if all are there).
@@ -118,7 +118,7 @@ def open_fast(data: memoryview, codec: int) -> Opened | None:
     Also None for damaged records, and for compressed forms that few producers write.
     """
     memory = OpenedMemory.memory
-    size = fast_decompressor(codec)(data[HEADER_BYTES:], memory)
+    size = select_fast_decompressor(codec)(data[HEADER_BYTES:], memory)
     return None if size is None else (memory[:size], None)
 
 

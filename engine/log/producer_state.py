@@ -44,7 +44,7 @@ from engine.log.producer_snapshot import ProducerEntry
 from engine.log.transaction_verifications import TransactionVerifications, Verification
 from engine.log.txn_index import AbortedTransaction
 from engine.records.batch import BatchView
-from engine.records.control import ControlType, EndTransactionMarker, end_transaction_marker
+from engine.records.control import ControlType, EndTransactionMarker, parse_marker
 from engine.records.record import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_MAX
 
 #: A transaction marker and its time; None for other control batches.
@@ -502,7 +502,7 @@ def read_transaction_marker(batch: BatchView) -> Marked:
     """
     try:
         for record in batch.records():
-            return end_transaction_marker(record), record.timestamp_ms
+            return parse_marker(record), record.timestamp_ms
     except CorruptRecord:
         pass
     return None, NO_TIMESTAMP

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from engine.config.topic_config import TopicConfig
 from engine.log.log_config import LogConfig
-from engine.records.codec import Codec, codec_named
+from engine.records.codec import Codec, parse_codec
 from engine.records.record import TimestampType
 
 _AS_PRODUCED = "producer"
@@ -68,7 +68,7 @@ def _codec(name: str) -> Codec | None:
     """Return the codec of `compression.type`, None for `producer`."""
     if name == _AS_PRODUCED:
         return None
-    return Codec.NONE if name == _UNCOMPRESSED else codec_named(name)
+    return Codec.NONE if name == _UNCOMPRESSED else parse_codec(name)
 
 
 def _compression_level(topic: TopicConfig, codec: Codec | None) -> int | None:

@@ -381,7 +381,7 @@ class LeaderRules:
         """Return the messages of magic 0 or 1 as records; raise InvalidRecord for zstd."""
         if batch.codec is Codec.ZSTD:
             raise InvalidRecord(f"zstd in magic {batch.magic}")
-        messages = batch.messages(limit_bytes=self.limit_bytes)
+        messages = batch.iter_messages(limit_bytes=self.limit_bytes)
         return [_to_record(message) for message in list(self._check_each(batch, messages, now_ms))]
 
     def _check_each(

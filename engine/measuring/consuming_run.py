@@ -68,7 +68,7 @@ class ConsumingRun:
         """
         share = math.ceil(record_count / max(len(self._starts), 1))
         ends = {key: min(at + share, self._ends[key]) for key, at in self._starts.items()}
-        read_count = self._read_to(ends) if share else 0
+        read_count = self._read_up_to(ends) if share else 0
         self._starts = {key: max(end, self._starts[key]) for key, end in ends.items()}
         self._fetcher = self._fetcher_to(self._ends)
         if self._fetcher.partitions:
@@ -81,7 +81,7 @@ class ConsumingRun:
         left = {key: start for key, start in self._starts.items() if start < ends[key]}
         return Fetcher(self._client, left, self._options)
 
-    def _read_to(self, ends: Mapping[TopicPartition, int]) -> int:
+    def _read_up_to(self, ends: Mapping[TopicPartition, int]) -> int:
         """Read up to these ends; then wait for outstanding responses, which would delay others."""
         read_count = 0
         fetcher = self._fetcher_to(ends)
@@ -111,7 +111,7 @@ class ConsumingRun:
     ) -> tuple[int, int]:
         """Return number and bytes of the fetched records before the partition's end."""
         end = ends[consumed.partition]
-        runs = [run.between(0, end) for run in consumed.runs]
+        runs = [run.select_offsets(0, end) for run in consumed.runs]
         if consumed.error is not None:
             self.error = self.error or consumed.error
         elif consumed.next_offset >= end:

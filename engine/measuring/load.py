@@ -49,7 +49,7 @@ class RecordLoad:
         #: Maximum number of records in a chunk: large for speed, limited by memory.
         self.chunk_records = max(min(_CHUNK_RECORDS_MAX, _CHUNK_BYTES // max(size, 1), count), 1)
 
-    def chunk(self, first: int, count: int) -> Iterator[tuple[OutgoingValues, range]]:
+    def build_chunk(self, first: int, count: int) -> Iterator[tuple[OutgoingValues, range]]:
         """Yield `count` records from number `first` on, each with its positions in the chunk."""
         start = first % len(self._values)
         values = (self._values[start:] + self._values[:start])[:count]

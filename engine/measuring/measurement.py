@@ -104,7 +104,7 @@ class Measurement:
     ) -> None:
         """Count records that are complete now; `latencies_us` has the number for each latency."""
         while now_ns - self._open_ns >= self._interval_ns:
-            self._close(self._open_ns + self._interval_ns)
+            self._close_interval(self._open_ns + self._interval_ns)
         self._last_ns = now_ns
         self.records += records
         self.size_bytes += size_bytes
@@ -114,14 +114,14 @@ class Measurement:
             self.latencies.add(latency_us, count)
             self._open_latencies.add(latency_us, count)
 
-    def _close(self, end_ns: int) -> None:
+    def _close_interval(self, end_ns: int) -> None:
         """End the open interval at `end_ns`, and start the next one."""
-        self.intervals.append(self._open_until(end_ns))
+        self.intervals.append(self._end_open_interval(end_ns))
         self._open_ns = end_ns
         self._open_records = self._open_bytes = 0
         self._open_latencies = Latencies()
 
-    def _open_until(self, end_ns: int) -> Interval:
+    def _end_open_interval(self, end_ns: int) -> Interval:
         """Return the open interval as if it ended at `end_ns`."""
         return Interval(
             self._seconds(self._open_ns),
@@ -136,7 +136,7 @@ class Measurement:
         over = self.intervals[-count:]
         passed = (now_ns - self._open_ns) // self._interval_ns
         if passed > 0:
-            over.append(self._open_until(self._open_ns + self._interval_ns))
+            over.append(self._end_open_interval(self._open_ns + self._interval_ns))
         for number in range(max(1, passed - count), passed):
             start_ns = self._open_ns + number * self._interval_ns
             end_s = self._seconds(start_ns + self._interval_ns)
@@ -146,7 +146,7 @@ class Measurement:
     def finish(self) -> None:
         """Complete the last interval, which ends with the last record."""
         if self._open_records:
-            self._close(self._last_ns)
+            self._close_interval(self._last_ns)
 
     def _seconds(self, at_ns: int) -> float:
         """Return a time in seconds after the start, rounded to a millisecond."""

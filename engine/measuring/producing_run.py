@@ -87,7 +87,7 @@ class ProducingRun:
         made = 0
         while made < wanted and self.error is None:
             count = min(self._load.chunk_records, wanted - made)
-            for values, places in self._load.chunk(made, count):
+            for values, places in self._load.build_chunk(made, count):
                 self._producer.add_fast(values, places)
             made += count
             self._note_failures(self._producer.poll(0))
@@ -105,7 +105,7 @@ class ProducingRun:
     def step(self) -> None:
         """Send records that are due or wait a little; process the responses that have arrived."""
         now_ns = self._now_ns()
-        due = self._due(now_ns)
+        due = self._count_due(now_ns)
         if due > 0 and self._has_room:
             self._send(min(due, self._load.chunk_records), now_ns)
             self._count_results(self._producer.poll(0))
@@ -124,7 +124,7 @@ class ProducingRun:
         """Return True if less than PENDING_BYTES are outstanding."""
         return (self._sent - self._done) * self._load.shape.size_bytes < PENDING_BYTES
 
-    def _due(self, now_ns: int) -> int:
+    def _count_due(self, now_ns: int) -> int:
         """Return the number of records that may be sent now by the rate."""
         left = self._record_count - self._sent
         rate = self._load.shape.rate_per_s
@@ -151,7 +151,7 @@ class ProducingRun:
         self._chunks[self._chunk_number] = now_ns, self._sent
         self._pending[self._chunk_number] = count
         base = self._chunk_number * _PLACES
-        for values, places in self._load.chunk(self._sent, count):
+        for values, places in self._load.build_chunk(self._sent, count):
             shifted = range(base + places.start, base + places.stop, places.step)
             self._producer.add_fast(values, shifted)
         self._sent += count
@@ -166,11 +166,13 @@ class ProducingRun:
                 self._note_failures([result])
                 continue
             chunks = Counter(place >> _PLACE_BITS for place in result.batch.places)
-            latencies = self._latencies_us(result, chunks, now_ns)
+            latencies = self._count_latencies(result, chunks, now_ns)
             self.measurement.count(count, count * self._load.shape.size_bytes, now_ns, latencies)
-            self._forget(chunks)
+            self._finish_chunks(chunks)
 
-    def _latencies_us(self, result: BatchResult, chunks: Counter[int], now_ns: int) -> Counter[int]:
+    def _count_latencies(
+        self, result: BatchResult, chunks: Counter[int], now_ns: int
+    ) -> Counter[int]:
         """Return the number of records of a batch for each latency in µs."""
         if self._load.shape.rate_per_s is None:
             latencies: Counter[int] = Counter()
@@ -183,7 +185,7 @@ class ProducingRun:
             for place in result.batch.places
         )
 
-    def _forget(self, done: Counter[int]) -> None:
+    def _finish_chunks(self, done: Counter[int]) -> None:
         """Count the records of chunks as done, and forget the chunks that are complete."""
         for chunk, count in done.items():
             self._pending[chunk] -= count

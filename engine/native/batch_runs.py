@@ -74,7 +74,7 @@ class BatchRun(NamedTuple):
     is_compacted: bool
     record_count: int
 
-    def checksums(self) -> Iterator[tuple[int, int, int]]:
+    def iter_checksums(self) -> Iterator[tuple[int, int, int]]:
         """Yield the start and end of each batch in the buffer, and its stored CRC."""
         used = self.frame_count * WIDTH
         starts, crcs = self.frames[_START:used:WIDTH], self.frames[_CRC:used:WIDTH]

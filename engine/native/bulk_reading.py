@@ -22,9 +22,9 @@ class BulkReading:
         """
         if self._count <= BULK_RECORDS_MIN < self._count + records:
             if self._take_up is None:
-                from engine.native.compiled_fields import take_up_fields
+                from engine.native.compiled_fields import load_or_compile_fields
 
-                take_up_fields()
+                load_or_compile_fields()
             else:
                 self._take_up()
         self._count += records

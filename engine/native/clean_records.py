@@ -218,7 +218,7 @@ def load_cleaner() -> CleanerCode | None:
     return None if note is None or keep is None else CleanerCode(note, keep)
 
 
-def take_up_cleaner() -> bool:
+def load_or_compile_cleaner() -> bool:
     """Load the cached code, or start its compilation for later cleanings.
 
     Return whether it is used.
@@ -251,7 +251,7 @@ def _sample_map() -> MapMemory:
     return MapMemory(bytearray(16 * _SLOTS), memoryview(bytearray(8 * _SLOTS)).cast("q"), _SLOTS)
 
 
-def _in_map(memory: MapMemory) -> dict[bytes, int]:
+def _read_map(memory: MapMemory) -> dict[bytes, int]:
     """Return the map's content for the samples: offset by digest of the key."""
     digests, offsets = memory.digests, memory.offsets
     return {
@@ -273,19 +273,19 @@ def is_note_right(address: int) -> bool:
 
     def noted(data: bytes, count: int, limit: int = 4, start: int = 10) -> Noted | None:
         """Return the result of the code for a sample, None if it refuses it."""
-        size = len(_in_map(memory))
+        size = len(_read_map(memory))
         return compiled.note_keys(
             data, count, base_offset=10, start_offset=start, size=size, limit=limit
         )
 
     wrong = (_ALL, 3), (_ALL[:-1], 4), (_FIRST + _FIRST, 2), (b"\xff" * 40, 1)
-    if any(noted(data, count) is not None for data, count in wrong) or _in_map(memory):
+    if any(noted(data, count) is not None for data, count in wrong) or _read_map(memory):
         return False
     if noted(_ALL, 4, start=11, limit=1) != Noted(True, 1, 11, 3):
         return False
     if noted(_ALL, 4) != Noted(False, 3, 14, 4):
         return False
-    return _in_map(memory) == {_digest(b"k"): 10, _digest(b"j"): 11, _digest(_LONG): 14}
+    return _read_map(memory) == {_digest(b"k"): 10, _digest(b"j"): 11, _digest(_LONG): 14}
 
 
 def is_keep_right(address: int) -> bool:

@@ -61,7 +61,7 @@ def _inlined(function: Callable[..., object]) -> Dispatcher:
 
 
 @_inlined
-def _key_at(raw: Bytes, at: int, size: int) -> tuple[int, int, int, int, int, int, int]:
+def _read_key(raw: Bytes, at: int, size: int) -> tuple[int, int, int, int, int, int, int]:
     """Read a record up to its value.
 
     Returns its end (0: off the fast path), the position after its timestamp, timestamp and offset
@@ -90,7 +90,7 @@ def _key_at(raw: Bytes, at: int, size: int) -> tuple[int, int, int, int, int, in
 
 
 @_inlined
-def _digest(raw: Bytes, at: int, length: int, scratch: Bytes) -> None:
+def _compute_digest(raw: Bytes, at: int, length: int, scratch: Bytes) -> None:
     """Compute the MD5 of some bytes into the first 16 bytes of the scratch memory."""
     put_eight(scratch, 0, _U64(_START_LOW))
     put_eight(scratch, 8, _U64(_START_HIGH))
@@ -121,7 +121,7 @@ def _digest(raw: Bytes, at: int, length: int, scratch: Bytes) -> None:
 
 
 @_inlined
-def _slot_of(scratch: Bytes, digests: Bytes, offsets: Numbers, slot_count: int) -> int:
+def _find_slot(scratch: Bytes, digests: Bytes, offsets: Numbers, slot_count: int) -> int:
     """Return the slot of the digest in `scratch`, or the free slot where it would be put."""
     low = load_eight(scratch, 0)
     high = load_eight(scratch, 8)
@@ -155,7 +155,7 @@ def note_kernel(
         at = _I64(0)
         last_delta = _I64(-1)
         for index in range(_I64(count)):
-            end, _, _, delta, key_at, key_size, _ = _key_at(raw, at, size)
+            end, _, _, delta, key_at, key_size, _ = _read_key(raw, at, size)
             if not is_sure:
                 if end == 0 or delta <= last_delta:
                     return 0
@@ -163,8 +163,8 @@ def note_kernel(
             elif key_size >= 0 and base + delta >= start:
                 if numbers[_N_SIZE] >= numbers[_N_LIMIT]:
                     return 2
-                _digest(raw, key_at, key_size, scratch)
-                slot = _slot_of(scratch, digests, offsets, slot_count)
+                _compute_digest(raw, key_at, key_size, scratch)
+                slot = _find_slot(scratch, digests, offsets, slot_count)
                 if offsets[slot] == 0:
                     numbers[_N_SIZE] += 1
                     put_eight(digests, 16 * slot, load_eight(scratch, 0))
@@ -204,7 +204,7 @@ def _varint_size(value: int) -> int:
 
 
 @_inlined
-def _copied(raw: Bytes, spans: Numbers, kept: int, shift: int, out: Bytes) -> int:
+def _copy_shifted(raw: Bytes, spans: Numbers, kept: int, shift: int, out: Bytes) -> int:
     """Write records whose time deltas all move by so many ms; returns how many bytes they take."""
     out_at = _I64(0)
     for index in range(kept):
@@ -254,7 +254,7 @@ def keep_kernel(  # noqa: C901, PLR0913, PLR0917 (no calls)
     at = _I64(0)
     last_delta = _I64(-1)
     for _ in range(_I64(count)):
-        end, after_time, time, delta, key_at, key_size, has_value = _key_at(raw, at, size)
+        end, after_time, time, delta, key_at, key_size, has_value = _read_key(raw, at, size)
         if end == 0 or delta <= last_delta:
             return 0
         last_delta = delta
@@ -262,8 +262,8 @@ def keep_kernel(  # noqa: C901, PLR0913, PLR0917 (no calls)
         if base + delta > latest:
             stays = 1
         elif key_size >= 0 and (has_value or numbers[_K_KEEPS_TOMBSTONES]):
-            _digest(raw, key_at, key_size, scratch)
-            slot = _slot_of(scratch, digests, offsets, slot_count)
+            _compute_digest(raw, key_at, key_size, scratch)
+            slot = _find_slot(scratch, digests, offsets, slot_count)
             if base + delta >= offsets[slot] - 1:
                 stays = 1
         if stays:
@@ -294,7 +294,7 @@ def keep_kernel(  # noqa: C901, PLR0913, PLR0917 (no calls)
         new_base_ms = base_ms + spans[3]
     numbers[_K_NEW_BASE_MS] = new_base_ms
     numbers[_K_MAX_MS] = base_ms + max_delta
-    numbers[_K_OUT_BYTES] = _copied(raw, spans, kept, base_ms - new_base_ms, out)
+    numbers[_K_OUT_BYTES] = _copy_shifted(raw, spans, kept, base_ms - new_base_ms, out)
     return 1
 
 

@@ -39,7 +39,7 @@ def sources_of(files: RealFiles, beside: str, sources: tuple[str, ...]) -> bytes
     return b"".join(files.read_bytes(f"{folder}/{source}") for source in sources)
 
 
-def read_ours(files: RealFiles, path: str) -> bytes | None:
+def read_own_file(files: RealFiles, path: str) -> bytes | None:
     """Return a file's content if no other user could have written it, else None."""
     try:
         status = os.stat(path)
@@ -65,7 +65,7 @@ def make_folder() -> bool:
     return True
 
 
-def keep(files: RealFiles, path: str, content: bytes) -> bool:
+def add_to_cache(files: RealFiles, path: str, content: bytes) -> bool:
     """Add a file to the cache, and remove unused ones; return whether it could be added."""
     try:
         if not make_folder():

@@ -13,7 +13,7 @@ from __future__ import annotations
 from engine.native import record_fields
 from engine.native.compiled_walk import start_compiler
 from engine.native.flat_code import flat_path, load_flat
-from engine.native.record_fields import FieldReader, field_reader, use_fields
+from engine.native.record_fields import FieldReader, create_field_reader, use_fields
 
 _SOURCES = ("field_kernel.py", "kernel_varint.py")
 
@@ -26,10 +26,10 @@ def kept_fields_path() -> str | None:
 def load_fields(path: str) -> FieldReader | None:
     """Return the reader cached at a path, None without one; the caller must test it before use."""
     address = load_flat(path)
-    return None if address is None else field_reader(address)
+    return None if address is None else create_field_reader(address)
 
 
-def take_up_fields() -> bool:
+def load_or_compile_fields() -> bool:
     """Load the cached reader, or start its compilation for later commands.
 
     Return whether it is used.

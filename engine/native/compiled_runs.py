@@ -15,7 +15,7 @@ def is_right(code: RunCode) -> bool:
     return is_find_right(code.find) and is_fill_right(code)
 
 
-def take_up_runs() -> bool:
+def load_or_compile_runs() -> bool:
     """Load the cached code, or start its compilation for later commands.
 
     Return whether it is used.

@@ -43,10 +43,10 @@ def kept_walk_path() -> str | None:
 def load_walk(path: str) -> RecordWalk | None:
     """Return the walk cached at a path, None without one; the caller must test it before use."""
     address = load_flat(path)
-    return None if address is None else compiled_walk(address)
+    return None if address is None else create_walk(address)
 
 
-def compiled_walk(address: int) -> RecordWalk:
+def create_walk(address: int) -> RecordWalk:
     """Return a record walk that calls the code at an address; for one thread."""
     import ctypes
 
@@ -91,16 +91,16 @@ class CompiledWalkLoader:
 
     def begin(self) -> None:
         """Schedule the check for cached code, and its compilation if there is none."""
-        self._after(WALK_TAKE_UP_DELAY_MS, self._check)
+        self._after(WALK_TAKE_UP_DELAY_MS, self._load_or_schedule)
 
-    def _check(self) -> None:
+    def _load_or_schedule(self) -> None:
         """Use the cached code; without it schedule the compilation."""
         path = kept_walk_path()
-        if path is None or self._use_kept(path):
+        if path is None or self._use_cached(path):
             return
         self._after(WALK_COMPILE_DELAY_MS, self._compile)
 
-    def _use_kept(self, path: str) -> bool:
+    def _use_cached(self, path: str) -> bool:
         """Use the cached code if it is right; return whether there is any, right or not."""
         walk = load_walk(path)
         if walk is not None:
@@ -120,7 +120,7 @@ class CompiledWalkLoader:
             path = kept_walk_path()
             # It ends at once if the compiler process of another broker is running.
             self._checks_left -= 1
-            if path is None or self._use_kept(path) or not self._checks_left:
+            if path is None or self._use_cached(path) or not self._checks_left:
                 return
         self._after(WALK_COMPILE_POLL_MS, self._poll)
 

@@ -20,7 +20,7 @@ import zlib
 
 from engine.errors import StorageError
 from engine.host.real import RealFiles
-from engine.native.code_cache import keep, kept_path, key_of, read_ours, sources_of
+from engine.native.code_cache import add_to_cache, kept_path, key_of, read_own_file, sources_of
 
 _MARK = b"kctl-flat 1\n"
 _HEAD_BYTES = 64
@@ -49,21 +49,21 @@ def flat_path(name: str, beside: str, sources: tuple[str, ...]) -> str | None:
 def keep_flat(path: str, code: bytes) -> bool:
     """Cache code for later runs; return whether that worked."""
     head = b"%b%08x\n" % (_MARK, zlib.crc32(code))
-    return keep(RealFiles(), path, head.ljust(_HEAD_BYTES, b"\0") + code)
+    return add_to_cache(RealFiles(), path, head.ljust(_HEAD_BYTES, b"\0") + code)
 
 
 def load_flat(path: str) -> int | None:
     """Map cached code, for as long as the process lives; return its address, None without it."""
-    content = read_ours(RealFiles(), path)
+    content = read_own_file(RealFiles(), path)
     if content is None or len(content) <= _HEAD_BYTES or not content.startswith(_MARK):
         return None
     checksum = b"%08x" % zlib.crc32(content[_HEAD_BYTES:])
     if content[len(_MARK) : len(_MARK) + 8] != checksum:
         return None
-    return _mapped(path, len(content))
+    return _map_code(path, len(content))
 
 
-def _mapped(path: str, size: int) -> int | None:
+def _map_code(path: str, size: int) -> int | None:
     """Map a file of machine code; return the address of the code, None if it cannot be mapped."""
     import ctypes
 

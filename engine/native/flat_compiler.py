@@ -28,7 +28,7 @@ from engine.native.compiled_walk import kept_walk_path, load_walk
 from engine.native.flat_code import keep_flat, load_flat
 from engine.native.header_counts import is_count_right, kept_count_path
 from engine.native.record_fields import is_right_about_samples
-from engine.native.record_walk import agrees
+from engine.native.record_walk import is_walk_right
 from engine.native.run_samples import is_fill_right, is_find_right
 
 _LOWEST_PRIORITY = 19
@@ -55,7 +55,7 @@ def _compile_walk() -> tuple[str, str]:
 def _is_walk_right(path: str) -> bool:
     """Return whether code at a path can be loaded, and gives the right results for samples."""
     walk = load_walk(path)
-    return walk is not None and agrees(walk)
+    return walk is not None and is_walk_right(walk)
 
 
 def _compile_fields() -> tuple[str, str]:
@@ -143,13 +143,13 @@ def compile_flat(kernel: Kernel, path: str) -> bool:
     # Code for any processor of this architecture: numba looks at these when it is imported.
     os.environ |= {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     try:
-        from engine.native.flat_object import NotFlat, flat_code_of
+        from engine.native.flat_object import NotFlat, extract_flat_code
 
         compiled = kernel.compile()
     except ImportError:
         return False
     try:
-        code = flat_code_of(*compiled)
+        code = extract_flat_code(*compiled)
     except NotFlat:
         return False
     trial, files = f"{path}.trial", RealFiles()

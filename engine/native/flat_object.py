@@ -27,7 +27,7 @@ class NotFlat(Exception):
     """Raised for code that cannot run without other code or a loader."""
 
 
-def flat_code_of(llvm_text: str, name: str) -> bytes:
+def extract_flat_code(llvm_text: str, name: str) -> bytes:
     """Return the machine code of a function that numba compiled, without its wrapper.
 
     It is called as `int32 name(int64 *result, void **exception, arguments...)`, and made for the
@@ -46,10 +46,10 @@ def flat_code_of(llvm_text: str, name: str) -> bytes:
     if defined != [name]:
         # Another function would stand before it, or be called by it.
         raise NotFlat(name)
-    return _code_of(llvm.ObjectFileRef.from_data(machine.emit_object(module)), name)
+    return _extract_code(llvm.ObjectFileRef.from_data(machine.emit_object(module)), name)
 
 
-def _code_of(object_file: llvm.ObjectFileRef, name: str) -> bytes:
+def _extract_code(object_file: llvm.ObjectFileRef, name: str) -> bytes:
     """Return the content of the only code section; raise NotFlat if it needs a loader."""
     code = b""
     for section in object_file.sections():

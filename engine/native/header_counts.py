@@ -129,7 +129,12 @@ def is_count_right(code: int) -> bool:
     Code is cached and used only if it does. Raises StorageError if the sample file cannot be
     written.
     """
-    batches = [_batch(7, 3, 0), _batch(10, 1, 32), _batch(11, 2, 4), _batch(14, 1, 0)]
+    batches = [
+        _build_batch(7, 3, 0),
+        _build_batch(10, 1, 32),
+        _build_batch(11, 2, 4),
+        _build_batch(14, 1, 0),
+    ]
     sizes = [len(batch) for batch in batches]
     files = RealFiles()
     with temporary_folder("kctl-header-count-") as folder:
@@ -148,7 +153,7 @@ def is_count_right(code: int) -> bool:
     ]  # fmt: skip
 
 
-def _batch(base_offset: int, count: int, attributes: int) -> bytes:
+def _build_batch(base_offset: int, count: int, attributes: int) -> bytes:
     """Return a batch of so many offsets, whose records are zeroes."""
     size = HEADER_BYTES + 9 * count
     return struct.pack(
@@ -157,7 +162,7 @@ def _batch(base_offset: int, count: int, attributes: int) -> bytes:
     ).ljust(size, b"\0")  # fmt: skip
 
 
-def take_up_count() -> bool:
+def load_or_compile_count() -> bool:
     """Load the cached code, or start its compilation for later commands.
 
     Return whether it is used.

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from engine.errors import StorageError
 from engine.host.real import RealFiles
-from engine.native.code_cache import keep, kept_path, key_of, read_ours, sources_of
+from engine.native.code_cache import add_to_cache, kept_path, key_of, read_own_file, sources_of
 
 Compiler: TypeAlias = Callable[[], tuple[bytes, str]]
 
@@ -48,7 +48,7 @@ def load_native(
     except StorageError:
         # Installed without its sources.
         return None
-    kept = _read(files, path)
+    kept = _read_object(files, path)
     if kept is None:
         if compiler is None:
             return None
@@ -57,7 +57,7 @@ def load_native(
         except ImportError:
             return None
         head = b"%b%b\n%08x\n\n" % (_MARK, symbol.encode(), zlib.crc32(code))
-        keep(files, path, head + code)
+        add_to_cache(files, path, head + code)
         kept = code, symbol
     return _link(llvm, *kept)
 
@@ -71,9 +71,9 @@ def _key(
     return key_of(text + sources_of(files, beside, sources))
 
 
-def _read(files: RealFiles, path: str) -> tuple[bytes, str] | None:
+def _read_object(files: RealFiles, path: str) -> tuple[bytes, str] | None:
     """Return the object code and its symbol; None if the file is absent or damaged."""
-    content = read_ours(files, path)
+    content = read_own_file(files, path)
     if content is None:
         return None
     head, _, rest = content.partition(b"\n\n")

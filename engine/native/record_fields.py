@@ -46,7 +46,7 @@ class FieldTier:
     read: FieldReader | None = None
 
 
-def field_reader(address: int) -> FieldReader:
+def create_field_reader(address: int) -> FieldReader:
     """Return a field reader that calls the code at an address; for one thread."""
     import ctypes
 

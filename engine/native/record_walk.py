@@ -25,7 +25,7 @@ from typing import Protocol, TypeAlias
 
 from engine.host.ports import Buffer
 from engine.native.multibyte_varint import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, multibyte_varint
-from engine.native.uniform_run import uniform_run
+from engine.native.uniform_run import find_uniform_run
 
 #: Least and greatest timestamp delta in ms, and whether a record has no key; None for records off
 #: the fast path.
@@ -92,7 +92,7 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
             index += 1
             size = position - start
             if size == size_before and search_from <= index < count:
-                run = uniform_run(data, start, size, index, count - index)
+                run = find_uniform_run(data, start, size, index, count - index)
                 if run is None:
                     search_from = index + _SEARCHED_IN_VAIN
                 else:
@@ -137,7 +137,7 @@ class WalkTier:
 
 def use_compiled(walk: RecordWalk) -> bool:
     """Use a compiled walk from now on if it is right about the samples; return whether it is."""
-    is_right = agrees(walk)
+    is_right = is_walk_right(walk)
     if is_right:
         WalkTier.walk = staticmethod(walk)
     return is_right
@@ -165,7 +165,7 @@ _SAMPLES: tuple[tuple[bytes, int, Walked], ...] = (
 )
 
 
-def agrees(walk: RecordWalk) -> bool:
+def is_walk_right(walk: RecordWalk) -> bool:
     """Return whether a walk gives the right results for the samples, at every tested position."""
     for block, count, expected in _SAMPLES:
         for before in (0, 3):

@@ -55,7 +55,9 @@ class _Memory(NamedTuple):
     content_sizes: array[int]
 
 
-def _batch(base_offset: int, last_delta: int, count: int, records: bytes, flags: int = 0) -> bytes:
+def _build_batch(
+    base_offset: int, last_delta: int, count: int, records: bytes, flags: int = 0
+) -> bytes:
     """Return a version 2 batch; its CRC is arbitrary, as the code does not check it."""
     length = _HEADER.size + len(records) - _OVERHEAD_BYTES
     return _HEADER.pack(
@@ -65,15 +67,15 @@ def _batch(base_offset: int, last_delta: int, count: int, records: bytes, flags:
 
 
 _LOG = (
-    _batch(_BASE_OFFSET, 4, 3, _FIRST + _SECOND + _THIRD)
+    _build_batch(_BASE_OFFSET, 4, 3, _FIRST + _SECOND + _THIRD)
     # A control batch, then a batch with log append time.
-    + _batch(_BASE_OFFSET + 5, 0, 1, _FIRST, 0x30)
-    + _batch(_BASE_OFFSET + 6, 0, 1, _FIRST, 0x08)
+    + _build_batch(_BASE_OFFSET + 5, 0, 1, _FIRST, 0x30)
+    + _build_batch(_BASE_OFFSET + 6, 0, 1, _FIRST, 0x08)
 )
-_LATER = _batch(_BASE_OFFSET + 8, 0, 1, _FIRST)
+_LATER = _build_batch(_BASE_OFFSET + 8, 0, 1, _FIRST)
 
 
-def _found(code: RunCode, log: bytes, frames_max: int = FRAMES_MAX) -> BatchRun:
+def _run_find(code: RunCode, log: bytes, frames_max: int = FRAMES_MAX) -> BatchRun:
     """Return the run that the code finds in a log of samples."""
     finder = RunFinder(code, passes_control=True)
     return finder.find(
@@ -90,7 +92,7 @@ def _found(code: RunCode, log: bytes, frames_max: int = FRAMES_MAX) -> BatchRun:
 def is_find_right(address: int) -> bool:
     """Return whether code for `find` gives the right results for samples."""
     code = RunCode(address, address)
-    run = _found(code, _LOG + _LATER)
+    run = _run_find(code, _LOG + _LATER)
     first = (
         2, len(_FIRST + _SECOND + _THIRD) + _HEADER.size, 0xFEDCBA98, 0, 4, _BASE_OFFSET, _BASE_MS,
         _MAX_MS, 1 << 33, -2, 0x01020304, 3, 52, 7, 0, 0,
@@ -99,19 +101,21 @@ def is_find_right(address: int) -> bool:
         return False
     if (run.end, run.next_offset, run.record_count) != (2 + len(_LOG), _BASE_OFFSET + 7, 5):
         return False
-    if not run.is_compacted or _found(code, _LOG, frames_max=2).frame_count != 2:
+    if not run.is_compacted or _run_find(code, _LOG, frames_max=2).frame_count != 2:
         return False
     # Truncated, of another epoch, of another magic, of an unknown codec, with too small a length.
     size = run.frames[_SIZE_SLOT]
     changes = (12, b"\1"), (16, b"\3"), (_CODEC_AT, b"\5"), (8, bytes((0, 0, 0, 48)))
     damaged = [_LOG[:at] + new + _LOG[at + len(new) :] for at, new in changes]
-    return all(_found(code, log).frame_count == 0 for log in (*damaged, _LOG[: size - 1]))
+    return all(_run_find(code, log).frame_count == 0 for log in (*damaged, _LOG[: size - 1]))
 
 
 _SIZE_SLOT = FRAME.index("size")
 
 
-def _filled(code: RunCode, frames: array[int], log: bytes, **said: int) -> tuple[int, _Memory, int]:
+def _run_fill(
+    code: RunCode, frames: array[int], log: bytes, **said: int
+) -> tuple[int, _Memory, int]:
     """Fill columns with batches of a log; returns the verdict, the columns, and the rows."""
     room = len(log) + SLACK_BYTES
     kinds = {"offsets": "q", "times": "q", "schema_ids": "q", "keys": "B", "values": "B",
@@ -135,14 +139,14 @@ def is_fill_right(code: RunCode) -> bool:
 
     Its `find` must be right.
     """
-    run = _found(code, _LOG)
+    run = _run_find(code, _LOG)
     log, frames = b"??" + _LOG, run.frames[: run.frame_count * WIDTH]
     return _are_all_taken(code, frames, log) and _are_others_refused(code, frames, log)
 
 
 def _are_all_taken(code: RunCode, frames: array[int], log: bytes) -> bool:
     """Return True if the code fills the columns with the known values of the samples."""
-    verdict, memory, rows = _filled(code, frames, log)
+    verdict, memory, rows = _run_fill(code, frames, log)
     if (verdict, rows) != (DONE, 4):
         return False
     value, long_value = bytes(range(5)), b"\x01" * 200
@@ -172,17 +176,17 @@ def _are_all_taken(code: RunCode, frames: array[int], log: bytes) -> bool:
 def _are_others_refused(code: RunCode, frames: array[int], log: bytes) -> bool:
     """Return True if the code refuses records off the fast path, without room, and damaged ones."""
     later = {"first_offset": _BASE_OFFSET + 4, "last_offset": _BASE_OFFSET + 4}
-    verdict, memory, rows = _filled(code, frames, log, takes=VALUES, **later)
+    verdict, memory, rows = _run_fill(code, frames, log, takes=VALUES, **later)
     if (verdict, rows, memory.value_ends[1]) != (DONE, 1, 200):
         return False
-    if _filled(code, frames, log, rows_max=2)[::2] != (FULL, 0):
+    if _run_fill(code, frames, log, rows_max=2)[::2] != (FULL, 0):
         return False
     short = len(_FIRST + _SECOND + _THIRD) - 1
-    if _filled(code, frames, log, takes=KEYS, bytes_max=short)[::2] != (FULL, 0):
+    if _run_fill(code, frames, log, takes=KEYS, bytes_max=short)[::2] != (FULL, 0):
         return False
     compressed = array("q", frames)
     compressed[FRAME.index("attributes")] = 4
-    if _filled(code, compressed, log)[::2] != (COMPRESSED, 0):
+    if _run_fill(code, compressed, log)[::2] != (COMPRESSED, 0):
         return False
     # A record longer than its batch, one shorter than its length says, one record too many.
     start = 2 + _HEADER.size
@@ -192,6 +196,6 @@ def _are_others_refused(code: RunCode, frames: array[int], log: bytes) -> bool:
     more = array("q", frames)
     more[FRAME.index("count")] = 4
     return all(
-        _filled(code, found, content)[::2] == (ODD, 0)
+        _run_fill(code, found, content)[::2] == (ODD, 0)
         for found, content in ((frames, damaged[0]), (frames, damaged[1]), (more, log))
     )

@@ -49,7 +49,9 @@ class _Shape(NamedTuple):
     offset_bytes: int
 
 
-def uniform_run(data: Buffer, start: int, size: int, index: int, count: int) -> UniformRun | None:
+def find_uniform_run(
+    data: Buffer, start: int, size: int, index: int, count: int
+) -> UniformRun | None:
     """Return the records after the one at `start` that have its form, None if they are too few."""
     search_end = start + size * (UNIFORM_RUN_MIN + 1)
     if count < UNIFORM_RUN_MIN or len(data) < search_end:
@@ -57,7 +59,7 @@ def uniform_run(data: Buffer, start: int, size: int, index: int, count: int) -> 
     lengths = bytes(data[start:search_end:size])
     if lengths.count(lengths[:1]) != len(lengths):
         return None
-    shape = _shape_of(data, start, size)
+    shape = _find_shape(data, start, size)
     if shape is None or _delta_width(index) != shape.offset_bytes:
         return None
     block_end = _STEP if index < _STEP else (index // _BLOCK + 1) * _BLOCK
@@ -74,7 +76,7 @@ def uniform_run(data: Buffer, start: int, size: int, index: int, count: int) -> 
         at = start + size + shape.offset_at + n
         if bytes(data[at : at + size * count : size]) != expected[n][first : first + count]:
             return None
-    return _with_times(data, start + size + shape.time_at, size, count, shape.time_bytes)
+    return _cut_at_times(data, start + size + shape.time_at, size, count, shape.time_bytes)
 
 
 def _prefix(column: bytes, allowed: bytes) -> int:
@@ -82,7 +84,7 @@ def _prefix(column: bytes, allowed: bytes) -> int:
     return len(column) - len(column.lstrip(allowed))
 
 
-def _with_times(data: Buffer, at: int, size: int, count: int, width: int) -> UniformRun | None:
+def _cut_at_times(data: Buffer, at: int, size: int, count: int, width: int) -> UniformRun | None:
     """Return the run up to the first timestamp delta whose varint is not `width` (1, 2) bytes long.
 
     `at` is the position of the first delta, `size` the distance to the next one. None if the first
@@ -113,7 +115,7 @@ def _extremes(first: bytes, last: bytes) -> set[int]:
     return {number & 0x7F | number >> 8 << 7 for number in extremes}
 
 
-def _shape_of(data: Buffer, start: int, size: int) -> _Shape | None:
+def _find_shape(data: Buffer, start: int, size: int) -> _Shape | None:
     """Return the field positions of a valid record, None with headers or a wide time delta."""
     time_at = _after_varint(data, start) + 1
     offset_at = _after_varint(data, time_at)

@@ -21,7 +21,7 @@ METHODS: Final = (HASH, DROP, MASK)
 _MASKED: Final = b"***"
 
 
-def anonymised_content(content: bytes, method: str, key: bytes | None = None) -> bytes | None:
+def anonymise_content(content: bytes, method: str, key: bytes | None = None) -> bytes | None:
     """Return a content hashed or masked; None for the method DROP."""
     if method == DROP:
         return None

@@ -269,15 +269,21 @@ class BatchView:
         if self.record_count == 0:
             return
         if self.codec is Codec.NONE:
-            yield from decode_records(bytes(self.payload), self._origin(is_decompressed=False))
+            yield from decode_records(
+                bytes(self.payload), self._decoding_origin(is_decompressed=False)
+            )
         else:
             yield from self.read_records(limit_bytes=limit_bytes)
 
     def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
         """Return all records, or raise the errors of `records`."""
-        return self.records_in(self.opened(limit_bytes=limit_bytes)) if self.record_count else []
+        return (
+            self.records_in(self.decompress_records(limit_bytes=limit_bytes))
+            if self.record_count
+            else []
+        )
 
-    def opened(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> bytes:
+    def decompress_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> bytes:
         """Return the decompressed bytes of the records, or raise the errors of `records`."""
         if self.codec is Codec.NONE:
             return bytes(self.payload)
@@ -287,8 +293,8 @@ class BatchView:
             raise error.at(None, self._position + HEADER_BYTES) from error
 
     def records_in(self, opened: bytes) -> list[Record]:
-        """Decode all records of the batch from `opened`, the result of that method, or raise."""
-        origin = self._origin(is_decompressed=self.codec is not Codec.NONE)
+        """Decode all records from `opened`, the result of `decompress_records`, or raise."""
+        origin = self._decoding_origin(is_decompressed=self.codec is not Codec.NONE)
         return list(decode_records(opened, origin))
 
     def salvage_records(
@@ -301,8 +307,8 @@ class BatchView:
         """
         if self.record_count == 0:
             return
-        data, fault = self._opened_prefix(limit_bytes)
-        origin = self._origin(is_decompressed=self.codec is not Codec.NONE)
+        data, fault = self._decompress_prefix(limit_bytes)
+        origin = self._decoding_origin(is_decompressed=self.codec is not Codec.NONE)
         yield from decode_records(data, origin, fault)
 
     def records_for_leader(
@@ -313,9 +319,9 @@ class BatchView:
     ) -> Iterator[Record]:
         """Yield the records as a leader validates them; raise at the first damaged one.
 
-        `opened` are the decompressed records up to a fault, and the fault that ended decompression.
-        With `is_skimmed` keys and values of compressed records are left out: they are empty or
-        null.
+        `opened` are the decompressed records up to a fault, and the fault that ended
+        decompression. With `is_skimmed` keys and values of compressed records are left out: they
+        are empty or null.
 
         Source: `DefaultRecordBatch`'s skipKeyValueIterator, streamingIterator.
         """
@@ -330,9 +336,9 @@ class BatchView:
             # Java inflates in steps of this size, and loses a complete step with wrong data.
             data = data[: len(data) - len(data) % _INFLATED_STEP_BYTES]
         read = skim_records if is_skimmed else decode_records
-        yield from read(bytes(data), self._origin(is_decompressed=True), fault)
+        yield from read(bytes(data), self._decoding_origin(is_decompressed=True), fault)
 
-    def _opened_prefix(self, limit_bytes: int) -> tuple[bytes, CorruptRecord | None]:
+    def _decompress_prefix(self, limit_bytes: int) -> tuple[bytes, CorruptRecord | None]:
         """Decompress the records up to a fault; return them and the fault, None without one."""
         data, fault = decompress_prefix(self.codec, self.payload, limit_bytes=limit_bytes)
         if fault is not None:
@@ -360,13 +366,13 @@ class BatchView:
         if leader_epoch is not None:
             set_leader_epoch(buffer, start + LEADER_EPOCH_AT, leader_epoch)
         if timestamp_type is not None or max_timestamp_ms is not None:
-            self._patch_time(
+            self._patch_timestamp(
                 self.timestamp_type if timestamp_type is None else timestamp_type,
                 self.max_timestamp_ms if max_timestamp_ms is None else max_timestamp_ms,
             )
         self._header = read_header(buffer, start)
 
-    def _patch_time(self, kind: TimestampType, max_timestamp_ms: int) -> None:
+    def _patch_timestamp(self, kind: TimestampType, max_timestamp_ms: int) -> None:
         """Set timestamp type and maximum timestamp, and renew the CRC, if either differs."""
         if kind is self.timestamp_type and max_timestamp_ms == self.max_timestamp_ms:
             return
@@ -377,7 +383,7 @@ class BatchView:
         set_max_timestamp(buffer, start, max_timestamp_ms)
         set_crc(buffer, start, self.computed_crc())
 
-    def _origin(self, *, is_decompressed: bool) -> Origin:
+    def _decoding_origin(self, *, is_decompressed: bool) -> Origin:
         """Return the header fields that the decoding of the records needs."""
         if self.record_count < 0:
             raise CorruptRecord("a record count from 0", self.record_count, position=self._position)

@@ -52,7 +52,7 @@ _CRC = struct.Struct(">I")
 _INT32_MAX = 0x7FFFFFFF
 #: Zigzag varints of numbers from 0 to below this take one byte.
 _ONE_BYTE = 64
-# Attributes that `batch_like` keeps; the delete horizon is a parameter.
+# Attributes that `build_batch_like` keeps; the delete horizon is a parameter.
 _KEPT_FLAGS = CODEC_BITS | APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
 
 # Largest sizes of length, attributes, timestamp delta and offset delta together.
@@ -310,7 +310,7 @@ def build_empty_batch(
     )
 
 
-def batch_like(
+def build_batch_like(
     batch: BatchView,
     payload: Buffer,
     *,
@@ -432,7 +432,7 @@ def write_record(
     return len(out) - before
 
 
-def fast_run(
+def prepare_run(
     values: Sequence[bytes],
     *,
     keys: Sequence[bytes] | None = None,

@@ -58,7 +58,7 @@ def codec_of(attributes: int) -> Codec:
     return _CODECS[number]
 
 
-def codec_named(label: str) -> Codec:
+def parse_codec(label: str) -> Codec:
     """Return the codec with Kafka's name (`none`, `gzip`, …); raises ConfigError if unknown."""
     codec = _BY_LABEL.get(label)
     if codec is None:
@@ -66,7 +66,7 @@ def codec_named(label: str) -> Codec:
     return codec
 
 
-def checked_level(codec: Codec, level: int | None) -> int:
+def resolve_level(codec: Codec, level: int | None) -> int:
     """Return the compression level, Kafka's default for None; raises ConfigError out of range.
 
     For codecs without levels only None is allowed, and 0 is returned.

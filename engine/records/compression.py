@@ -29,25 +29,25 @@ from engine.records.codec import (
     Codec,
     CompressedDataCorrupt,
     DecompressedTooLarge,
-    checked_level,
-    codec_named,
     codec_of,
     default_level,
+    parse_codec,
+    resolve_level,
 )
 
 __all__ = [
     "Codec",
     "CompressedDataCorrupt",
     "DecompressedTooLarge",
-    "checked_level",
-    "codec_named",
     "codec_of",
     "compress",
     "decompress",
     "decompress_into",
     "decompress_prefix",
     "default_level",
-    "fast_decompressor",
+    "parse_codec",
+    "resolve_level",
+    "select_fast_decompressor",
 ]
 
 FastDecompressor: TypeAlias = Callable[[memoryview, memoryview], int | None]
@@ -61,7 +61,7 @@ def compress(codec: Codec, payload: Buffer, level: int | None = None, magic: int
     `level` None is Kafka's default. Raises ConfigError for a level out of Kafka's range, and for
     zstd below magic 2.
     """
-    level_used = checked_level(codec, level)
+    level_used = resolve_level(codec, level)
     if codec is Codec.GZIP:
         from engine.records import gzip
 
@@ -96,7 +96,7 @@ def decompress(
     Raises DecompressedTooLarge at the limit, CompressedDataCorrupt for damage; their positions
     count from the start of `data`.
     """
-    pieces = [bytes(piece) for piece in _pieces(codec, memoryview(data), magic, limit_bytes)]
+    pieces = [bytes(piece) for piece in _iter_pieces(codec, memoryview(data), magic, limit_bytes)]
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -111,7 +111,7 @@ def decompress_prefix(
     pieces: list[bytes] = []
     fault: CorruptRecord | None = None
     try:
-        for piece in _pieces(codec, memoryview(data), magic, limit_bytes, keep_prefix=True):
+        for piece in _iter_pieces(codec, memoryview(data), magic, limit_bytes, keep_prefix=True):
             pieces.append(bytes(piece))
     except CorruptRecord as error:
         fault = error
@@ -126,11 +126,11 @@ def decompress_into(
     Raises DecompressedTooLarge if the arena is too small, CompressedDataCorrupt for damage.
     """
     source, target = memoryview(data), memoryview(arena)
-    typical_size = fast_decompressor(codec)(source, target) if magic == _MAGIC else None
+    typical_size = select_fast_decompressor(codec)(source, target) if magic == _MAGIC else None
     if typical_size is not None:
         return typical_size
     size = 0
-    for piece in _pieces(codec, source, magic, len(target), arena=target):
+    for piece in _iter_pieces(codec, source, magic, len(target), arena=target):
         end = size + len(piece)
         # Most pieces are at this place already: copying them onto themselves costs little.
         target[size:end] = piece
@@ -139,7 +139,7 @@ def decompress_into(
 
 
 @lru_cache
-def fast_decompressor(codec: int) -> FastDecompressor:
+def select_fast_decompressor(codec: int) -> FastDecompressor:
     """Return the fast-path decompressor of a codec of magic 2.
 
     It writes the content to an arena's start and returns its size; None if the data needs the
@@ -169,7 +169,7 @@ def _open_nothing(_data: memoryview, _arena: memoryview) -> int | None:
     return None
 
 
-def _pieces(
+def _iter_pieces(
     codec: Codec,
     data: memoryview,
     magic: int,
@@ -180,9 +180,9 @@ def _pieces(
 ) -> Iterator[Buffer]:
     """Yield the content in pieces, at most `limit_bytes` in total.
 
-    The next may overwrite a piece.
+    A piece is valid until the next one, which may overwrite it.
     """
-    source = _source(codec, data, magic, limit_bytes, keep_prefix=keep_prefix, arena=arena)
+    source = _open_pieces(codec, data, magic, limit_bytes, keep_prefix=keep_prefix, arena=arena)
     left = limit_bytes
     for piece in source:
         if len(piece) > left:
@@ -193,7 +193,7 @@ def _pieces(
         yield piece
 
 
-def _source(
+def _open_pieces(
     codec: Codec,
     data: memoryview,
     magic: int,

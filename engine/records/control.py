@@ -77,7 +77,7 @@ def control_type(record: Record) -> ControlType:
     return _TYPES.get(control_type_id(record), ControlType.UNKNOWN)
 
 
-def end_transaction_marker(record: Record) -> EndTransactionMarker:
+def parse_marker(record: Record) -> EndTransactionMarker:
     """Return the ABORT or COMMIT marker in a control record.
 
     Raises CorruptRecord for other types.

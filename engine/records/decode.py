@@ -129,7 +129,7 @@ def decode_records(
             value = None if raw & 1 else data[position : (position := position + (raw >> 1))]
             raw = data[position]
             position += 1
-            headers, position = _headers(data, position, raw) if raw else (_NONE, position)
+            headers, position = _read_headers(data, position, raw) if raw else (_NONE, position)
         except IndexError:
             end = -1
         if position != end or delta & 1 or may_wrap:
@@ -154,7 +154,7 @@ def _time_rule(origin: Origin) -> tuple[TimestampType, int, int]:
     return TimestampType.LOG_APPEND_TIME, origin.append_time_ms, 0
 
 
-def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], int]:
+def _read_headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], int]:
     """Return 1 to 63 headers; IndexError for another number, and for malformed ones."""
     if raw > 0x7F or raw & 1:
         raise IndexError
@@ -172,22 +172,22 @@ def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], 
         if raw > 0x7F:
             raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
         value = None if raw & 1 else data[position : (position := position + (raw >> 1))]
-        headers.append((header_key(key), value))
+        headers.append((decode_header_key(key), value))
     if position > len(data):
         raise IndexError
     return tuple(headers), position
 
 
-def headers_fast(data: bytes, position: int) -> tuple[Header, ...] | None:
+def read_headers_fast(data: bytes, position: int) -> tuple[Header, ...] | None:
     """Return the headers whose count is at a position, None if they need the strict decoder."""
     try:
         raw = data[position]
-        return _headers(data, position + 1, raw)[0] if raw else _NONE
+        return _read_headers(data, position + 1, raw)[0] if raw else _NONE
     except IndexError:
         return None
 
 
-def header_key(key: bytes) -> str:
+def decode_header_key(key: bytes) -> str:
     """Return a header's key, with malformed UTF-8 replaced as Java does."""
     try:
         return key.decode()
@@ -352,7 +352,7 @@ def _read_header(body: bytes, position: int) -> tuple[Header, int]:
     if key is None:
         raise CorruptRecord("a header key", "null", position=at)
     value, position = _read_sized(body, position)
-    return (header_key(key), value), position
+    return (decode_header_key(key), value), position
 
 
 def _read_sized(body: bytes, position: int) -> tuple[bytes | None, int]:

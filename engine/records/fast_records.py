@@ -48,6 +48,7 @@ class _BySize(dict[int, T]):
         self._make = make
 
     def __missing__(self, size: int) -> T:
+        """Make the value for a size; keep it, unless RECORD_HEADS_KEPT values are kept already."""
         made = self._make(size)
         if len(self) < RECORD_HEADS_KEPT:
             self[size] = made
@@ -106,12 +107,12 @@ def encode_fast(
         values, keys = values[:count], None if keys is None else keys[:count]
     pieces: list[bytes] = []
     time = varint_bytes(timestamp_delta)
-    for part, delta_size, deltas in _by_delta_size(first_delta, len(values)):
+    for part, delta_size, deltas in _group_by_delta_size(first_delta, len(values)):
         heads = _heads(run.headers, time, delta_size)
         if keys is None:
-            pieces += _with_one_key(values[part], run.key, heads, deltas)
+            pieces += _encode_with_one_key(values[part], run.key, heads, deltas)
         else:
-            pieces += _with_keys(values[part], keys[part], heads, deltas)
+            pieces += _encode_with_keys(values[part], keys[part], heads, deltas)
     if not pieces:
         return 0, b""
     # The first head starts with the headers of the record before it, which are there.
@@ -140,7 +141,7 @@ def _bounds(values: Sequence[bytes], keys: Sequence[bytes] | None, fixed_size: i
     return _Bounds(size + _LEAST_BYTES * len(values), size + _MOST_BYTES * len(values))
 
 
-def _by_delta_size(first_delta: int, count: int) -> Iterator[tuple[slice, int, list[bytes]]]:
+def _group_by_delta_size(first_delta: int, count: int) -> Iterator[tuple[slice, int, list[bytes]]]:
     """Yield (slice, bytes per delta, encoded deltas) for records whose deltas have one size."""
     done = 0
     for size, bound in enumerate(_DELTA_BOUNDS, 1):
@@ -151,7 +152,7 @@ def _by_delta_size(first_delta: int, count: int) -> Iterator[tuple[slice, int, l
             done += taken
 
 
-def _with_one_key(
+def _encode_with_one_key(
     values: Sequence[bytes], key: bytes, heads: _BySize[bytes], deltas: list[bytes]
 ) -> list[bytes]:
     """Return the byte strings to join for records that share a key: four for each record."""
@@ -166,7 +167,7 @@ def _with_one_key(
     return pieces
 
 
-def _with_keys(
+def _encode_with_keys(
     values: Sequence[bytes], keys: Sequence[bytes], heads: _BySize[bytes], deltas: list[bytes]
 ) -> list[bytes]:
     """Return the byte strings to join for records with separate keys: six for each record."""

@@ -66,7 +66,7 @@ def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> 
     piece_bytes = min(DECOMPRESS_CHUNK_BYTES, limit_bytes + 1)
     feed_bytes = _FEED_BYTES
     while position is not None:
-        member_end = yield from _member(data, position, feed_bytes, piece_bytes, keep_prefix)
+        member_end = yield from _iter_member(data, position, feed_bytes, piece_bytes, keep_prefix)
         feed_bytes = _NEXT_FEED_BYTES
         left = len(data) - member_end
         position = _header_end(data, member_end) if left > _MEMBER_BYTES_MIN else None
@@ -133,7 +133,7 @@ def _after_zero(data: memoryview, start: int) -> int | None:
     return None
 
 
-def _member(
+def _iter_member(
     data: memoryview, start: int, feed_bytes: int, piece_bytes: int, keep_prefix: bool
 ) -> Generator[bytes, None, int]:
     """Yield a member's content and return the position after its trailer."""
@@ -147,7 +147,7 @@ def _member(
             piece = inflater.decompress(feed, piece_bytes)
         except zlib.error as error:
             if before is not None:
-                yield _before_fault(before, feed, piece_bytes)
+                yield _inflate_before_fault(before, feed, piece_bytes)
             raise DeflatedDataBroken("deflated data", error, position=position) from error
         if not piece and not feed:
             raise CompressedDataCorrupt("more deflated data", "the end", position=position)
@@ -162,7 +162,7 @@ def _member(
     return position + _TRAILER.size
 
 
-def _before_fault(inflater: _Decompress, feed: memoryview, piece_bytes: int) -> bytes:
+def _inflate_before_fault(inflater: _Decompress, feed: memoryview, piece_bytes: int) -> bytes:
     """Return the content before damage in `feed`: the longest prefix that can be inflated."""
     good, bad = 0, len(feed)
     while bad - good > 1:

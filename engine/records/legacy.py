@@ -103,7 +103,9 @@ class LegacyMessage:
         self._computed_crc: int | None = None
 
     @classmethod
-    def inside(cls, wrapper: LegacyMessage, buffer: memoryview, position: int) -> LegacyMessage:
+    def create_inner(
+        cls, wrapper: LegacyMessage, buffer: memoryview, position: int
+    ) -> LegacyMessage:
         """Return the message at a position of a wrapper's decompressed value.
 
         A wrapper's timestamp type applies to its inner messages of magic 1.
@@ -174,7 +176,7 @@ class LegacyMessage:
     @property
     def key(self) -> bytes | None:
         """Return the key, None for null."""
-        return self._sized(self._key_at)
+        return self._read_sized(self._key_at)
 
     @property
     def value_size(self) -> int:
@@ -187,7 +189,7 @@ class LegacyMessage:
     @property
     def value(self) -> bytes | None:
         """Return the value, None for null; of a wrapper, the compressed messages."""
-        return self._sized(self._value_at)
+        return self._read_sized(self._value_at)
 
     def is_crc_valid(self) -> bool:
         """Return whether the stored checksum equals the checksum of the bytes."""
@@ -235,7 +237,7 @@ class LegacyMessage:
         (value,) = form.unpack_from(self._buffer, at)
         return value
 
-    def _sized(self, at: int) -> bytes | None:
+    def _read_sized(self, at: int) -> bytes | None:
         """Return the bytes after an int32 length, None for a negative length."""
         size = self._read(_SIZE, at)
         if size < 0:
@@ -285,7 +287,7 @@ class LegacyBatch(LegacyMessage):
     @property
     def base_offset(self) -> int:
         """Return the offset of the first record; a wrapper is decompressed to find it."""
-        return next(self.messages()).offset
+        return next(self.iter_messages()).offset
 
     @property
     def last_offset(self) -> int:
@@ -332,7 +334,7 @@ class LegacyBatch(LegacyMessage):
         A wrapper is completely decompressed and parsed before the first record is yielded.
         Checksums are not verified. Raises CorruptRecord, DecompressedTooLarge.
         """
-        for message in self.messages(limit_bytes=limit_bytes):
+        for message in self.iter_messages(limit_bytes=limit_bytes):
             yield message.to_record()
 
     def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
@@ -348,21 +350,20 @@ class LegacyBatch(LegacyMessage):
         """
         return self.records(limit_bytes=limit_bytes)
 
-    def messages(
+    def iter_messages(
         self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
     ) -> Iterator[LegacyMessage]:
-        """Yield the message, or the messages it wraps, with absolute offsets.
+        """Yield the message, or the messages that it wraps, with absolute offsets.
 
-        Sizes are not checked.
-
-        Bytes after the last complete inner message are ignored, as in Kafka.
+        Bytes after the last complete inner message are ignored, as in Kafka. The sizes of keys and
+        values are not checked.
         """
         self._require_known_magic()
         if self.codec is Codec.NONE:
             yield self
             return
         inner = self._unwrap(limit_bytes)
-        base = self._base_of(inner)
+        base = self._inner_base_offset(inner)
         for message in inner:
             message.offset = int64(base + message.offset)
             if message.codec is not Codec.NONE:
@@ -396,13 +397,13 @@ class LegacyBatch(LegacyMessage):
             end = position + LENGTH_OVERHEAD_BYTES + size
             if end > len(buffer):
                 break
-            inner.append(LegacyMessage.inside(self, buffer, position))
+            inner.append(LegacyMessage.create_inner(self, buffer, position))
             position = end
         if not inner:
             raise CorruptRecord("inner messages", "none", position=self._place)
         return inner
 
-    def _base_of(self, inner: list[LegacyMessage]) -> int:
+    def _inner_base_offset(self, inner: list[LegacyMessage]) -> int:
         """Return the number to add to the relative offsets of inner messages."""
         if self.magic == 0 or self.offset == 0:
             return 0

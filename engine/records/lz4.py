@@ -65,12 +65,12 @@ def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> byt
     """
     hashed = _MAGIC + _DESCRIPTOR if wrong_checksum else _DESCRIPTOR
     parts = [_MAGIC, _DESCRIPTOR, bytes((_header_checksum(hashed),))]
-    parts += _quick_blocks(payload) if level is None else _thorough_blocks(payload, level)
+    parts += _compress_fast(payload) if level is None else _compress_high(payload, level)
     parts.append(_WORD.pack(0))
     return b"".join(parts)
 
 
-def _quick_blocks(payload: Buffer) -> list[bytes]:
+def _compress_fast(payload: Buffer) -> list[bytes]:
     """Return blocks of LZ4 fast; a block that does not shrink is stored uncompressed."""
     from cramjam import lz4
 
@@ -86,7 +86,7 @@ def _quick_blocks(payload: Buffer) -> list[bytes]:
     return parts
 
 
-def _thorough_blocks(payload: Buffer, level: int) -> list[bytes]:
+def _compress_high(payload: Buffer, level: int) -> list[bytes]:
     """Return blocks of LZ4 HC, taken from a frame of the library.
 
     Its block functions lack levels.

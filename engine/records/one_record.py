@@ -47,7 +47,7 @@ def _varint(number: int) -> bytes:
 _VARINTS: Final = tuple(map(_varint, range(_KEPT_SIZES)))
 
 
-def one_record(time_ms: int, key: bytes, value: bytes | None, base_sequence: int) -> bytes:
+def encode_record(time_ms: int, key: bytes, value: bytes | None, base_sequence: int) -> bytes:
     """Return the checksummed bytes of a batch with one record, without codec and producer.
 
     `time_ms` is 0 or more; the sequence is an int32. The record must fit into a batch.
@@ -75,11 +75,11 @@ def one_record(time_ms: int, key: bytes, value: bytes | None, base_sequence: int
 
 
 def one_record_batch(base_offset: int, leader_epoch: int, record: bytes) -> bytes:
-    """Return the batch for the bytes of `one_record`, with its base offset and leader epoch."""
+    """Return the batch for the bytes of `encode_record`, with its base offset and leader epoch."""
     length = len(record) + _PROLOGUE_REST_BYTES
     return _pack_prologue(base_offset, length, leader_epoch, MAGIC, crc32c(record)) + record
 
 
 def batch_bytes(record: bytes) -> int:
-    """Return the size of the batch for the bytes of `one_record`."""
+    """Return the size of the batch for the bytes of `encode_record`."""
     return len(record) + _PROLOGUE_BYTES

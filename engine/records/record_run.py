@@ -21,7 +21,7 @@ from engine.native.record_fields import (
     FieldTier,
 )
 from engine.records.batch import BatchView
-from engine.records.decode import PLAIN_BASE_MAX, headers_fast
+from engine.records.decode import PLAIN_BASE_MAX, read_headers_fast
 from engine.records.legacy import LegacyBatch
 from engine.records.record import Header, Record, TimestampType
 from engine.records.view import RecordBatch
@@ -61,12 +61,12 @@ class RecordRun(NamedTuple):
 
     def slice(self, start: int, end: int) -> RecordRun:
         """Return the records with indexes from `start` to `end` (exclusive)."""
-        return self._columnwise(lambda column: column[start:end])
+        return self._change_columns(lambda column: column[start:end])
 
-    def between(self, start_offset: int, end_offset: int | None = None) -> RecordRun:
-        """Return the records with offsets from `start_offset` to `end_offset` (exclusive.
+    def select_offsets(self, start_offset: int, end_offset: int | None = None) -> RecordRun:
+        """Return the records with offsets from `start_offset` to `end_offset` (exclusive).
 
-        None: all).
+        `end_offset` None means up to the last record.
         """
         offsets = self.offsets
         if not offsets or (
@@ -81,9 +81,9 @@ class RecordRun(NamedTuple):
 
     def at_places(self, places: Sequence[int]) -> RecordRun:
         """Return a run of the records at these indexes, counted from 0."""
-        return self._columnwise(lambda column: [column[place] for place in places])
+        return self._change_columns(lambda column: [column[place] for place in places])
 
-    def _columnwise(self, change: Callable[[Sequence[Any]], Sequence[Any]]) -> RecordRun:
+    def _change_columns(self, change: Callable[[Sequence[Any]], Sequence[Any]]) -> RecordRun:
         """Return a run with `change` applied to each column."""
         return RecordRun(
             self.leader_epoch,
@@ -101,14 +101,14 @@ def records_of(runs: Iterable[RecordRun]) -> list[tuple[Record, int]]:
     return [(record, run.leader_epoch) for run in runs for record in run.records()]
 
 
-def runs(batch: RecordBatch) -> list[RecordRun]:
+def read_runs(batch: RecordBatch) -> list[RecordRun]:
     """Return the records of a batch as non-empty runs; raises the errors of `BatchView.records`."""
     if isinstance(batch, LegacyBatch):
         return list(_of_one_time_type(batch.read_records(), NO_EPOCH))
     if not batch.record_count:
         return []
-    opened = batch.opened()
-    run = record_run_fast(batch, opened)
+    opened = batch.decompress_records()
+    run = read_run_fast(batch, opened)
     if run is not None:
         return [run]
     return list(_of_one_time_type(batch.records_in(opened), batch.leader_epoch))
@@ -121,7 +121,7 @@ def _of_one_time_type(records: Iterable[Record], leader_epoch: int) -> Iterator[
         yield RecordRun(leader_epoch, kind, offsets, times, keys, values, headers)
 
 
-def record_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
+def read_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
     """Return the records of a batch by compiled code; None if they must be decoded one by one."""
     read, count = FieldTier.read, batch.record_count
     if read is None or count < 1 or len(opened) >= _SIZE_END:
@@ -130,7 +130,7 @@ def record_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
     if max(abs(base_offset), abs(base_ms)) >= PLAIN_BASE_MAX:
         return None
     fields = read(opened, count)
-    headers = None if fields is None else _headers_of(opened, fields, count)
+    headers = None if fields is None else _read_headers(opened, fields, count)
     if fields is None or headers is None:
         return None
     numbers, has = fields
@@ -143,13 +143,13 @@ def record_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
         batch.timestamp_type,
         [base_offset + delta for delta in numbers[0::FIELDS]],
         times,
-        _contents(opened, numbers[2::FIELDS], numbers[3::FIELDS], has & KEY, has & NULL_KEY),
-        _contents(opened, numbers[4::FIELDS], numbers[5::FIELDS], 1, has & NULL_VALUE),
+        _slice_contents(opened, numbers[2::FIELDS], numbers[3::FIELDS], has & KEY, has & NULL_KEY),
+        _slice_contents(opened, numbers[4::FIELDS], numbers[5::FIELDS], 1, has & NULL_VALUE),
         headers,
     )
 
 
-def _contents(
+def _slice_contents(
     data: bytes, starts: Sequence[int], ends: Sequence[int], has_content: int, has_null: int
 ) -> Sequence[bytes | None]:
     """Return each record's bytes: None for an end below 0, and for all if `has_content` is 0."""
@@ -161,9 +161,9 @@ def _contents(
     return [data[start:end] if end >= 0 else None for start, end in places]
 
 
-def _headers_of(data: bytes, fields: Fields, count: int) -> Sequence[tuple[Header, ...]] | None:
+def _read_headers(data: bytes, fields: Fields, count: int) -> Sequence[tuple[Header, ...]] | None:
     """Return the headers of each record, None if the fast reader cannot decode one of them."""
     if not fields.has & HEADERS:
         return [()] * count
-    columns = [headers_fast(data, position) for position in fields.numbers[6::FIELDS]]
+    columns = [read_headers_fast(data, position) for position in fields.numbers[6::FIELDS]]
     return None if None in columns else columns  # type: ignore[return-value]

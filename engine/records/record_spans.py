@@ -34,7 +34,7 @@ class RecordSpan(NamedTuple):
     has_value: bool
 
 
-def record_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
+def find_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
     """Return the positions of `count` records that fill the block; None off the fast path."""
     spans: list[RecordSpan] = []
     add, new, size, position, last_delta = spans.append, new_tuple, len(data), 0, -1
@@ -76,7 +76,7 @@ def record_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
     return spans if position == size else None
 
 
-def copied_spans(data: bytes, spans: Sequence[RecordSpan], time_shift: int) -> bytes:
+def copy_spans(data: bytes, spans: Sequence[RecordSpan], time_shift: int) -> bytes:
     """Return the bytes of records, with `time_shift` ms added to their timestamp deltas."""
     view = memoryview(data)
     pieces: list[bytes | memoryview] = []

@@ -49,7 +49,7 @@ def pieces(
     Raises CompressedDataCorrupt, and DecompressedTooLarge if the blocks together exceed the limit.
     """
     if len(data) < len(_HEADER) or data[: len(_MAGIC)] != _MAGIC:
-        yield _block(data, 0, limit_bytes, arena)
+        yield _decompress_block(data, 0, limit_bytes, arena)
         return
     position, size = len(_HEADER), 0
     # Fewer than four bytes at the end are no length: the library ignores them.
@@ -66,7 +66,7 @@ def pieces(
             )
         position = start + length
         room = None if arena is None else arena[size:]
-        piece = _block(data[start:position], start, limit_bytes - size, room)
+        piece = _decompress_block(data[start:position], start, limit_bytes - size, room)
         size += len(piece)
         yield piece
 
@@ -111,7 +111,7 @@ def _check_joined_header(data: memoryview, position: int) -> None:
         raise CompressedDataCorrupt("snappy stream version 1 or later", version, position=position)
 
 
-def _block(
+def _decompress_block(
     block: memoryview, position: int, limit_bytes: int, arena: memoryview | None
 ) -> memoryview:
     """Decompress one raw block, whose declared size is checked first.

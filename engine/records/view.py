@@ -54,10 +54,10 @@ def size_at(buffer: memoryview, position: int) -> int | None:
 
     Raises CorruptRecord for a length below that of the smallest message.
     """
-    return None if len(buffer) - position < PROLOGUE_BYTES else _size(buffer, position)
+    return None if len(buffer) - position < PROLOGUE_BYTES else _read_size(buffer, position)
 
 
-def _size(buffer: memoryview, position: int) -> int:
+def _read_size(buffer: memoryview, position: int) -> int:
     """Return the size in bytes with offset and length fields; raise CorruptRecord if too small."""
     length = read_length(buffer, position)
     if length < MESSAGE_BYTES_MIN:
@@ -81,7 +81,7 @@ def batches_in(
     while position < len(buffer):
         left = len(buffer) - position
         # Length and magic are checked even if the batch is truncated after them.
-        size = _size(buffer, position) if left >= LENGTH_OVERHEAD_BYTES else None
+        size = _read_size(buffer, position) if left >= LENGTH_OVERHEAD_BYTES else None
         magic = MAGIC
         if left < PROLOGUE_BYTES:
             size = None

@@ -74,7 +74,7 @@ def pieces(
                 f"at most {len(target)} bytes of decompressed records", "more", position=0
             ) from error
         if keep_prefix:
-            yield _written_before_fault(data, target)
+            yield _find_written(data, target)
         raise CompressedDataCorrupt("zstd frames", error, position=0) from error
     yield target[:size]
 
@@ -138,7 +138,7 @@ def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
     return bound, position + (4 if descriptor & 4 else 0)
 
 
-def _written_before_fault(data: memoryview, zeroes: memoryview) -> memoryview:
+def _find_written(data: memoryview, zeroes: memoryview) -> memoryview:
     """Return the bytes that a failing decompression has written into an arena of zeroes.
 
     The library does not return their number, so the decompression runs again over an arena of ones:

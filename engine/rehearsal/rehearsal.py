@@ -35,7 +35,7 @@ from engine.errors import ApiError, EngineError
 from engine.host.deferred_signals import block_signals
 from engine.host.held_file import RealHeldFiles
 from engine.host.ports import Clock
-from engine.host.process_identity import this_process
+from engine.host.process_identity import identify_process
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.change_status import ExecutionStatus
@@ -202,7 +202,7 @@ class Rehearsal:
         path = f"{self._data.path}/rehearsal.journal"
         files = self._ports.files
         begun = Begun(None, copied, settings)
-        journal = MoveJournal.create(files, path, begun, this_process())
+        journal = MoveJournal.create(files, path, begun, identify_process())
         state = read_journal(files, path)
         self._began_ms = self._ports.clock.monotonic_ms()
 

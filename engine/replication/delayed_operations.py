@@ -93,27 +93,27 @@ class DelayedOperations:
     def check_produces(self, topic_partition: TopicPartition) -> None:
         """Complete the produces under a partition whose condition is true."""
         if topic_partition in self._produce_keys:
-            completed = self.produces.check(topic_partition)
+            completed = self.produces.complete_for(topic_partition)
             if completed:
                 do_each(completed, DelayedProduce.keep_promise)
 
     def check_deletes(self, topic_partition: TopicPartition) -> None:
         """Complete the DeleteRecords under a partition whose condition is true."""
         if topic_partition in self._delete_keys:
-            completed = self.deletes.check(topic_partition)
+            completed = self.deletes.complete_for(topic_partition)
             if completed:
                 do_each(completed, DelayedDeleteRecords.keep_promise)
 
     def check_fetches(self, topic_partition: TopicPartition) -> None:
         """Complete the fetches under a partition whose condition is true."""
         if topic_partition in self._fetch_keys:
-            completed = self.fetches.check(topic_partition)
+            completed = self.fetches.complete_for(topic_partition)
             if completed:
                 do_each(completed, self.keep_fetch)
 
     def keep_fetch(self, fetch: AnyFetch) -> None:
         """Read and keep the response of a completed fetch."""
-        fetch.read_and_keep(self._read_now)
+        fetch.keep(self._read_now)
 
     def expire(self, now_ms: int) -> None:
         """Complete the operations whose deadline is not after `now_ms` (monotonic)."""

@@ -18,9 +18,9 @@ from engine.der import (
     SET,
     DerValue,
     MalformedDer,
-    der_value,
-    der_values,
-    object_identifier,
+    iter_der_values,
+    read_der_value,
+    read_object_identifier,
 )
 
 _KEYWORDS: Final = {
@@ -50,8 +50,8 @@ _ADDRESS: Final = 7
 
 def subject_of(certificate: bytes) -> str:
     """Return the subject of a certificate (DER); raises MalformedDer."""
-    body = der_value(der_value(certificate, SEQUENCE).content, SEQUENCE)
-    fields = [value for value in der_values(body.content) if value.tag != _VERSION_TAG]
+    body = read_der_value(read_der_value(certificate, SEQUENCE).content, SEQUENCE)
+    fields = [value for value in iter_der_values(body.content) if value.tag != _VERSION_TAG]
     if len(fields) <= _BEFORE_SUBJECT:
         raise MalformedDer
     return distinguished_name(fields[_BEFORE_SUBJECT].raw)
@@ -62,15 +62,15 @@ def alternative_names(certificate: bytes) -> frozenset[str]:
 
     Source: RFC 5280 §4.2.1.6; X509Certificate.getSubjectAlternativeNames. Raises MalformedDer.
     """
-    body = der_value(der_value(certificate, SEQUENCE).content, SEQUENCE)
-    for field in der_values(body.content):
+    body = read_der_value(read_der_value(certificate, SEQUENCE).content, SEQUENCE)
+    for field in iter_der_values(body.content):
         if field.tag != _EXTENSIONS_TAG:
             continue
-        for extension in der_values(der_value(field.content, SEQUENCE).content):
-            parts = list(der_values(extension.content))
-            if len(parts) < 2 or object_identifier(parts[0].content) != _ALTERNATIVE_NAMES:
+        for extension in iter_der_values(read_der_value(field.content, SEQUENCE).content):
+            parts = list(iter_der_values(extension.content))
+            if len(parts) < 2 or read_object_identifier(parts[0].content) != _ALTERNATIVE_NAMES:
                 continue
-            names = der_values(der_value(parts[-1].content, SEQUENCE).content)
+            names = iter_der_values(read_der_value(parts[-1].content, SEQUENCE).content)
             return frozenset(_general_name(name) for name in names)
     return frozenset()
 
@@ -92,7 +92,7 @@ def _address_text(raw: bytes) -> str:
 
 def distinguished_name(name: bytes) -> str:
     """Return a name (DER) in Java's format; raises MalformedDer."""
-    parts = list(der_values(der_value(name, SEQUENCE).content))
+    parts = list(iter_der_values(read_der_value(name, SEQUENCE).content))
     return ",".join(_part(part) for part in reversed(parts))
 
 
@@ -100,15 +100,15 @@ def _part(part: DerValue) -> str:
     """Return one part, a SET of (type, value) pairs, as text; raises MalformedDer."""
     if part.tag != SET:
         raise MalformedDer
-    return "+".join(_pair_text(pair) for pair in der_values(part.content))
+    return "+".join(_pair_text(pair) for pair in iter_der_values(part.content))
 
 
 def _pair_text(pair: DerValue) -> str:
     """Return `KEYWORD=value`; other types or values as `#hex`. Raises MalformedDer."""
-    values = list(der_values(pair.content))
+    values = list(iter_der_values(pair.content))
     if len(values) != 2 or values[0].tag != OBJECT_IDENTIFIER:
         raise MalformedDer
-    kind, value = object_identifier(values[0].content), values[1]
+    kind, value = read_object_identifier(values[0].content), values[1]
     keyword = _KEYWORDS.get(kind)
     if keyword is None or value.tag not in _STRINGS:
         return f"{keyword or kind}=#{value.raw.hex()}"

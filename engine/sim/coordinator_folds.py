@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 from engine.groups.group import Group
 from engine.groups.ports import GroupRecord
-from engine.groups.records import committed_of, decode_group_record, is_group, is_offset
+from engine.groups.records import decode_group_record, is_group, is_offset, parse_committed
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
-from engine.records.control import ControlType, end_transaction_marker
+from engine.records.control import ControlType, parse_marker
 from engine.transactions.records import TransactionRecord, decode_transaction_record
 from engine.transactions.transaction import Transaction
 from engine.wire import messages
@@ -82,7 +82,7 @@ class GroupFold:
         decoded = decode_group_record(record)
         if is_offset(decoded):
             key = decoded.key.group, TopicPartition(decoded.key.topic, decoded.key.partition)
-            offset = None if decoded.value is None else committed_of(decoded).offset
+            offset = None if decoded.value is None else parse_committed(decoded).offset
             if self._has_leader:
                 self._later.setdefault(key, set()).add(offset)
             elif offset is None:
@@ -111,7 +111,7 @@ class GroupFold:
         Discard them on abort.
         """
         (record,) = batch.records()
-        is_commit = end_transaction_marker(record).control_type is ControlType.COMMIT
+        is_commit = parse_marker(record).control_type is ControlType.COMMIT
         for key, committed in self._open.pop(batch.producer_id, ()):
             known = self.offsets.get(key)
             is_newer = known is None or known.log_offset < committed.log_offset

@@ -162,7 +162,7 @@ def _group_faults(
     registry = broker.groups.registry
     known = {one for one in registry.groups if registry.partition_of(one) == key.partition}
     for group_id in sorted(known | fold.group_ids()):
-        if not registry.refusal(group_id):
+        if not registry.check_served(group_id):
             yield group_id, fold.fault_of(group_id, registry.groups.get(group_id))
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
-from engine.records.control import ControlType, end_transaction_marker
+from engine.records.control import ControlType, parse_marker
 from engine.sim.histories import History
 from engine.sim.records import batches
 from engine.sim.sent_transactions import SentOutcome, SentTransaction
@@ -78,7 +78,7 @@ class MarkedLog:
     def _end(self, batch: BatchView) -> None:
         """Record for each open record of the marker's producer whether it is committed."""
         (record,) = batch.records()
-        is_commit = end_transaction_marker(record).control_type is ControlType.COMMIT
+        is_commit = parse_marker(record).control_type is ControlType.COMMIT
         for key in self.open.pop(batch.producer_id, ()):
             self.ended[key] = is_commit
 

@@ -59,22 +59,22 @@ class DecayingSample(Generic[T]):
         `value_of` returns the value at an index; it is called only for values that are kept.
         """
         if now_s - self._began_s >= _RESCALE_S:
-            self._rescale(now_s)
+            self._set_reference_time(now_s)
         weight = math.exp(_ALPHA * (now_s - self._began_s))
         index = 0
         while index < event_count and len(self._values) < SAMPLE_SIZE:
-            self._keep(weight / self._uniform(), value_of(index))
+            self._keep(weight / self._draw_uniform(), value_of(index))
             index += 1
         while index < event_count:
             lowest = self._priorities[0]
             # After many hours without an event the former priorities are 0.
             if weight < lowest:
-                index += int(math.log(self._uniform()) / math.log1p(-weight / lowest))
+                index += int(math.log(self._draw_uniform()) / math.log1p(-weight / lowest))
                 if index >= event_count:
                     return
-                priority = lowest / self._uniform()
+                priority = lowest / self._draw_uniform()
             else:
-                priority = weight / self._uniform()
+                priority = weight / self._draw_uniform()
             del self._priorities[0], self._values[0]
             self._keep(priority, value_of(index))
             index += 1
@@ -89,13 +89,13 @@ class DecayingSample(Generic[T]):
         self._priorities.insert(index, priority)
         self._values.insert(index, value)
 
-    def _rescale(self, now_s: int) -> None:
+    def _set_reference_time(self, now_s: int) -> None:
         """Make `now_s` the reference time of ages; the order of priorities is unchanged."""
         factor = math.exp(-_ALPHA * (now_s - self._began_s))
         self._began_s = now_s
         self._priorities = array("d", [priority * factor for priority in self._priorities])
 
-    def _uniform(self) -> float:
+    def _draw_uniform(self) -> float:
         """Return the next random number, between 0 and 1 exclusive."""
         self._random = (self._random * _FACTOR + _STEP) & _MASK
         return ((self._random >> (64 - _BITS)) + 0.5) / (1 << _BITS)

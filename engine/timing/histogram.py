@@ -92,7 +92,7 @@ class Moments:
         self.highest = max(self.highest, highest) if self.count else highest
         self.count += count
 
-    def reading(self, sample: Iterable[int], unit: int = 1) -> HistogramReading:
+    def read_distribution(self, sample: Iterable[int], unit: int = 1) -> HistogramReading:
         """Return the distribution, with quantiles of `sample`; all values are divided by `unit`."""
         if not self.count:
             return HistogramReading(0, *(0.0,) * 11)
@@ -149,4 +149,4 @@ class Histogram:
 
     def reading(self, unit: int = 1) -> HistogramReading:
         """Return the present distribution; all values are divided by `unit`."""
-        return self.moments.reading(self._sample.values, unit)
+        return self.moments.read_distribution(self._sample.values, unit)

@@ -54,7 +54,7 @@ class Meter:
 
     def tick(self, number: int, count: int) -> None:
         """Update the rates at tick `number` by the count; skipped ticks before it had no events."""
-        self._make_up(number - 1)
+        self._apply_missed_ticks(number - 1)
         per_s = (count - self.counted) / _TICK_S
         rates = self._rates
         if rates is None:
@@ -66,7 +66,7 @@ class Meter:
             self._rates = (one, five, fifteen)
         self._ticked, self.counted = number, count
 
-    def _make_up(self, number: int) -> None:
+    def _apply_missed_ticks(self, number: int) -> None:
         """Apply ticks without events, up to tick `number`."""
         left_out = number - self._ticked
         if left_out <= 0:
@@ -80,9 +80,9 @@ class Meter:
         )
         self._rates = (one, five, fifteen)
 
-    def reading(self, number: int, count: int, now_ms: int) -> MeterReading:
+    def read_rates(self, number: int, count: int, now_ms: int) -> MeterReading:
         """Return the count, the mean rate, and the rates as of tick `number`."""
-        self._make_up(number)
+        self._apply_missed_ticks(number)
         lasted_ms = now_ms - self._began_ms
         mean = count * _MS_PER_S / lasted_ms if lasted_ms > 0 else 0.0
         return MeterReading(count, mean, *(self._rates or _NO_RATES))

@@ -61,9 +61,9 @@ class DelayedOperation(Timer, ABC):
         return self.can_complete()
 
     def force_complete(self) -> bool:
-        """Complete regardless of the condition.
+        """Complete the operation regardless of its condition; return True to one caller only.
 
-        True for only one caller, which sends the response.
+        That caller sends the response. False if the operation was completed before.
         """
         if self.is_completed:
             return False
@@ -80,9 +80,9 @@ class DelayedOperation(Timer, ABC):
         """
 
     def abandon(self) -> bool:
-        """Complete without a response, because its client is gone; False if it is complete already.
+        """Complete the operation without a response, because its client is gone.
 
-        If it is complete already, its response is sent anyway.
+        Returns False if the operation was complete before: its response is sent anyway.
         """
         if not self.force_complete():
             return False
@@ -163,11 +163,8 @@ class Purgatory(Generic[Op]):
     def try_complete_else_watch(self, operation: Op, keys: Iterable[Hashable]) -> bool:
         """Complete an operation now, or let it wait.
 
-        Return True if the caller must send the response.
-
-        False also if the operation was completed elsewhere meanwhile, which sends the response.
-
-        Source: PUR-2.
+        Returns True if the caller must send the response. False also if the operation was completed
+        elsewhere meanwhile, which sends the response. Source: PUR-2.
         """
         if operation.can_complete():
             return operation.force_complete()
@@ -191,9 +188,9 @@ class Purgatory(Generic[Op]):
         self._entry_count += count
         self._wheel.insert(operation)
         if self._entry_count > self._sweep_above:
-            self._sweep()
+            self._remove_dead_entries()
 
-    def check(self, key: Hashable) -> list[Op]:
+    def complete_for(self, key: Hashable) -> list[Op]:
         """Complete operations after an event of a key.
 
         Return them, the caller sends their responses.
@@ -211,7 +208,7 @@ class Purgatory(Generic[Op]):
         if not over:
             return over
         for operation in over:
-            self._strike(watchers, operation)
+            self._remove_entry(watchers, operation)
         self._drop_if_empty(key, watchers)
         return [operation for operation in over if operation.force_complete()]
 
@@ -226,7 +223,7 @@ class Purgatory(Generic[Op]):
                 operation.is_expired = True
                 expired.append(operation)
         if self._entry_count > self._sweep_above:
-            self._sweep()
+            self._remove_dead_entries()
         return expired
 
     def next_deadline_ms(self) -> int | None:
@@ -239,13 +236,13 @@ class Purgatory(Generic[Op]):
         self._entry_count, self._sweep_above = 0, self._purge_interval
         return [operation for operation in self._wheel.drain() if operation.force_complete()]
 
-    def _strike(self, watchers: dict[Op, None], operation: Op) -> None:
+    def _remove_entry(self, watchers: dict[Op, None], operation: Op) -> None:
         """Remove an operation from a list of watchers, and from the count of entries."""
         # A nested check may have removed it already.
         if watchers.pop(operation, _GONE) is None:
             self._entry_count -= 1
 
-    def _sweep(self) -> None:
+    def _remove_dead_entries(self) -> None:
         """Remove all dead entries."""
         left = 0
         for key, watchers in tuple(self._watchers.items()):

@@ -43,11 +43,11 @@ class SampledRate:
             self._windows.append(_Window(now_ms, now_ms))
         window = self._windows[self._current]
         if now_ms - window.began_ms >= self._window_ms:
-            window = self._next_window(now_ms)
+            window = self._start_window(now_ms)
         window.count += count
         window.last_event_ms = now_ms
 
-    def _next_window(self, now_ms: int) -> _Window:
+    def _start_window(self, now_ms: int) -> _Window:
         """Replace the oldest window by a new one that begins now; return the new window."""
         # One window more than is measured: the oldest overlaps with the measured time.
         self._current = (self._current + 1) % (self._window_count + 1)
@@ -60,9 +60,9 @@ class SampledRate:
 
         At most one window; 0 if the rate is not above the bound.
         """
-        return int(min(self.over_ms(bound_per_s, now_ms), self._window_ms))
+        return int(min(self.throttle_ms(bound_per_s, now_ms), self._window_ms))
 
-    def over_ms(self, bound_per_s: float, now_ms: int) -> float:
+    def throttle_ms(self, bound_per_s: float, now_ms: int) -> float:
         """Return the throttle time without an upper limit; infinite for a bound of 0.
 
         Quotas may be any float64. As in Java, no rate is above a bound of NaN.

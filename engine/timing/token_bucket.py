@@ -24,7 +24,7 @@ class TokenBucket:
         self._tokens: float | None = None
         self._last_ms = 0
 
-    def tokens(self, rate_per_s: float, now_ms: int) -> float:
+    def refill(self, rate_per_s: float, now_ms: int) -> float:
         """Add the tokens since the last call; return their number."""
         burst = self._window_s * rate_per_s
         if self._tokens is None:
@@ -40,5 +40,5 @@ class TokenBucket:
 
         Return the remaining number, which may be negative.
         """
-        self._tokens = self.tokens(rate_per_s, now_ms) - count
+        self._tokens = self.refill(rate_per_s, now_ms) - count
         return self._tokens

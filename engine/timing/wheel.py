@@ -143,7 +143,7 @@ class TimingWheel(Generic[T]):
         """
         assert not timer.is_pending
         # A deadline between two ticks is rounded up.
-        self._place(timer, -(-timer.deadline_ms // self._tick_ms))
+        self._place_timer(timer, -(-timer.deadline_ms // self._tick_ms))
 
     def advance(self, now_ms: int) -> list[T]:
         """Set the time and return the expired timers, earliest deadline first.
@@ -152,7 +152,7 @@ class TimingWheel(Generic[T]):
         one does not change the clock.
         """
         clock = max(now_ms // self._tick_ms, self._clock)
-        drained = self._drain(clock)
+        drained = self._drain_due(clock)
         if clock > self._clock:
             self._clock = clock
             for level in self._levels:
@@ -165,7 +165,7 @@ class TimingWheel(Generic[T]):
                 timer._bucket = None
                 expired.append(timer)
             else:
-                self._place(timer, deadline)
+                self._place_timer(timer, deadline)
         if len(expired) > 1:
             # Nearly in order already; buckets of several levels may have come due together.
             expired.sort(key=_deadline)
@@ -173,7 +173,7 @@ class TimingWheel(Generic[T]):
 
     def drain(self) -> list[T]:
         """Remove all timers; return them, earliest deadline first."""
-        drained = self._drain(self._queue_end())
+        drained = self._drain_due(self._queue_end())
         for timer in drained:
             timer._bucket = None
         return sorted(drained, key=_deadline)
@@ -203,7 +203,7 @@ class TimingWheel(Generic[T]):
                     return number, slot
         return None
 
-    def _place(self, timer: Timer, deadline: int) -> None:
+    def _place_timer(self, timer: Timer, deadline: int) -> None:
         """Insert a timer into its bucket. Source: TW-3."""
         if deadline <= self._clock:
             timer._bucket = self._due
@@ -213,7 +213,7 @@ class TimingWheel(Generic[T]):
             if deadline < level.end:
                 break
         else:
-            level = self._grown_for(deadline)
+            level = self._add_levels(deadline)
         ticks = deadline // level.tick
         bucket = level.buckets[ticks % self._size]
         if bucket.expiry == _NOT_QUEUED:
@@ -222,7 +222,7 @@ class TimingWheel(Generic[T]):
         timer._bucket = bucket.timers
         bucket.timers[timer] = None
 
-    def _grown_for(self, deadline: int) -> _Level:
+    def _add_levels(self, deadline: int) -> _Level:
         """Add coarser levels until a deadline fits; return the last one."""
         level = self._levels[-1]
         while deadline >= level.end:
@@ -234,7 +234,7 @@ class TimingWheel(Generic[T]):
         """Return the latest expiry of a bucket; the present time if all are empty."""
         return max((expiry for expiry, _, _ in self._queue), default=self._clock)
 
-    def _drain(self, clock: int) -> list[T]:
+    def _drain_due(self, clock: int) -> list[T]:
         """Remove the timers of all buckets that are due at a time; return them.
 
         All buckets are emptied before any timer is inserted again, because a bucket has one expiry

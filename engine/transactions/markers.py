@@ -84,7 +84,7 @@ class _PendingCompleteTxn(NamedTuple):
     transaction: Transaction
     completion: Transition
 
-    def marker(self, partitions: Iterable[TopicPartition]) -> Marker:
+    def build_marker(self, partitions: Iterable[TopicPartition]) -> Marker:
         """Return the marker of this transaction for `partitions`, which have the same leader."""
         return Marker(
             self.completion.producer_id,
@@ -142,7 +142,7 @@ class TransactionMarkers:
         """Return the ids of the transactions that have partitions without a marker."""
         return tuple(self._pending_txns)
 
-    def send(
+    def send_markers(
         self,
         coordinator_epoch: int,
         transaction: Transaction,
@@ -188,7 +188,7 @@ class TransactionMarkers:
         """
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
-            leader_id = self._reachable_leader_of(partition)
+            leader_id = self._find_leader(partition)
             if leader_id is None:
                 _log.info("%s is gone and gets no marker", partition)
                 pending.transaction.partitions.pop(partition, None)
@@ -200,7 +200,7 @@ class TransactionMarkers:
             else:
                 self._queues.setdefault(leader_id, deque()).extend(
                     _QueuedMarker(
-                        pending, pending.marker(led[start : start + MARKERS_PER_REQUEST_MAX])
+                        pending, pending.build_marker(led[start : start + MARKERS_PER_REQUEST_MAX])
                     )
                     for start in range(0, len(led), MARKERS_PER_REQUEST_MAX)
                 )
@@ -212,14 +212,14 @@ class TransactionMarkers:
         """Send a broker its queued markers, unless a WriteTxnMarkers request to it is in flight."""
         if broker_id in self._busy or self._is_stopped:
             return
-        entries = self._next_entries(broker_id)
+        entries = self._take_entries(broker_id)
         if not entries:
             return
         self._busy.add(broker_id)
         answered = self._channels.write(broker_id, [entry.marker for entry in entries])
-        answered.watch(lambda: self._answered(broker_id, entries, answered))
+        answered.watch(lambda: self._on_response(broker_id, entries, answered))
 
-    def _next_entries(self, broker_id: int) -> list[_QueuedMarker]:
+    def _take_entries(self, broker_id: int) -> list[_QueuedMarker]:
         """Remove the markers of the next request from a leader's queue and return them.
 
         Markers of transactions that are not current any more are dropped.
@@ -235,7 +235,7 @@ class TransactionMarkers:
             self._queues.pop(broker_id, None)
         return entries
 
-    def _answered(
+    def _on_response(
         self, broker_id: int, entries: list[_QueuedMarker], answered: Promise[list[MarkerCodes]]
     ) -> None:
         """Apply a broker's response; if the request failed, back off and retry all its markers."""
@@ -291,7 +291,7 @@ class TransactionMarkers:
         until_ms = self._clock.monotonic_ms() + pause_ms
         self._unreached[broker_id] = _Unreached(pause_ms, until_ms)
 
-    def _reachable_leader_of(self, partition: TopicPartition) -> int | None:
+    def _find_leader(self, partition: TopicPartition) -> int | None:
         """Return the partition's leader; −1 if it has none or the leader is in back-off.
 
         Returns None if the partition is deleted.
@@ -308,13 +308,13 @@ class TransactionMarkers:
         """Queue the markers of `partitions` for the next `_retry`."""
         for partition in partitions:
             self._waiting.setdefault(partition, []).append(pending)
-        self._arm_retry()
+        self._schedule_retry()
 
-    def _arm_retry(self) -> None:
+    def _schedule_retry(self) -> None:
         """Schedule `_retry` in MARKER_RETRY_MS if partitions wait for it and none is scheduled."""
         if self._waiting and not self._is_retry_due:
             self._is_retry_due = True
-            self._later(self._retry, MARKER_RETRY_MS)
+            self._schedule(self._retry, MARKER_RETRY_MS)
 
     def _retry(self) -> None:
         """Queue the waiting markers again, except those of partitions without a reachable leader.
@@ -326,18 +326,18 @@ class TransactionMarkers:
         ready: dict[str, tuple[_PendingCompleteTxn, list[TopicPartition]]] = {}
         for partition, waiting_txns in waiting.items():
             current = [pending for pending in waiting_txns if self._is_current(pending)]
-            if current and self._reachable_leader_of(partition) == _NO_LEADER:
+            if current and self._find_leader(partition) == _NO_LEADER:
                 self._waiting[partition] = current
                 continue
             for pending in current:
                 transactional_id = pending.transaction.transactional_id
                 ready.setdefault(transactional_id, (pending, []))[1].append(partition)
-        self._arm_retry()
+        self._schedule_retry()
         for pending, partitions in ready.values():
             self._enqueue(pending, partitions)
             self._complete_if_done(pending)
 
-    def _later(self, action: Callable[[], None], delay_ms: int) -> None:
+    def _schedule(self, action: Callable[[], None], delay_ms: int) -> None:
         """Run `action` after `delay_ms`, unless the coordinator stops first."""
         self._timer_number += 1
         number = self._timer_number
@@ -354,9 +354,9 @@ class TransactionMarkers:
         """Write the completion if no partition of the transaction is without its marker."""
         if self._is_current(pending) and not pending.transaction.partitions:
             del self._pending_txns[pending.transaction.transactional_id]
-            drive(self._complete(pending))
+            drive(self._write_completion(pending))
 
-    async def _complete(self, pending: _PendingCompleteTxn) -> None:
+    async def _write_completion(self, pending: _PendingCompleteTxn) -> None:
         """Write the completion; retry on COORDINATOR_NOT_AVAILABLE with a growing pause."""
         transactional_id, pause_ms = pending.transaction.transactional_id, MARKER_RETRY_MS
         while True:
@@ -367,7 +367,7 @@ class TransactionMarkers:
                 return
             _log.info("the completion of %s is written again", transactional_id)
             waited: Promise[None] = Promise()
-            self._later(partial(waited.keep, None), pause_ms)
+            self._schedule(partial(waited.keep, None), pause_ms)
             await waited
             # Many transactions may wait for the same replica.
             pause_ms = _longer(pause_ms)

@@ -73,7 +73,7 @@ class ProducerIds:
         Raises ProducerIdsNotReady if the block is used up and the next one has not arrived.
         """
         if self._next_id >= self._block.end_id:
-            self.prefetch()
+            self.request_next_block()
             if self._next_block is None:
                 raise ProducerIdsNotReady
             self._block, self._next_block = self._next_block, None
@@ -82,10 +82,10 @@ class ProducerIds:
         self._next_id += 1
         block = self._block
         if given == block.first_id + block.size * _PREFETCH_PERCENT // 100:
-            self.prefetch()
+            self.request_next_block()
         return given
 
-    def prefetch(self) -> None:
+    def request_next_block(self) -> None:
         """Request the next block, unless it is here, requested, or a request failed just now."""
         if self._next_block is not None or self._is_requesting:
             return

@@ -79,7 +79,7 @@ class Producers:
         self._clock = ports.clock
         self._new_producer_id = ports.new_producer_id
 
-    def init(
+    def init_producer(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> Promise[InitResult]:
         """Promise a producer id and epoch for a transactional id (InitProducerId).
@@ -96,9 +96,9 @@ class Producers:
             return Promise.of(InitResult(UNKNOWN_SERVER_ERROR))
         if not 0 < timeout_ms <= self._settings.transaction_max_timeout_ms:
             return Promise.of(InitResult(INVALID_TRANSACTION_TIMEOUT))
-        return drive(self._init(transactional_id, timeout_ms, expected))
+        return drive(self._init_producer(transactional_id, timeout_ms, expected))
 
-    async def _init(
+    async def _init_producer(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> InitResult:
         """Write the new epoch of an id and return it; abort an open transaction first.
@@ -110,8 +110,8 @@ class Producers:
             return InitResult(code)
         try:
             if transaction is None:
-                transaction = self._begin(transactional_id, timeout_ms)
-            transition = self._transition(transaction, timeout_ms, expected)
+                transaction = self._register(transactional_id, timeout_ms)
+            transition = self._prepare_transition(transaction, timeout_ms, expected)
         except ApiError as error:
             return InitResult(error.code)
         if isinstance(transition, int):
@@ -132,7 +132,7 @@ class Producers:
         )
         return InitResult(0, transition.producer_id, transition.producer_epoch)
 
-    def _begin(self, transactional_id: str, timeout_ms: int) -> Transaction:
+    def _register(self, transactional_id: str, timeout_ms: int) -> Transaction:
         """Register a new transactional id with a new producer id.
 
         Raises ApiError if no producer id is available.
@@ -142,7 +142,7 @@ class Producers:
         self._registry.add(transaction)
         return transaction
 
-    def _transition(
+    def _prepare_transition(
         self, transaction: Transaction, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> Transition | int:
         """Prepare and return the transition to the next epoch or producer id, or an error code.
@@ -156,7 +156,7 @@ class Producers:
         if transaction.state in PREPARED:
             return CONCURRENT_TRANSACTIONS
         if transaction.state is TransactionState.ONGOING:
-            return transaction.fence()
+            return transaction.prepare_fence()
         now_ms = self._clock.wall_ms()
         if transaction.is_epoch_exhausted and (
             expected is None or expected.epoch == transaction.producer_epoch

@@ -55,7 +55,7 @@ class UnknownTransactionRecord(EngineError):
         self.reason = reason
 
 
-def transaction_record(transactional_id: str, transition: Transition) -> TransactionRecord:
+def build_record(transactional_id: str, transition: Transition) -> TransactionRecord:
     """Return the record that `transition` of a transactional id appends to the log."""
     state, producer_id, epoch, _, timeout_ms, partitions, start_ms, last_update_ms = transition
     by_topic: dict[str, list[int]] = {}

@@ -154,7 +154,7 @@ class TransactionRegistry:
 
     # Partitions
 
-    def elected(self, partition: int, leader_epoch: int) -> None:
+    def on_elected(self, partition: int, leader_epoch: int) -> None:
         """Load the ids of a partition of which this broker became the leader in `leader_epoch`.
 
         Does nothing if the partition is loaded or being loaded in that epoch or a later one.
@@ -165,10 +165,10 @@ class TransactionRegistry:
         present = self._loads.get(partition)
         if present is not None and present.leader_epoch >= leader_epoch:
             return
-        self.resigned(partition)
-        drive(self._load(self._loads.begin(partition, leader_epoch)))
+        self.on_resigned(partition)
+        drive(self._load_partition(self._loads.begin(partition, leader_epoch)))
 
-    def resigned(self, partition: int) -> None:
+    def on_resigned(self, partition: int) -> None:
         """Unload the ids of a partition that this broker leads no longer."""
         self._loads.end(partition)
         owned = self._owned.pop(partition, None)
@@ -181,13 +181,13 @@ class TransactionRegistry:
         self._loads.end_all()
         self._owned.clear()
 
-    async def _load(self, load: CoordinatorLoad) -> None:
+    async def _load_partition(self, load: CoordinatorLoad) -> None:
         """Load a partition's transactions and pass the prepared ones to `on_prepared`.
 
         Stops when the load is replaced by a later epoch or the broker resigns.
         """
         # 1
-        loaded = await self._loads.read(load, _nothing, self._log.read, _apply_record)
+        loaded = await self._loads.read_partition(load, _nothing, self._log.read, _apply_record)
         # 2
         if loaded is None:
             return
@@ -202,10 +202,10 @@ class TransactionRegistry:
         owned = self._owned[partition] = _Owned(leader_epoch, loaded)
         # 4
         await self._turns.each(
-            self._prepared(partition, owned), partial(self._on_prepared, leader_epoch)
+            self._iter_prepared(partition, owned), partial(self._on_prepared, leader_epoch)
         )
 
-    def _prepared(self, partition: int, owned: _Owned) -> Iterator[Transaction]:
+    def _iter_prepared(self, partition: int, owned: _Owned) -> Iterator[Transaction]:
         """Yield the transactions in PrepareCommit or PrepareAbort while `owned` is current.
 
         No request changes their state before their markers are sent.

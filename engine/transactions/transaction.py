@@ -125,7 +125,7 @@ class Transaction:
             return None
         assert epoch < _EPOCH_MAX, self.transactional_id
         return self._set_pending(
-            self._like(TransactionState.EMPTY, now_ms, ())._replace(
+            self._build_transition(TransactionState.EMPTY, now_ms, ())._replace(
                 producer_epoch=epoch,
                 last_producer_epoch=last_epoch,
                 timeout_ms=timeout_ms,
@@ -152,44 +152,48 @@ class Transaction:
         all_partitions = tuple(dict.fromkeys((*self.partitions, *partitions)))
         start_ms = now_ms if self.state in IDLE else None
         return self._set_pending(
-            self._like(TransactionState.ONGOING, now_ms, all_partitions, start_ms)
+            self._build_transition(TransactionState.ONGOING, now_ms, all_partitions, start_ms)
         )
 
     def end(self, *, is_commit: bool, now_ms: int) -> Transition:
         """Prepare PrepareCommit or PrepareAbort."""
         state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
-        return self._set_pending(self._like(state, now_ms))
+        return self._set_pending(self._build_transition(state, now_ms))
 
-    def fence(self) -> Transition:
+    def prepare_fence(self) -> Transition:
         """Prepare PrepareEpochFence, an epoch that no producer has, before a coordinator's abort.
 
         Differs: at the highest epoch the same epoch fences again, since no client ever gets it;
         Kafka fails then, and the transaction stays open.
         """
         return self._set_pending(
-            self._like(TransactionState.PREPARE_EPOCH_FENCE, self.last_update_ms)._replace(
+            self._build_transition(
+                TransactionState.PREPARE_EPOCH_FENCE, self.last_update_ms
+            )._replace(
                 producer_epoch=min(self._raised_epoch(), _EPOCH_MAX), last_producer_epoch=NO_EPOCH
             )
         )
 
     def take_fencing_epoch(self, epoch: int) -> None:
-        """Set the epoch that `fence` prepared, without a record; the abort is prepared next."""
+        """Set the epoch of `prepare_fence`, without a record; the abort is prepared next."""
         assert self.pending_state is TransactionState.PREPARE_EPOCH_FENCE
         self.pending_state = None
         self.producer_epoch, self.last_producer_epoch = epoch, NO_EPOCH
 
-    def finish(self, now_ms: int) -> Transition:
+    def prepare_completion(self, now_ms: int) -> Transition:
         """Prepare CompleteCommit or CompleteAbort, to be written once all markers are."""
         is_commit = self.state is TransactionState.PREPARE_COMMIT
         state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
         self.has_failed_epoch_fence = False
-        return self._set_pending(self._like(state, now_ms, ()))
+        return self._set_pending(self._build_transition(state, now_ms, ()))
 
     def expire(self) -> Transition:
         """Prepare Dead: the id is removed once its tombstone is written."""
-        return self._set_pending(self._like(TransactionState.DEAD, self.last_update_ms, ()))
+        return self._set_pending(
+            self._build_transition(TransactionState.DEAD, self.last_update_ms, ())
+        )
 
-    def complete(self, transition: Transition) -> None:
+    def apply_pending(self, transition: Transition) -> None:
         """Apply the pending transition after it is written.
 
         Asserts that `transition` is the pending one and does not lower the epoch.
@@ -214,7 +218,7 @@ class Transaction:
         """Return epoch + 1, or the present epoch if an earlier fence with it was not written."""
         return self.producer_epoch + (not self.has_failed_epoch_fence)
 
-    def _like(
+    def _build_transition(
         self,
         state: TransactionState,
         now_ms: int,

@@ -123,7 +123,7 @@ class TransactionAdmin:
             tuple(scala_order([list(transaction.partitions)])),
         )
 
-    def expire(self) -> Iterator[None]:
+    def expire_ids(self) -> Iterator[None]:
         """Append tombstones for ids unused for transactional.id.expiration.ms.
 
         A generator that checks one id for each step.
@@ -134,10 +134,10 @@ class TransactionAdmin:
             if transaction.is_expired(
                 now_ms, self._settings.transactional_id_expiration_ms
             ) and self._registry.is_current(transaction):
-                self._expire_one(transaction)
+                self._expire_id(transaction)
             yield
 
-    def _expire_one(self, transaction: Transaction) -> None:
+    def _expire_id(self, transaction: Transaction) -> None:
         """Append the tombstone of an unused id, and remove the id once it is written."""
         transaction.expire()
         written = self._log.append(

@@ -62,7 +62,7 @@ class TransactionEnds:
         self._clock = clock
         self._timers = timers
 
-    def end(
+    def end_transaction(
         self, transactional_id: str, producer_id: int, producer_epoch: int, *, is_commit: bool
     ) -> Promise[int]:
         """Commit or abort a transaction (EndTxn); promise 0 once PrepareCommit or PrepareAbort is
@@ -82,9 +82,9 @@ class TransactionEnds:
         if transaction.pending_state is not None:
             return Promise.of(CONCURRENT_TRANSACTIONS)
         if transaction.state is not TransactionState.ONGOING:
-            return Promise.of(_code_without_transaction(transaction, is_commit=is_commit))
+            return Promise.of(_check_repeated_end(transaction, is_commit=is_commit))
         decision = transaction.end(is_commit=is_commit, now_ms=self._clock.wall_ms())
-        return drive(self._decide(coordinator_epoch, transaction, decision))
+        return drive(self._prepare_end(coordinator_epoch, transaction, decision))
 
     async def abort_fenced(self, transaction: Transaction, fence: Transition) -> int:
         """Abort a transaction on the coordinator's decision; return an error code, 0 once it is
@@ -97,7 +97,7 @@ class TransactionEnds:
             return code or NOT_COORDINATOR
         transaction.take_fencing_epoch(fence.producer_epoch)
         decision = transaction.end(is_commit=False, now_ms=self._clock.wall_ms())
-        code = await self._decide(coordinator_epoch, transaction, decision)
+        code = await self._prepare_end(coordinator_epoch, transaction, decision)
         if code and self._registry.find(transaction.transactional_id) == (
             0,
             coordinator_epoch,
@@ -113,7 +113,7 @@ class TransactionEnds:
         """
         for transaction in self._registry.transactions():
             if transaction.is_timed_out(self._clock.wall_ms()):
-                fence = transaction.fence()
+                fence = transaction.prepare_fence()
                 _log.info(
                     "Completing rollback of ongoing transaction for transactionalId %s due to "
                     "timeout",
@@ -127,7 +127,7 @@ class TransactionEnds:
         assert transaction.state in PREPARED, transaction.state
         self._send_markers(coordinator_epoch, transaction)
 
-    async def _decide(
+    async def _prepare_end(
         self, coordinator_epoch: int, transaction: Transaction, decision: Transition
     ) -> int:
         """Write PrepareCommit or PrepareAbort, and schedule the markers; return the error code."""
@@ -149,11 +149,11 @@ class TransactionEnds:
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
         """Prepare CompleteCommit or CompleteAbort, and send markers to all partitions' leaders."""
         is_commit = transaction.state is TransactionState.PREPARE_COMMIT
-        completion = transaction.finish(self._clock.wall_ms())
-        self._markers.send(coordinator_epoch, transaction, completion, is_commit=is_commit)
+        completion = transaction.prepare_completion(self._clock.wall_ms())
+        self._markers.send_markers(coordinator_epoch, transaction, completion, is_commit=is_commit)
 
 
-def _code_without_transaction(transaction: Transaction, *, is_commit: bool) -> int:
+def _check_repeated_end(transaction: Transaction, *, is_commit: bool) -> int:
     """Return the code of EndTxn in a state other than Ongoing; 0 if the same end is complete."""
     if transaction.state is TransactionState.EMPTY:
         return INVALID_TXN_STATE

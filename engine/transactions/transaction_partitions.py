@@ -39,7 +39,7 @@ class TransactionPartitions:
         self._store = store
         self._clock = clock
 
-    def add(
+    def add_partitions(
         self,
         transactional_id: str,
         producer_id: int,
@@ -47,7 +47,7 @@ class TransactionPartitions:
         partitions: Sequence[TopicPartition],
     ) -> Promise[int]:
         """Add partitions; promise 0 once they are written, else an error code."""
-        found = self._found(transactional_id, producer_id, producer_epoch)
+        found = self._find_current(transactional_id, producer_id, producer_epoch)
         code, coordinator_epoch, transaction = found
         if code or transaction is None:
             return Promise.of(code)
@@ -59,7 +59,7 @@ class TransactionPartitions:
         transition = transaction.add_partitions(partitions, self._clock.wall_ms())
         return self._store.write(transactional_id, coordinator_epoch, transition)
 
-    def verify(
+    def verify_partitions(
         self,
         transactional_id: str,
         producer_id: int,
@@ -71,7 +71,7 @@ class TransactionPartitions:
         A leader calls this before it appends the first record of a transaction: a late record must
         not open a transaction that no EndTxn will end.
         """
-        code, _, transaction = self._found(transactional_id, producer_id, producer_epoch)
+        code, _, transaction = self._find_current(transactional_id, producer_id, producer_epoch)
         if code or transaction is None:
             return dict.fromkeys(partitions, code)
         if transaction.state in PREPARED:
@@ -81,7 +81,7 @@ class TransactionPartitions:
             for partition in partitions
         }
 
-    def _found(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Found:
+    def _find_current(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Found:
         """Return an id's transaction if the producer's id and epoch are current, else an error."""
         if not transactional_id:
             return Found(INVALID_REQUEST)

@@ -28,7 +28,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.transactions.ports import TransactionLog
-from engine.transactions.records import transaction_record
+from engine.transactions.records import build_record
 from engine.transactions.registry import TransactionRegistry
 from engine.transactions.transaction import Transition
 
@@ -73,12 +73,12 @@ class TransactionStore:
             return Promise.of(NOT_COORDINATOR)
         written = self._log.append(
             self._registry.partition_of(transactional_id),
-            (transaction_record(transactional_id, transition),),
+            (build_record(transactional_id, transition),),
             timeout_ms=transition.timeout_ms,
         )
         if written.is_kept and not written.result():
             # No turn has passed: the coordinator is the same.
-            found.transaction.complete(transition)
+            found.transaction.apply_pending(transition)
             return written
 
         def applied(code: int) -> int:
@@ -91,7 +91,7 @@ class TransactionStore:
             if transaction is None or found.coordinator_epoch != coordinator_epoch:
                 return code or found.error_code or NOT_COORDINATOR
             if not code:
-                transaction.complete(transition)
+                transaction.apply_pending(transition)
             elif not (is_retried and code == COORDINATOR_NOT_AVAILABLE):
                 transaction.pending_state = None
             return code

@@ -104,7 +104,7 @@ class MessageCodec:
         raw = memoryview(buffer) if self._keeps_view else bytes(buffer)
         decoder = self._decoder
         if decoder is None:
-            decoder = self._warm_decoder(len(raw) - position)
+            decoder = self._count_decoded(len(raw) - position)
             if decoder is None:
                 return self._walk(raw, position)
         try:
@@ -114,7 +114,7 @@ class MessageCodec:
             # peer's bytes must never end a broker because two of our readers disagree.
             return self._walk(raw, position)
 
-    def _warm_decoder(self, size: int) -> Decoder | None:
+    def _count_decoded(self, size: int) -> Decoder | None:
         """Count bytes; return the decoder, compiling it above WALKED_BYTES; None below."""
         self._read_bytes += size
         if self._read_bytes > WALKED_BYTES:
@@ -124,7 +124,7 @@ class MessageCodec:
     def _walk(self, raw: bytes | memoryview, position: int) -> tuple[Message, int]:
         """Decode by interpreting the layout."""
         reader = Reader(self.name, self.release, raw, position)
-        return reader.struct(self.layout), reader.position
+        return reader.read_struct(self.layout), reader.position
 
     # -- message → bytes
 
@@ -137,36 +137,36 @@ class MessageCodec:
     def append(self, message: Message, out: bytearray) -> None:
         """Encode a message at the end of `out`, which is unchanged after an error."""
         start = len(out)
-        if self._encoder is None and _row_count(self.layout, message) >= WALKED_ROWS:
+        if self._encoder is None and _count_rows(self.layout, message) >= WALKED_ROWS:
             # Compile before the first bytes of a large message.
             self._encoder = compile_encoder(self.name, self.release, self.layout)
         if self._encoder is None:
-            self._write(message, out)
-            self._warm_encoder(len(out) - start)
+            self._encode_generally(message, out)
+            self._count_encoded(len(out) - start)
             return
         try:
             self._encoder(message, out)
         except _BAD_VALUE:
             del out[start:]
-            self._write(message, out)
+            self._encode_generally(message, out)
 
-    def _warm_encoder(self, size: int) -> None:
+    def _count_encoded(self, size: int) -> None:
         """Count bytes; compile the encoder above WALKED_BYTES."""
         self._written_bytes += size
         if self._written_bytes > WALKED_BYTES:
             self._encoder = compile_encoder(self.name, self.release, self.layout)
 
-    def _write(self, message: Message, out: bytearray) -> None:
+    def _encode_generally(self, message: Message, out: bytearray) -> None:
         """Encode with the general writer, whose error names a field that cannot be encoded."""
         start = len(out)
         try:
-            Writer(self.name, self.release, self.version, out).struct(self.layout, message)
+            Writer(self.name, self.release, self.version, out).write_struct(self.layout, message)
         except UnencodableValue:
             del out[start:]
             raise
 
 
-def _row_count(layout: StructLayout, message: Message) -> int:
+def _count_rows(layout: StructLayout, message: Message) -> int:
     """Count the structs in the arrays of a message; stop soon after WALKED_ROWS."""
     count = 0
     for field in layout.fields:
@@ -179,7 +179,7 @@ def _row_count(layout: StructLayout, message: Message) -> int:
             for row in rows:
                 if count >= WALKED_ROWS:
                     return count
-                count += _row_count(field.struct, row)
+                count += _count_rows(field.struct, row)
     return count
 
 

@@ -79,7 +79,7 @@ def key_version(type_id: int, release: str) -> int:
     return type_id if release == "3.9.1" else 0
 
 
-def _prefixed(message: str, raw: bytes | memoryview) -> tuple[int, bytes | memoryview]:
+def _split_version(message: str, raw: bytes | memoryview) -> tuple[int, bytes | memoryview]:
     """Return the leading int16 of a key or value, and the bytes after it."""
     if len(raw) < _INT16.size:
         raise FrameTruncated(message, "", 0, "an int16", f"{len(raw)} bytes")
@@ -101,7 +101,7 @@ def decode_coordinator_record(
     Kafka's coordinators do; otherwise they are an error. Raises UnknownMessage for a type that the
     release lacks, UnsupportedVersion for a value's version, MalformedMessage for wrong bytes.
     """
-    type_id, key_body = _prefixed(kind, key)
+    type_id, key_body = _split_version(kind, key)
     name = RECORD_TYPES[kind].get(release, {}).get(type_id)
     if name is None:
         raise UnknownMessage(f"{kind} record type {type_id}", release)
@@ -109,7 +109,7 @@ def decode_coordinator_record(
     key_struct = _decoded(key_codec, key_body, allows_more=allows_more)
     if value is None:
         return CoordinatorRecord(type_id, key_struct, -1, None)
-    version, body = _prefixed(f"{name}Value", value)
+    version, body = _split_version(f"{name}Value", value)
     value_codec = message_codec(f"{name}Value", version, release)
     value_struct = _decoded(value_codec, body, allows_more=allows_more)
     return CoordinatorRecord(type_id, key_struct, version, value_struct)

@@ -35,7 +35,7 @@ class _UnknownType(EngineError):
     """A record type that the release does not know."""
 
 
-def coordinator_texts(
+def format_record(
     kind: str,
     release: str,
     key: bytes | memoryview | None,
@@ -50,15 +50,15 @@ def coordinator_texts(
         )
     type_id = 0
     try:
-        type_id = _version(key, "key")
-        return _texts(kind, release, type_id, key, value)
+        type_id = _read_version(key, "key")
+        return _format_decodable(kind, release, type_id, key, value)
     except _UnknownType:
         return f"Unknown record type {type_id} at offset {offset}, skipping.", None
     except ToolFailure as failure:
         return f"Error at offset {offset}, skipping. {failure.java_message or 'null'}", None
 
 
-def _texts(
+def _format_decodable(
     kind: str, release: str, type_id: int, key: bytes | memoryview, value: bytes | memoryview | None
 ) -> tuple[str, str]:
     """Return key and payload of a decodable record; `kind` is a key of RECORD_TYPES.
@@ -69,33 +69,33 @@ def _texts(
     name = RECORD_TYPES[kind][release].get(type_id)
     if name is None:
         raise _UnknownType
-    key_struct = _read(f"{name}Key", release, key, key_version(type_id, release), type_id)
+    key_struct = _decode(f"{name}Key", release, key, key_version(type_id, release), type_id)
     version, value_struct = -1, None
     if value is not None:
-        version = _version(value, "value")
+        version = _read_version(value, "value")
         valid = message_schema(f"{name}Value", release).valid
         if release != "3.9.1" and not valid.has(version):
             raise runtime_failure(f"Found an unknown record version {version} for {type_id} type")
-        value_struct = _read(f"{name}Value", release, value, version, version)
+        value_struct = _decode(f"{name}Value", release, value, version, version)
     key_node = json_node(key_struct, key_version(type_id, release))
     key_text = json_text({"type": str(type_id), "data": key_node})
     if value_struct is None:
         return key_text, "<DELETE>"
-    node = value_node(value_struct, version)
+    node = to_json_node(value_struct, version)
     return key_text, json_text({"version": str(version), "data": node})
 
 
-def value_node(value: Struct, version: int) -> JsonObject:
+def to_json_node(value: Struct, version: int) -> JsonObject:
     """Return a value as JSON nodes; decodes consumers' subscriptions and assignments, too."""
     node = json_node(value, nearest_version(value, version))
     if value.message_name == _GROUP and node["protocolType"] == _CONSUMER_PROTOCOL:
         for member in node["members"]:
-            _unfold(member, "subscription", "ConsumerProtocolSubscription", value.release)
-            _unfold(member, "assignment", "ConsumerProtocolAssignment", value.release)
+            _decode_field(member, "subscription", "ConsumerProtocolSubscription", value.release)
+            _decode_field(member, "assignment", "ConsumerProtocolAssignment", value.release)
     return node
 
 
-def _version(raw: bytes | memoryview, part: str) -> int:
+def _read_version(raw: bytes | memoryview, part: str) -> int:
     """Return the leading int16 of a key or value; raises ToolFailure."""
     if len(raw) < _INT16.size:
         raise runtime_failure(f"Could not read version from {part}'s buffer.")
@@ -104,7 +104,7 @@ def _version(raw: bytes | memoryview, part: str) -> int:
     return version
 
 
-def _read(
+def _decode(
     name: str, release: str, raw: bytes | memoryview, version: int, shown_version: int
 ) -> Struct:
     """Decode the message after the int16; trailing bytes are ignored."""
@@ -130,7 +130,7 @@ def _read_leniently(
         ) from failure
 
 
-def _unfold(member: JsonObject, field: str, message: str, release: str) -> None:
+def _decode_field(member: JsonObject, field: str, message: str, release: str) -> None:
     """Replace a member's bytes with their decoded content; keep bytes that cannot be decoded."""
     raw = member[field]
     if len(raw) < _INT16.size:

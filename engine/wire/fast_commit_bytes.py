@@ -100,13 +100,17 @@ class CommitRequest(NamedTuple):
 
 
 def read_commit_fast(frame: memoryview) -> CommitRequest | None:
-    """Return the request in a frame; None for a request off the fast path."""
+    """Return the request in a frame; None for a request off the fast path.
+
+    The fast path is an OffsetCommit of one partition without tags, whose client id and names are
+    short.
+    """
     try:
         _, version, correlation_id, client_id_size = _START(frame)
         if client_id_size > KEPT_CLIENT_ID_BYTES_MAX:
             return None
-        at = _head_end(frame, _BODY_AT + client_id_size)
-        head = _head(bytes(frame[HEAD_AT:at]), version) if at else None
+        at = _find_head_end(frame, _BODY_AT + client_id_size)
+        head = _parse_head(bytes(frame[HEAD_AT:at]), version) if at else None
         if head is None:
             return None
         offset, leader_epoch, size = _COMMIT_NUMBERS(frame, at)
@@ -120,7 +124,7 @@ def read_commit_fast(frame: memoryview) -> CommitRequest | None:
     return CommitRequest(correlation_id, head, offset, leader_epoch, metadata)
 
 
-def _head_end(frame: memoryview, at: int) -> int:
+def _find_head_end(frame: memoryview, at: int) -> int:
     """Return the position at which a request's only commit starts, 0 for any other form."""
     group_size = frame[at]
     at += group_size + _GENERATION_BYTES
@@ -137,9 +141,9 @@ def _head_end(frame: memoryview, at: int) -> int:
 
 
 @lru_cache(maxsize=COMMIT_HEADS_KEPT)
-def _head(content: bytes, version: int) -> CommitHead | None:
+def _parse_head(content: bytes, version: int) -> CommitHead | None:
     """Return the fields from the client id to the index, None for a request off the fast path."""
-    # `_head_end` assumes that the header has no tags.
+    # `_find_head_end` assumes that the header has no tags.
     has_tags = content[_CLIENT_ID_AT + int.from_bytes(content[:_CLIENT_ID_AT])]
     if has_tags or not _FIRST_FLEXIBLE <= version <= _COMMIT.stable.highest:
         return None
@@ -167,12 +171,12 @@ def _head(content: bytes, version: int) -> CommitHead | None:
         request.group_instance_id,
         key,
         record_key,
-        _answer(version, key),
+        _create_response_packer(version, key),
         len(content),
     )
 
 
-def _answer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
+def _create_response_packer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
     """Return a function of correlation id and error code that makes response frames."""
     response = messages.OffsetCommitResponse
     body = message_codec("OffsetCommitResponse", version).encode(
@@ -211,7 +215,7 @@ def read_offset_value_fast(value: bytes) -> tuple[int, int, str, int] | None:
     return offset, leader_epoch, metadata, commit_ms
 
 
-def offset_key_names(start: bytes) -> tuple[str, str] | None:
+def parse_offset_key(start: bytes) -> tuple[str, str] | None:
     """Return group and topic of an offset key without its partition; None for any other key."""
     try:
         decoded = decode_coordinator_record("offsets", start + bytes(INDEX_BYTES), None)
@@ -222,7 +226,9 @@ def offset_key_names(start: bytes) -> tuple[str, str] | None:
     return decoded.key.group, decoded.key.topic
 
 
-def offset_value_fast(offset: int, leader_epoch: int, metadata: str, commit_ms: int) -> bytes:
+def encode_offset_value_fast(
+    offset: int, leader_epoch: int, metadata: str, commit_ms: int
+) -> bytes:
     """Return the value of a committed offset without retention, with the bytes of `encode_value`.
 
     The metadata must be at most 126 bytes long, which `read_commit_fast` ensures.

@@ -26,8 +26,8 @@ from engine.wire.fetch_bytes import (
     FetchRequest,
     RequestedPartition,
     RequestedTopic,
-    bytes_before_partition,
     decode_fetch_request,
+    encode_before_partition,
 )
 
 _VERSION_WITH_RACK: Final = 11
@@ -62,15 +62,15 @@ def read_fetch_request(body: memoryview, version: int) -> FetchRequest:
     if version >= FIRST_WITH_REPLICA_STATE:
         size = len(body)
         if size == _NOTHING_REQUESTED_15.size:
-            request = _nothing_requested_15(body)
+            request = _read_none_15(body)
         elif size == _ONE_REQUESTED_15.size:
-            request = _one_requested_15(body)
+            request = _read_one_15(body)
     elif version == _VERSION_WITH_RACK:
-        request = _one_requested_11(body)
+        request = _read_one_11(body)
     return decode_fetch_request(body, version) if request is None else request
 
 
-def _one_requested_11(body: memoryview) -> FetchRequest | None:
+def _read_one_11(body: memoryview) -> FetchRequest | None:
     """Decode a version 11 request for one partition by topic name; None for any other request."""
     try:
         (
@@ -98,7 +98,7 @@ def _one_requested_11(body: memoryview) -> FetchRequest | None:
     )  # fmt: skip
 
 
-def _nothing_requested_15(body: memoryview) -> FetchRequest | None:
+def _read_none_15(body: memoryview) -> FetchRequest | None:
     """Decode a version 15 to 17 request without partitions; None for any other request."""
     max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, *counts = (
         _NOTHING_REQUESTED_15.unpack(body)
@@ -112,7 +112,7 @@ def _nothing_requested_15(body: memoryview) -> FetchRequest | None:
     )
 
 
-def _one_requested_15(body: memoryview) -> FetchRequest | None:
+def _read_one_15(body: memoryview) -> FetchRequest | None:
     """Decode a version 15 to 17 request for one partition by id; None for any other request."""
     (
         max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics, topic, count,
@@ -131,7 +131,7 @@ def _one_requested_15(body: memoryview) -> FetchRequest | None:
     )  # fmt: skip
 
 
-def head_of_answer(
+def encode_response_head(
     version: int,
     session_id: int,
     topic: str | bytes,
@@ -147,7 +147,7 @@ def head_of_answer(
     TAGS_AFTER_RECORDS must follow the records.
     """
     index, watermark, stable, log_start = offsets
-    head = _HEAD_OF_ANSWER(0, 0, session_id) + bytes_before_partition(version, topic)
+    head = _HEAD_OF_ANSWER(0, 0, session_id) + encode_before_partition(version, topic)
     if version >= FIRST_FLEXIBLE:
         one = _ONE_12(index, 0, watermark, stable, log_start, has_aborted, -1)
         return head + one + record_size_bytes(records_bytes)
@@ -167,10 +167,10 @@ def answer_without_news(version: int, session_id: int) -> bytes:
 
 def record_size_bytes(size: int) -> bytes:
     """Return the encoded size field that precedes the records from version 12 on."""
-    return _varint(size + 1)
+    return _encode_varint(size + 1)
 
 
-def _varint(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     """Return an unsigned varint of up to five bytes."""
     if value < 1 << 7:
         return bytes((value,))
@@ -178,4 +178,4 @@ def _varint(value: int) -> bytes:
         return bytes((value & 127 | 128, value >> 7))
     if value < 1 << 21:
         return bytes((value & 127 | 128, value >> 7 & 127 | 128, value >> 14))
-    return bytes((value & 127 | 128, value >> 7 & 127 | 128)) + _varint(value >> 14)
+    return bytes((value & 127 | 128, value >> 7 & 127 | 128)) + _encode_varint(value >> 14)

@@ -26,7 +26,12 @@ from typing import Final
 from engine.limits import KEPT_CLIENT_ID_BYTES_MAX, PRODUCE_HEADS_KEPT
 from engine.model import TopicPartition
 from engine.naming import ADMIN_CLIENT_ID
-from engine.wire.produce_bytes import FIRST_FLEXIBLE, LAST_VERSION, around_numbers, head_of_request
+from engine.wire.produce_bytes import (
+    FIRST_FLEXIBLE,
+    LAST_VERSION,
+    parse_request_head,
+    split_around_numbers,
+)
 
 PRODUCE_KEY: Final = 0
 _CLIENT_ID_AT: Final = 2
@@ -82,7 +87,7 @@ def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryv
             # The request has a transactional id.
             return None
         at = body_at + _AROUND_NAME_BYTES + frame[body_at + _NAME_SIZE_AT]
-        head = _head(bytes(frame[8:at]), version)
+        head = _parse_head(bytes(frame[8:at]), version)
         if head is None:
             return None
         size = frame[at]
@@ -107,17 +112,17 @@ def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryv
 
 
 @lru_cache(maxsize=PRODUCE_HEADS_KEPT)
-def _head(head: bytes, version: int) -> ProduceHead | None:
+def _parse_head(head: bytes, version: int) -> ProduceHead | None:
     """Return the fields from the client id to the index, None for a request off the fast path."""
     if not FIRST_FLEXIBLE <= version <= LAST_VERSION:
         return None
     tags_at = _CLIENT_ID_AT + int.from_bytes(head[:_CLIENT_ID_AT])
-    named = head_of_request(head[tags_at + 1 :])
+    named = parse_request_head(head[tags_at + 1 :])
     if head[tags_at] or named is None:
         return None
     client_id = str(head[_CLIENT_ID_AT:tags_at], "utf-8")
     acks, timeout_ms, topic, index = named
-    prefix, suffix = around_numbers(version, topic)
+    prefix, suffix = split_around_numbers(version, topic)
     # The response's header ends in a count of tags.
     prefix = b"\x00" + prefix + _NO_ERROR(index, 0)
     pack = Format(f">i{len(prefix)}sqqq{len(suffix)}s").pack

@@ -139,7 +139,7 @@ def read_replica_fetch_fast(frame: memoryview) -> ReplicaFetch | None:
     )  # fmt: skip
 
 
-def head_of_replica_response(
+def encode_replica_response_head(
     correlation_id: int,
     session_id: int,
     topic_id: bytes,
@@ -179,7 +179,7 @@ def read_replica_response_fast(frame: memoryview) -> ReplicaFetched | None:
             or preferred != -1
         ):
             return None
-        size, at = _size_at(frame, _RESPONSE.size)
+        size, at = _read_size(frame, _RESPONSE.size)
     except (struct.error, IndexError):
         return None
     end = at + size
@@ -188,7 +188,7 @@ def read_replica_response_fast(frame: memoryview) -> ReplicaFetched | None:
     return new_tuple(ReplicaFetched, (session_id, topic_id, index, watermark, start, frame[at:end]))
 
 
-def _size_at(frame: memoryview, at: int) -> tuple[int, int]:
+def _read_size(frame: memoryview, at: int) -> tuple[int, int]:
     """Return the size of records (−1 for null or a varint that is too long), and their position."""
     value = shift = 0
     for _ in range(5):

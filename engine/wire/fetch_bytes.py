@@ -159,7 +159,7 @@ def decode_fetch_request(body: memoryview, version: int) -> FetchRequest:
         return _read_classic(bytes(body), version)
     except _BAD_BYTES:
         message, _ = message_codec("FetchRequest", version).decode_at(body, 0)
-        return _from_message(message, version)
+        return _convert_message(message, version)
 
 
 def _read_flexible(body: bytes, version: int) -> FetchRequest:
@@ -303,7 +303,7 @@ def _classic_string(body: bytes, at: int) -> tuple[str, int]:
     return str(body[at + 2 : stop], "utf-8"), stop
 
 
-def _from_message(message: messages.FetchRequest, version: int) -> FetchRequest:
+def _convert_message(message: messages.FetchRequest, version: int) -> FetchRequest:
     """Convert a request that the table codec has decoded."""
     has_ids = version >= FIRST_WITH_TOPIC_IDS
     topics: list[RequestedTopic] = [
@@ -349,23 +349,23 @@ def _from_message(message: messages.FetchRequest, version: int) -> FetchRequest:
 
 def encode_fetch_response(version: int, answer: FetchResponse) -> list[SendPart]:
     """Encode a response as a list of parts; each file region is a separate part."""
-    return _Writer(version).response(answer)
+    return _Writer(version).write_response(answer)
 
 
 def encode_fetch_response_in_pieces(
     version: int, answer: FetchResponse, parts: list[SendPart], partitions_per_step: int
 ) -> Iterator[None]:
     """Encode a response, some partitions in each step; `parts` is complete after the last step."""
-    return _Writer(version).response_in_steps(answer, parts, partitions_per_step)
+    return _Writer(version).write_in_steps(answer, parts, partitions_per_step)
 
 
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
-def bytes_before_partition(version: int, topic: str | bytes) -> bytes:
+def encode_before_partition(version: int, topic: str | bytes) -> bytes:
     """Return the bytes before the only partition of a response: counts and the topic."""
     writer = _Writer(version)
-    writer.count(1)
-    writer.topic(topic)
-    writer.count(1)
+    writer.write_count(1)
+    writer.write_topic(topic)
+    writer.write_count(1)
     return bytes(writer.out)
 
 
@@ -382,58 +382,58 @@ class _Writer:
         #: Complete parts of the response: bytes and file regions.
         self.parts: list[SendPart] = []
 
-    def response(self, answer: FetchResponse) -> list[SendPart]:
+    def write_response(self, answer: FetchResponse) -> list[SendPart]:
         """Write a complete response and return its parts."""
-        self._head(answer)
+        self._write_head(answer)
         for topic, partitions in answer.topics:
-            self.topic(topic)
-            self.count(len(partitions))
+            self.write_topic(topic)
+            self.write_count(len(partitions))
             for partition in partitions:
-                self._partition(partition)
+                self._write_partition(partition)
             if self.is_flexible:
                 self.out.append(0)
-        self._end(answer)
+        self._write_end(answer)
         return self.parts
 
-    def response_in_steps(
+    def write_in_steps(
         self, answer: FetchResponse, parts: list[SendPart], partitions_per_step: int
     ) -> Iterator[None]:
         """Write a complete response, and yield after each step so that the loop can do other work.
 
         After the last step the parts are added to `parts`.
         """
-        self._head(answer)
+        self._write_head(answer)
         count = 0
         for topic, partitions in answer.topics:
-            self.topic(topic)
-            self.count(len(partitions))
+            self.write_topic(topic)
+            self.write_count(len(partitions))
             for partition in partitions:
-                self._partition(partition)
+                self._write_partition(partition)
                 count += 1
                 if count % partitions_per_step == 0:
                     yield
             if self.is_flexible:
                 self.out.append(0)
-        self._end(answer)
+        self._write_end(answer)
         parts += self.parts
 
-    def _head(self, answer: FetchResponse) -> None:
+    def _write_head(self, answer: FetchResponse) -> None:
         """Write the version's fields before the topics, and the number of topics."""
         version, out = self.version, self.out
         if version >= FIRST_WITH_SESSIONS:
             out += _HEAD_OF_ANSWER(answer.throttle_ms, answer.error_code, answer.session_id)
         elif version >= 1:
             out += answer.throttle_ms.to_bytes(4)
-        self.count(len(answer.topics))
+        self.write_count(len(answer.topics))
 
-    def _end(self, answer: FetchResponse) -> None:
+    def _write_end(self, answer: FetchResponse) -> None:
         """Write the tagged fields of flexible versions and close the last part."""
         if self.is_flexible:
-            self._endpoints(answer.node_endpoints)
+            self._write_endpoints(answer.node_endpoints)
         if self.out:
             self.parts.append(self.out)
 
-    def count(self, count: int) -> None:
+    def write_count(self, count: int) -> None:
         """Write the number of elements of an array, or the size of records."""
         if not self.is_flexible:
             self.out += count.to_bytes(4)
@@ -442,7 +442,7 @@ class _Writer:
         else:
             self.out += varint_bytes(count + 1)
 
-    def topic(self, topic: str | bytes) -> None:
+    def write_topic(self, topic: str | bytes) -> None:
         """Write a topic's name or id."""
         if isinstance(topic, bytes):
             self.out += topic
@@ -451,7 +451,7 @@ class _Writer:
         self.out += varint_bytes(len(raw) + 1) if self.is_flexible else len(raw).to_bytes(2)
         self.out += raw
 
-    def _partition(self, fetched: FetchedPartition) -> None:
+    def _write_partition(self, fetched: FetchedPartition) -> None:
         """Write one partition of the response."""
         version, out = self.version, self.out
         (
@@ -465,37 +465,39 @@ class _Writer:
         else:
             out += _ANSWER_0(index, code, watermark)
         if version >= 4:
-            self._aborted(aborted)
+            self._write_aborted(aborted)
         if version >= 11:
             out += _PREFERRED(preferred)
-        self._records(records)
+        self._write_records(records)
         if self.is_flexible:
-            self._tags(diverging, leader)
+            self._write_tags(diverging, leader)
 
-    def _aborted(self, aborted: Sequence[tuple[int, int]] | None) -> None:
+    def _write_aborted(self, aborted: Sequence[tuple[int, int]] | None) -> None:
         """Write the aborted transactions of a partition; None is a null array."""
         if aborted is None:
             self.out += b"\x00" if self.is_flexible else b"\xff\xff\xff\xff"
             return
-        self.count(len(aborted))
+        self.write_count(len(aborted))
         for producer_id, first_offset in aborted:
             self.out += _ABORTED(producer_id, first_offset)
             if self.is_flexible:
                 self.out.append(0)
 
-    def _records(self, records: SendPart | None) -> None:
+    def _write_records(self, records: SendPart | None) -> None:
         """Write a partition's records; a file region becomes a part that is sent uncopied."""
         if records is None:
             self.out += b"\x00" if self.is_flexible else b"\xff\xff\xff\xff"
         elif isinstance(records, FileRegion):
-            self.count(records.length)
+            self.write_count(records.length)
             self.parts += (self.out, records)
             self.out = bytearray()
         else:
-            self.count(len(records))
+            self.write_count(len(records))
             self.out += records
 
-    def _tags(self, diverging: tuple[int, int] | None, leader: tuple[int, int] | None) -> None:
+    def _write_tags(
+        self, diverging: tuple[int, int] | None, leader: tuple[int, int] | None
+    ) -> None:
         """Write a partition's tagged fields: diverging epoch (0) and current leader (1)."""
         if diverging is None and leader is None:
             self.out.append(0)
@@ -506,7 +508,7 @@ class _Writer:
         if leader is not None:
             self.out += _CURRENT_LEADER(1, _LEADER_BYTES, *leader, 0)
 
-    def _endpoints(self, endpoints: Sequence[NodeEndpoint]) -> None:
+    def _write_endpoints(self, endpoints: Sequence[NodeEndpoint]) -> None:
         """Write the tagged section of the response, with the leaders' addresses (version 16 on)."""
         if not endpoints:
             self.out.append(0)

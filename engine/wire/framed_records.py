@@ -60,11 +60,11 @@ def decode_framed_record(
     types = framed_types(kind, release)
     # Any message of the topic can be named: the reader reads only the frame.
     reader = Reader(types[0], release, value, 0)
-    frame_version = reader.unsigned_varint()
+    frame_version = reader.read_varint()
     if frame_version != FRAME_VERSION:
         expected = f"frame version {FRAME_VERSION}"
         raise MalformedMessage(kind, "", 0, expected, frame_version)
-    type_id, version = reader.unsigned_varint(), reader.unsigned_varint()
+    type_id, version = reader.read_varint(), reader.read_varint()
     if type_id not in types:
         raise UnknownMessage(f"{kind} record type {type_id}", release)
     message, end = message_codec(types[type_id], version, release).decode_at(value, reader.position)

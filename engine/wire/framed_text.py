@@ -32,14 +32,14 @@ _RECORD_CLASS: Final = {
 }
 
 
-def cluster_metadata_texts(
+def format_cluster_metadata(
     release: str, key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
 ) -> tuple[str | None, str | None]:
     """Return None for the key, and the payload text of a metadata record."""
     try:
         if value is None:
             raise _parse_failure("Error while reading frame version")
-        record = _read("cluster_metadata", release, value)
+        record = _decode_record("cluster_metadata", release, value)
     except ToolFailure as failure:
         return None, f"Error at {offset}, skipping. {failure.java_message or 'null'}"
     node = {
@@ -50,7 +50,7 @@ def cluster_metadata_texts(
     return None, json_text(node)
 
 
-def remote_log_metadata_texts(
+def format_remote_log_metadata(
     release: str, key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
 ) -> tuple[str | None, str | None]:
     """Return None for the key, and the payload text of a record of remote log metadata."""
@@ -61,7 +61,7 @@ def remote_log_metadata_texts(
                 'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of '
                 f'"{_RECORD_CLASS[release]}.value()" is null',
             )
-        return None, remote_log_text(_read("remote_log_metadata", release, value).message)
+        return None, remote_log_text(_decode_record("remote_log_metadata", release, value).message)
     except ToolFailure as failure:
         return None, f"Error at offset {offset}, skipping. {failure.java_message or 'null'}"
 
@@ -72,12 +72,12 @@ def _parse_failure(message: str) -> ToolFailure:
     return ToolFailure(name, message)
 
 
-def _read(kind: str, release: str, value: bytes | memoryview) -> FramedRecord:
+def _decode_record(kind: str, release: str, value: bytes | memoryview) -> FramedRecord:
     """Decode a framed record; raises ToolFailure with the tool's error text."""
     types = framed_types(kind, release)
     # Any message of the topic can be named: the reader reads only the frame.
     frame = ToolReader(message_schema(types[0], release), value, 0, 0)
-    frame_version = _int16(frame, "frame version")
+    frame_version = _read_int16(frame, "frame version")
     if frame_version == 0:
         raise _parse_failure(
             "Could not deserialize metadata record with frame version 0. Note that upgrades from "
@@ -88,7 +88,7 @@ def _read(kind: str, release: str, value: bytes | memoryview) -> FramedRecord:
             "Could not deserialize metadata record due to unknown frame version "
             f"{frame_version}(only frame version 1 is supported)"
         )
-    type_id, version = _int16(frame, "type"), _int16(frame, "version")
+    type_id, version = _read_int16(frame, "type"), _read_int16(frame, "version")
     name = types.get(type_id)
     if name is None:
         raise _parse_failure(
@@ -108,10 +108,10 @@ def _read(kind: str, release: str, value: bytes | memoryview) -> FramedRecord:
     return FramedRecord(type_id, version, message)
 
 
-def _int16(frame: ToolReader, what: str) -> int:
+def _read_int16(frame: ToolReader, what: str) -> int:
     """Read a varint of the frame and narrow it to an int16."""
     try:
-        value = frame.unsigned_varint()
+        value = frame.read_varint()
     except ToolFailure as failure:
         raise _parse_failure(f"Error while reading {what}") from failure
     if value > _INT16_MAX:

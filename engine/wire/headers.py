@@ -160,25 +160,25 @@ def read_request_header(frame: bytes | memoryview) -> RequestHeader:
                 position = skip_tags(frame, position, len(frame), tags)
         return new_tuple(RequestHeader, (key, version, correlation_id, client_id, position))
     except (Refused, struct.error, IndexError, UnicodeDecodeError):
-        return _walk_request_header(frame)
+        return _decode_header_by_field(frame)
 
 
-def _walk_request_header(frame: bytes | memoryview) -> RequestHeader:
+def _decode_header_by_field(frame: bytes | memoryview) -> RequestHeader:
     """Decode a malformed header field by field, for an error that names the field.
 
     Returns the header if it is valid after all, such as a short one of version 0.
     """
     reader = Reader("RequestHeader", ENGINE_RELEASE, frame, 0)
-    key, version = reader.fixed("int16"), reader.fixed("int16")
+    key, version = reader.read_fixed("int16"), reader.read_fixed("int16")
     reader.position = 0
     form = request_header_version(key, version)
-    header = reader.struct(message_layout("RequestHeader", form))
+    header = reader.read_struct(message_layout("RequestHeader", form))
     assert isinstance(header, messages.RequestHeader)
     client_id = header.client_id if form else None
     return RequestHeader(key, version, header.correlation_id, client_id, reader.position)
 
 
-def request_header_bytes(
+def encode_request_header(
     api_key: int, api_version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
     """Return the header of a request; the body follows it."""
@@ -206,7 +206,7 @@ def read_response_header(
             position = skip_tags(frame, position + 1, len(frame), frame[position])
     except (Refused, struct.error, IndexError):
         reader = Reader("ResponseHeader", ENGINE_RELEASE, frame, 0)
-        header = reader.struct(message_layout("ResponseHeader", form))
+        header = reader.read_struct(message_layout("ResponseHeader", form))
         assert isinstance(header, messages.ResponseHeader)
         return header.correlation_id, reader.position
     return correlation_id, position

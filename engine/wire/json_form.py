@@ -56,9 +56,9 @@ class _Form:
         self.with_records = with_records
         self.classes = struct_classes(name, release)
 
-    def struct(self, layout: StructLayout) -> _Maker:
+    def struct_converter(self, layout: StructLayout) -> _Maker:
         """Return a function that converts a struct of this layout to its node."""
-        steps = [step for field in layout.fields for step in self.steps(field)]
+        steps = [step for field in layout.fields for step in self.field_steps(field)]
 
         def node_of(value: FieldValue) -> JsonObject:
             """Return a struct's JSON object, without the fields to leave out."""
@@ -71,9 +71,9 @@ class _Form:
 
         return node_of
 
-    def steps(self, field: FieldLayout) -> list[_Step]:
+    def field_steps(self, field: FieldLayout) -> list[_Step]:
         """Return the steps that write a field; empty for a field that this version never writes."""
-        name, convert = field.name, self.converter(field)
+        name, convert = field.name, self.value_converter(field)
         if field.place == "positional":
             if field.type == "records" and not self.with_records:
                 return [
@@ -95,11 +95,11 @@ class _Form:
             return [(field.attribute, name, has_default, convert)]
         return [] if field.schema.ignorable else [(field.attribute, name, must_have_default, None)]
 
-    def converter(self, field: FieldLayout) -> _Maker | None:
+    def value_converter(self, field: FieldLayout) -> _Maker | None:
         """Return the function that converts a non-null value to its node; None: no conversion."""
         one: _Maker | None = None
         if field.struct:
-            one = self.struct(field.struct)
+            one = self.struct_converter(field.struct)
         elif field.type == "uuid":
             one = uuid_text
         elif field.type == "records":
@@ -118,7 +118,7 @@ def _no_bytes(_records: FieldValue) -> bytes:
 def _node_maker(name: str, version: int, release: str, *, with_records: bool) -> _Maker:
     """Return the function that makes the nodes of one version of a message."""
     form = _Form(name, version, release, with_records=with_records)
-    return form.struct(message_layout(name, version, release))
+    return form.struct_converter(message_layout(name, version, release))
 
 
 def json_node(message: Struct, version: int, *, with_records: bool = True) -> JsonObject:
@@ -151,7 +151,7 @@ def _array(node: list[FieldValue]) -> str:
 
 def _double(node: float) -> str:
     """Return a double's text, in quotes for NaN and the infinities."""
-    return java_double(node) if isfinite(node) else f'"{java_double(node)}"'
+    return format_double(node) if isfinite(node) else f'"{format_double(node)}"'
 
 
 def _binary(node: bytes) -> str:
@@ -179,7 +179,7 @@ _TEXTS: Final[dict[type, Callable[[FieldValue], str]]] = {
 }
 
 
-def java_double(value: float) -> str:
+def format_double(value: float) -> str:
     """Return a double as Java prints it: 0.001 to below 10^7 plainly, others as `1.0E7`.
 
     Differs: Java before 19 prints one digit too many for a few values; this is the shortest

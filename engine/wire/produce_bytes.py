@@ -133,7 +133,7 @@ def decode_produce_request(body: memoryview, version: int) -> ProduceRequest:
         return _read_classic(body, version)
     except _BAD_BYTES:
         message, _ = message_codec("ProduceRequest", version).decode_at(body, 0)
-        return _from_message(message, version)
+        return _convert_message(message, version)
 
 
 def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
@@ -145,7 +145,7 @@ def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
         # The request has a transactional id.
         return None
     at = _FAST_NAME_AT + body[_FAST_NAME_AT - 1] + _FAST_PARTITION_BYTES
-    head = head_of_request(bytes(body[: at - 1]))
+    head = parse_request_head(bytes(body[: at - 1]))
     if head is None:
         return None
     acks, timeout_ms, name, index = head
@@ -160,7 +160,7 @@ def _read_flexible_fast(body: memoryview) -> ProduceRequest | None:
 
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
-def head_of_request(head: bytes) -> tuple[int, int, str, int] | None:
+def parse_request_head(head: bytes) -> tuple[int, int, str, int] | None:
     """Return acks, timeout, topic and index from the bytes before the records' size.
 
     Results are cached, because a producer sends the same bytes each time. None for any other form.
@@ -236,12 +236,14 @@ def _read_classic(body: memoryview, version: int) -> ProduceRequest:
         at = stop + 4
         if partition_count < 0:
             raise Refused
-        partitions, at = _classic_partitions(body, at, partition_count)
+        partitions, at = _read_classic_partitions(body, at, partition_count)
         topics.append((name, partitions))
     return new_tuple(ProduceRequest, (transactional_id, acks, timeout_ms, topics))
 
 
-def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[ProducedRecords], int]:
+def _read_classic_partitions(
+    body: memoryview, at: int, count: int
+) -> tuple[list[ProducedRecords], int]:
     """Decode `count` partitions of a classic version; return them and the position after them.
 
     Raises Refused for a negative size other than -1 (null) and for records beyond the body.
@@ -264,7 +266,7 @@ def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[Pro
     return partitions, at
 
 
-def _from_message(message: Message, version: int) -> ProduceRequest:
+def _convert_message(message: Message, version: int) -> ProduceRequest:
     """Convert a request that the table codec has decoded."""
     topics = [
         (topic.name, [(part.index, part.records) for part in topic.partition_data])
@@ -282,12 +284,12 @@ def encode_produce_response_fast(
     `offsets` are the base offset, the append time and the log start offset. Only for version 5 and
     later, which have all three.
     """
-    prefix, suffix = around_numbers(version, topic)
+    prefix, suffix = split_around_numbers(version, topic)
     return prefix + _NUMBERS(partition, 0, *offsets) + suffix
 
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
-def around_numbers(version: int, topic: str) -> tuple[bytes, bytes]:
+def split_around_numbers(version: int, topic: str) -> tuple[bytes, bytes]:
     """Return the bytes before and after the numbers of a response for one partition."""
     whole = _encode_fast(version, [(topic, [ProducedPartition(0, 0)])])
     # UTF-8 has no bytes 0xff, of which the offsets −1 consist.
@@ -308,7 +310,7 @@ def encode_produce_response(
         except (Refused, struct.error, ValueError, OverflowError):
             # The general encoder writes the rare forms, and names the value that it cannot encode.
             pass
-    return _encode(version, topics, node_endpoints or [], throttle_ms)
+    return _encode_generally(version, topics, node_endpoints or [], throttle_ms)
 
 
 def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
@@ -348,7 +350,7 @@ def _counted(count: int, is_flexible: bool) -> bytes:
     return _SMALL_COUNTS[count] if count < _SMALL_COUNTS_SIZE else varint_bytes(count + 1)
 
 
-def _encode(
+def _encode_generally(
     version: int,
     topics: list[AnsweredTopic],
     node_endpoints: list[NodeEndpoint],

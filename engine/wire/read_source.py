@@ -41,13 +41,13 @@ class _Source:
         #: Unpacking functions that the source uses, by name.
         self.formats: dict[str, Format] = {}
 
-    def line(self, text: str) -> None:
+    def add_line(self, text: str) -> None:
         """Add one line at the current indentation, after the read of the pending fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
 
-    def fixed(self, code: str, target: str) -> None:
+    def add_fixed(self, code: str, target: str) -> None:
         """Add a fixed-size field to the pending ones, which one `struct` call will unpack."""
         self.pending_codes += code
         self.pending_targets.append(target)
@@ -57,12 +57,12 @@ class _Source:
         codes, targets = self.pending_codes, self.pending_targets
         self.pending_codes, self.pending_targets = "", []
         if codes == "B":
-            self.line(f"{targets[0]} = b[p]; p += 1")
+            self.add_line(f"{targets[0]} = b[p]; p += 1")
         elif codes:
             name = "u_" + codes.replace("?", "o")
             made = self.formats.setdefault(name, Format(">" + codes))
             comma = "," if len(targets) == 1 else ""
-            self.line(f"{', '.join(targets)}{comma} = {name}(b, p); p += {made.size}")
+            self.add_line(f"{', '.join(targets)}{comma} = {name}(b, p); p += {made.size}")
 
     def name(self, prefix: str) -> str:
         """Return a local name not used before."""
@@ -71,123 +71,123 @@ class _Source:
 
     def varint(self, target: str) -> None:
         """Generate the read of an unsigned varint; its first byte joins the pending fields."""
-        self.fixed("B", target)
-        self.line(f"if {target} > 127: {target}, p = long_varint(b, p, {target})")
+        self.add_fixed("B", target)
+        self.add_line(f"if {target} > 127: {target}, p = long_varint(b, p, {target})")
 
 
-def _read_string(out: _Source, field: FieldLayout, target: str, *, nullable: bool) -> None:
+def _generate_string(out: _Source, field: FieldLayout, target: str, *, nullable: bool) -> None:
     """Generate the read of a string, inlined for short ones."""
     length = out.name("n")
     take = f"{target} = str(b[p:q], 'utf-8'); p = q"
     if field.compact:
-        out.fixed("B", length)
-        out.line(f"if 0 < {length} < 128 and (q := p + {length} - 1) <= e: {take}")
+        out.add_fixed("B", length)
+        out.add_line(f"if 0 < {length} < 128 and (q := p + {length} - 1) <= e: {take}")
         helper = "nullable_compact_string" if nullable else "compact_string"
-        out.line(f"else: {target}, p = {helper}(b, p, e, {length})")
+        out.add_line(f"else: {target}, p = {helper}(b, p, e, {length})")
         return
-    out.fixed("h", length)
-    out.line(f"if {length} >= 0 and (q := p + {length}) <= e: {take}")
+    out.add_fixed("h", length)
+    out.add_line(f"if {length} >= 0 and (q := p + {length}) <= e: {take}")
     if nullable:
-        out.line(f"elif {length} == -1: {target} = None")
-    out.line("else: raise Refused")
+        out.add_line(f"elif {length} == -1: {target} = None")
+    out.add_line("else: raise Refused")
 
 
-def _read_flat(out: _Source, field: FieldLayout, target: str) -> None:
+def _generate_flat(out: _Source, field: FieldLayout, target: str) -> None:
     """Generate the read of bytes, records, or an array of fixed-size values."""
     length = out.name("n")
     if field.compact:
         out.varint(length)
         null, number = f"{length} == 0", f"{length} - 1"
     else:
-        out.fixed("i", length)
+        out.add_fixed("i", length)
         null, number = f"{length} == -1", length
     if field.nullable:
-        out.line(f"if {null}: {target} = None")
-        out.line("else:")
+        out.add_line(f"if {null}: {target} = None")
+        out.add_line("else:")
         out.depth += 1
     code, size = FIXED.get(field.type, ("", 1))
-    out.line(f"q = p + ({number}) * {size}" if field.is_array else f"q = p + {number}")
-    out.line("if q < p or q > e: raise Refused")
+    out.add_line(f"q = p + ({number}) * {size}" if field.is_array else f"q = p + {number}")
+    out.add_line("if q < p or q > e: raise Refused")
     if field.type == "uuid":
         # A repeat count before `16s` would mean one longer string.
-        out.line(f"{target} = list(unpack_from('>' + '16s' * ({number}), b, p)); p = q")
+        out.add_line(f"{target} = list(unpack_from('>' + '16s' * ({number}), b, p)); p = q")
     elif field.is_array:
-        out.line(f"{target} = list(unpack_from(f'>{{{number}}}{code}', b, p)); p = q")
+        out.add_line(f"{target} = list(unpack_from(f'>{{{number}}}{code}', b, p)); p = q")
     else:
         # A slice of a memoryview is a view: bytes are copied, records stay.
         taken = "bytes(b[p:q])" if field.type == "bytes" else "b[p:q]"
-        out.line(f"{target} = {taken}; p = q")
+        out.add_line(f"{target} = {taken}; p = q")
     if field.nullable:
         out.depth -= 1
 
 
-def _read_array(out: _Source, field: FieldLayout, target: str) -> None:
+def _generate_array(out: _Source, field: FieldLayout, target: str) -> None:
     """Generate the read of an array of strings or structs into `target`."""
     count, items = out.name("n"), out.name("a")
     if field.compact:
         out.varint(count)
         null, number = f"{count} == 0", f"{count} - 1"
     else:
-        out.fixed("i", count)
+        out.add_fixed("i", count)
         null, number = f"{count} == -1", count
     if field.nullable:
-        out.line(f"if {null}: {target} = None")
-        out.line("else:")
+        out.add_line(f"if {null}: {target} = None")
+        out.add_line("else:")
         out.depth += 1
     size = max(1, field.element_bytes_min)
-    out.line(f"if {number} < 0 or ({number}) * {size} > e - p: raise Refused")
-    out.line(f"{items} = {target} = []")
-    out.line(f"for _ in range({number}):")
+    out.add_line(f"if {number} < 0 or ({number}) * {size} > e - p: raise Refused")
+    out.add_line(f"{items} = {target} = []")
+    out.add_line(f"for _ in range({number}):")
     out.depth += 1
     item = out.name("o")
     if field.struct:
-        _read_struct(out, field.struct, item)
+        _generate_struct(out, field.struct, item)
     else:
-        _read_string(out, field, item, nullable=False)
-    out.line(f"{items}.append({item})")
+        _generate_string(out, field, item, nullable=False)
+    out.add_line(f"{items}.append({item})")
     out.depth -= 2 if field.nullable else 1
 
 
-def _read_nullable_struct(out: _Source, field: FieldLayout, target: str) -> None:
+def _generate_nullable_struct(out: _Source, field: FieldLayout, target: str) -> None:
     """Generate the read of a struct after its null flag, a byte or in a tagged field a varint."""
     assert field.struct is not None
     flag, item = out.name("n"), out.name("o")
     if field.place == "tagged":
         out.varint(flag)
-        out.line(f"if {flag} == 0: {target} = None")
+        out.add_line(f"if {flag} == 0: {target} = None")
     else:
-        out.fixed("b", flag)
-        out.line(f"if {flag} < 0: {target} = None")
-    out.line("else:")
+        out.add_fixed("b", flag)
+        out.add_line(f"if {flag} < 0: {target} = None")
+    out.add_line("else:")
     out.depth += 1
-    _read_struct(out, field.struct, item)
-    out.line(f"{target} = {item}")
+    _generate_struct(out, field.struct, item)
+    out.add_line(f"{target} = {item}")
     out.depth -= 1
 
 
-def _read_field(out: _Source, field: FieldLayout, target: str) -> None:
+def _generate_field(out: _Source, field: FieldLayout, target: str) -> None:
     """Generate the read of one field into the variable `target`."""
     if field.struct is None and field.type in FIXED:
         if field.is_array:
-            _read_flat(out, field, target)
+            _generate_flat(out, field, target)
         else:
-            out.fixed(FIXED[field.type].code, target)
+            out.add_fixed(FIXED[field.type].code, target)
     elif field.is_array:
-        _read_array(out, field, target)
+        _generate_array(out, field, target)
     elif field.struct is None:
         if field.type == "string":
-            _read_string(out, field, target, nullable=field.nullable)
+            _generate_string(out, field, target, nullable=field.nullable)
         else:
-            _read_flat(out, field, target)
+            _generate_flat(out, field, target)
     elif field.nullable:
-        _read_nullable_struct(out, field, target)
+        _generate_nullable_struct(out, field, target)
     else:
         item = out.name("o")
-        _read_struct(out, field.struct, item)
-        out.line(f"{target} = {item}")
+        _generate_struct(out, field.struct, item)
+        out.add_line(f"{target} = {item}")
 
 
-def _default(field: FieldLayout) -> str:
+def _default_expression(field: FieldLayout) -> str:
     """Return an expression for the default of a field that the version does not contain."""
     schema = field.schema
     if schema.null_by_default:
@@ -201,74 +201,74 @@ def _default(field: FieldLayout) -> str:
     return 'b""' if schema.type == "bytes" else repr(schema.default)
 
 
-def _read_struct(out: _Source, layout: StructLayout, target: str) -> None:
+def _generate_struct(out: _Source, layout: StructLayout, target: str) -> None:
     """Generate the read of a struct into a new local `target`."""
-    out.line(f"{target} = new(C_{layout.name})")
+    out.add_line(f"{target} = new(C_{layout.name})")
     absent: dict[str, list[str]] = {}
     for field in layout.fields:
         place = f"{target}.{attribute_name(field.schema.name)}"
         if field.place == "positional":
-            _read_field(out, field, place)
+            _generate_field(out, field, place)
         else:
-            absent.setdefault(_default(field), []).append(place)
+            absent.setdefault(_default_expression(field), []).append(place)
     tags = out.name("n")
     if layout.flexible:
-        out.fixed("B", tags)
+        out.add_fixed("B", tags)
     out.flush()
     for default, places in absent.items():
         if default.endswith((")", "]")):
             for place in places:
-                out.line(f"{place} = {default}")
+                out.add_line(f"{place} = {default}")
         else:
-            out.line(f"{' = '.join(places)} = {default}")
+            out.add_line(f"{' = '.join(places)} = {default}")
     if layout.flexible:
-        _read_tags(out, layout, target, tags)
+        _generate_tags(out, layout, target, tags)
 
 
-def _read_tags(out: _Source, layout: StructLayout, target: str, count: str) -> None:
+def _generate_tags(out: _Source, layout: StructLayout, target: str, count: str) -> None:
     """Generate the read of a tagged section: known tags into the struct, unknown tags skipped."""
     if all(field.tag < 0 for field in layout.fields):
-        out.line(f"if {count}: p = skip_tags(b, p, e, {count})")
+        out.add_line(f"if {count}: p = skip_tags(b, p, e, {count})")
         return
     tag, size, end = (out.name(letter) for letter in "tsq")
-    out.line(f"if {count}:")
+    out.add_line(f"if {count}:")
     out.depth += 1
-    out.line(f"if {count} > 127: {count}, p = long_varint(b, p, {count})")
-    out.line(f"for _ in range({count}):")
+    out.add_line(f"if {count} > 127: {count}, p = long_varint(b, p, {count})")
+    out.add_line(f"for _ in range({count}):")
     out.depth += 1
     out.varint(tag)
     out.varint(size)
-    out.line(f"{end} = p + {size}")
-    out.line(f"if {end} > e: raise Refused")
+    out.add_line(f"{end} = p + {size}")
+    out.add_line(f"if {end} > e: raise Refused")
     word = "if"
     for field in layout.fields:
         if field.tag < 0:
             continue
-        out.line(f"{word} {tag} == {field.tag}:")
+        out.add_line(f"{word} {tag} == {field.tag}:")
         out.depth += 1
         if field.place == "tagged":
-            _read_field(out, field, f"{target}.{field.attribute}")
+            _generate_field(out, field, f"{target}.{field.attribute}")
             out.flush()
         else:
-            out.line("raise Refused")
+            out.add_line("raise Refused")
         out.depth -= 1
         word = "elif"
-    out.line(f"else: p = {end}")
-    out.line(f"if p != {end}: raise Refused")
+    out.add_line(f"else: p = {end}")
+    out.add_line(f"if p != {end}: raise Refused")
     out.depth -= 2
 
 
-def decoder_source(layout: StructLayout) -> tuple[str, dict[str, Format]]:
+def generate_decoder(layout: StructLayout) -> tuple[str, dict[str, Format]]:
     """Return a decoder's source, and the unpackers it calls by name."""
     out = _Source()
-    _read_struct(out, layout, "o0")
-    out.line("return o0, p")
+    _generate_struct(out, layout, "o0")
+    out.add_line("return o0, p")
     return "def decode(b, p, e):\n" + "\n".join(out.lines) + "\n", out.formats
 
 
 def compile_decoder(name: str, release: str, layout: StructLayout) -> Decoder:
     """Compile the decoder of one version of a message."""
-    source, formats = decoder_source(layout)
+    source, formats = generate_decoder(layout)
     scope: dict[str, Any] = {"new": object.__new__, "NO_UUID": NO_UUID, "unpack_from": unpack_from}
     scope |= vars(read_parts)
     scope |= {unpacker: made.unpack_from for unpacker, made in formats.items()}

@@ -63,26 +63,26 @@ class Reader:
 
     # -- values of fixed and announced size
 
-    def fixed(self, type_name: str) -> FieldValue:
+    def read_fixed(self, type_name: str) -> FieldValue:
         """Read a value of a fixed size."""
         size = FIXED[type_name].size
-        self.need(size, f"{size} bytes of {type_name}")
+        self.ensure_left(size, f"{size} bytes of {type_name}")
         (value,) = _FIXED_FORMATS[type_name].unpack_from(self.buffer, self.position)
         self.position += size
         return value
 
-    def need(self, size: int, expected: str) -> None:
+    def ensure_left(self, size: int, expected: str) -> None:
         """Raise FrameTruncated unless `size` bytes are left."""
         if size > self.end - self.position:
             raise self.wrong(
                 FrameTruncated, self.position, expected, f"{self.end - self.position} left"
             )
 
-    def unsigned_varint(self) -> int:
+    def read_varint(self) -> int:
         """Read an unsigned varint of at most five bytes."""
         start, value = self.position, 0
         for index in range(VARINT_BYTES_MAX):
-            self.need(1, "a varint")
+            self.ensure_left(1, "a varint")
             byte = self.buffer[self.position]
             self.position += 1
             value |= (byte & 0x7F) << 7 * index
@@ -90,20 +90,20 @@ class Reader:
                 return value
         raise self.wrong(WireVarintTooLong, start, f"a varint of {VARINT_BYTES_MAX} bytes", "more")
 
-    def length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
+    def read_length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
         """Decode the length or count before a value; None means null."""
         start = self.position
         if field.compact:
-            length = self.unsigned_varint() - 1
+            length = self.read_varint() - 1
         else:
-            length = self.fixed("int16" if classic_is_short else "int32")
+            length = self.read_fixed("int16" if classic_is_short else "int32")
             if self.is_lenient:
                 length = max(-1, length)
         if length < -1:
             raise self.wrong(LengthOutOfBounds, start, "a length of −1 or more", length)
         return None if length < 0 else length
 
-    def taken(self, start: int, size: int, expected: str) -> bytes | memoryview:
+    def take_bytes(self, start: int, size: int, expected: str) -> bytes | memoryview:
         """Return the next `size` bytes, a view if the buffer is one; raises LengthOutOfBounds.
 
         `start` is the position of the length, for the error.
@@ -122,10 +122,10 @@ class Reader:
         if not field.nullable:
             raise self.wrong(NullNotAllowed, start, f"a {field.type}", "null")
 
-    def string(self, field: FieldLayout, *, may_be_null: bool) -> str | None:
-        """Read a string."""
+    def read_string(self, field: FieldLayout, *, may_be_null: bool) -> str | None:
+        """Read a string, None for null; raises NullNotAllowed for null unless `may_be_null`."""
         start = self.position
-        size = self.length(field, classic_is_short=True)
+        size = self.read_length(field, classic_is_short=True)
         if size is None:
             if not may_be_null:
                 raise self.wrong(NullNotAllowed, start, "a string", "null")
@@ -134,45 +134,45 @@ class Reader:
             raise self.wrong(
                 LengthOutOfBounds, start, f"a string of at most {STRING_BYTES_MAX} bytes", size
             )
-        raw = self.taken(start, size, "a string")
-        return self.text(start, raw)
+        raw = self.take_bytes(start, size, "a string")
+        return self.decode_text(start, raw)
 
-    def text(self, start: int, raw: bytes | memoryview) -> str:
+    def decode_text(self, start: int, raw: bytes | memoryview) -> str:
         """Return bytes as text; raises BadUtf8 unless `is_lenient`."""
         try:
             return str(raw, "utf-8", "replace" if self.is_lenient else "strict")
         except UnicodeDecodeError as error:
             raise self.wrong(BadUtf8, start, "UTF-8", error.reason) from error
 
-    def blob(self, field: FieldLayout) -> bytes | memoryview | None:
+    def read_blob(self, field: FieldLayout) -> bytes | memoryview | None:
         """Decode bytes (copied) or records (a view)."""
         start = self.position
-        size = self.length(field, classic_is_short=False)
+        size = self.read_length(field, classic_is_short=False)
         if size is None:
             self.not_null(field, start)
             return None
-        piece = self.taken(start, size, field.type)
+        piece = self.take_bytes(start, size, field.type)
         return memoryview(piece) if field.type == "records" else bytes(piece)
 
-    def one(self, field: FieldLayout, *, may_be_null: bool) -> FieldValue:
+    def read_one(self, field: FieldLayout, *, may_be_null: bool) -> FieldValue:
         """Read one value of the field's type (for an array: one element)."""
         if field.struct:
-            return self.struct(field.struct)
+            return self.read_struct(field.struct)
         if field.type in FIXED:
-            return self.fixed(field.type)
+            return self.read_fixed(field.type)
         if field.type == "string":
-            return self.string(field, may_be_null=may_be_null)
-        return self.blob(field)
+            return self.read_string(field, may_be_null=may_be_null)
+        return self.read_blob(field)
 
-    def array(self, field: FieldLayout) -> list[FieldValue] | None:
-        """Read an array."""
+    def read_array(self, field: FieldLayout) -> list[FieldValue] | None:
+        """Read an array, None for null if the field may be null."""
         start = self.position
-        count = self.length(field, classic_is_short=False)
+        count = self.read_length(field, classic_is_short=False)
         if count is None:
             self.not_null(field, start)
             return None
         self.check_count(field, start, count)
-        return [self.one(field, may_be_null=False) for _ in range(count)]
+        return [self.read_one(field, may_be_null=False) for _ in range(count)]
 
     def check_count(self, field: FieldLayout, start: int, count: int) -> None:
         """Raise LengthOutOfBounds if the remaining bytes cannot contain `count` elements."""
@@ -181,50 +181,50 @@ class Reader:
         if count > most:
             raise self.wrong(LengthOutOfBounds, start, f"at most {most} elements", count)
 
-    def value(self, field: FieldLayout) -> FieldValue:
+    def read_value(self, field: FieldLayout) -> FieldValue:
         """Read a positional field's value."""
         if field.is_array:
-            return self.array(field)
+            return self.read_array(field)
         if field.struct and field.nullable and self.read_null_flag(field):
             return None
-        return self.one(field, may_be_null=field.nullable)
+        return self.read_one(field, may_be_null=field.nullable)
 
     def read_null_flag(self, field: FieldLayout) -> bool:
         """Decode the flag before a nullable struct; return True for null."""
         if field.place == "tagged":
-            return self.unsigned_varint() == 0
-        return bool(self.fixed("int8") < 0)
+            return self.read_varint() == 0
+        return bool(self.read_fixed("int8") < 0)
 
     # -- structs
 
-    def struct(self, layout: StructLayout) -> Struct:
+    def read_struct(self, layout: StructLayout) -> Struct:
         """Read a struct's fields and its tagged section."""
         made = self.classes[layout.name]()
         for field in layout.fields:
             if field.place == "positional":
                 self.path.append(field.name)
-                setattr(made, field.attribute, self.value(field))
+                setattr(made, field.attribute, self.read_value(field))
                 self.path.pop()
         if layout.flexible:
-            self.tagged_section(layout, made)
+            self.read_tags(layout, made)
         return made
 
-    def tagged_section(self, layout: StructLayout, made: Struct) -> None:
+    def read_tags(self, layout: StructLayout, made: Struct) -> None:
         """Decode the tagged fields into the struct; unknown tags are skipped."""
         tagged = {field.tag: field for field in layout.fields if field.tag >= 0}
-        for _ in range(self.unsigned_varint()):
+        for _ in range(self.read_varint()):
             start = self.position
-            tag = self.unsigned_varint()
-            size = self.unsigned_varint()
+            tag = self.read_varint()
+            size = self.read_varint()
             field = tagged.get(tag)
             if field is None:
-                self.taken(start, size, f"tag {tag}")
+                self.take_bytes(start, size, f"tag {tag}")
                 continue
             self.path.append(field.name)
             if field.place != "tagged":
                 raise self.wrong(BadTag, start, "no such tag in this version", tag)
             before = self.position
-            setattr(made, field.attribute, self.value(field))
+            setattr(made, field.attribute, self.read_value(field))
             self.check_tag_size(start, size, self.position - before)
             self.path.pop()
 

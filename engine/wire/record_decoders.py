@@ -24,13 +24,13 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from engine.errors import EngineError
-from engine.wire.coordinator_text import coordinator_texts
-from engine.wire.framed_text import cluster_metadata_texts, remote_log_metadata_texts
+from engine.wire.coordinator_text import format_record
+from engine.wire.framed_text import format_cluster_metadata, format_remote_log_metadata
 from engine.wire.json_form import json_node, json_text
 from engine.wire.schema import RELEASES
 from engine.wire.structs import Message
 from engine.wire.tool_reader import ToolFailure, nearest_version, read_as_tool
-from engine.wire.transaction_text import transaction_texts
+from engine.wire.transaction_text import format_transaction_record
 
 Raw: TypeAlias = bytes | memoryview
 
@@ -50,26 +50,26 @@ class NoSuchDecoder(EngineError):
         super().__init__(f"Kafka {kafka_version} has no {kind} decoder")
 
 
-def decoder_for(kind: str, kafka_version: str) -> RecordDecoder:
+def select_decoder(kind: str, kafka_version: str) -> RecordDecoder:
     """Return the decoder of a kind of topic in a release; raises NoSuchDecoder.
 
     The decoder raises ToolFailure where Kafka's tool ends with an exception.
     """
     if kafka_version in RELEASES:
         if kind == "cluster_metadata":
-            return partial(cluster_metadata_texts, kafka_version)
+            return partial(format_cluster_metadata, kafka_version)
         if kind == "remote_log_metadata":
-            return partial(remote_log_metadata_texts, kafka_version)
+            return partial(format_remote_log_metadata, kafka_version)
         if kind == "transaction_log" and kafka_version == "3.9.1":
-            return transaction_texts
+            return format_transaction_record
         if kind in ("offsets", "transaction_log") or (
             kind == "share_group_state" and kafka_version == "4.3.0"
         ):
-            return partial(coordinator_texts, kind, kafka_version)
+            return partial(format_record, kind, kafka_version)
     raise NoSuchDecoder(kind, kafka_version)
 
 
-def control_record_json(message: str, value: Raw | None) -> str:
+def format_control_record(message: str, value: Raw | None) -> str:
     """Return the value of a KRaft control record as JSON; raises ToolFailure.
 
     `message` is LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord,

@@ -31,7 +31,7 @@ def encode_rows(api_name: str, version: int, message: Message, field: str) -> by
     return whole[start : len(whole) - tail_bytes]
 
 
-def with_rows(
+def insert_rows(
     api_name: str, version: int, message: Message, field: str, row_count: int, parts: list[bytes]
 ) -> list[bytes]:
     """Return an encoded response with `row_count` encoded rows inserted into its empty array.

@@ -136,7 +136,7 @@ def parse_versions(text: str) -> Versions:
     return Versions(int(low), int(high or low))
 
 
-def _default(type_name: str, is_array: bool, text: str | None) -> object:
+def _parse_default(type_name: str, is_array: bool, text: str | None) -> object:
     """Return a field's default value; FieldSchema explains the meaning of None."""
     if is_array or text == "null":
         return None
@@ -179,7 +179,7 @@ def _parse_field(line: str) -> FieldSchema:
         nullable=nullable,
         tagged=tagged,
         tag=tag,
-        default=_default(type_name, is_array, default),
+        default=_parse_default(type_name, is_array, default),
         # Records have no empty form: Kafka's generator lets them start as null.
         null_by_default=default == "null" or type_name == "records",
         plain="plain" in flags,
@@ -234,7 +234,7 @@ def parse_message(name: str, release: str, text: str) -> MessageSchema:
     )
 
 
-def _text_of(name: str, release: str) -> str | None:
+def _schema_text(name: str, release: str) -> str | None:
     """Return a message's schema text, None if the release has no such message."""
     # Imported here, so that a command loads the newer tables only if it uses them.
     from engine.wire.tables import kafka_3_9_1 as base
@@ -261,7 +261,7 @@ def api_names(release: str = ENGINE_RELEASE) -> dict[int, str]:
 
 def schema_head(name: str, release: str = ENGINE_RELEASE) -> list[str]:
     """Return the tokens of a message's first line without parsing its fields."""
-    text = _text_of(name, release)
+    text = _schema_text(name, release)
     if text is None:
         raise UnknownMessage(name, release)
     return text[: text.index("\n")].split(" ")
@@ -270,7 +270,7 @@ def schema_head(name: str, release: str = ENGINE_RELEASE) -> list[str]:
 @cache
 def message_schema(name: str, release: str = ENGINE_RELEASE) -> MessageSchema:
     """Return a message's schema in a release; raises UnknownMessage."""
-    text = _text_of(name, release) if release in RELEASES else None
+    text = _schema_text(name, release) if release in RELEASES else None
     if text is None:
         raise UnknownMessage(name, release)
     return parse_message(name, release, text)

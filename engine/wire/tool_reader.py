@@ -17,7 +17,7 @@ Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils, VersionConditional.
 from __future__ import annotations
 
 from engine.errors import EngineError
-from engine.java_text import java_utf8
+from engine.java_text import decode_java_utf8
 from engine.wire.layout import FieldLayout, FieldValue, StructLayout, message_layout
 from engine.wire.reader import STRING_BYTES_MAX, Reader
 from engine.wire.schema import MessageSchema, message_schema
@@ -58,9 +58,9 @@ class ToolReader(Reader):
         valid = self.schema.valid
         nearest = max(valid.lowest, min(self.version, valid.highest))
         layout = message_layout(self.schema.name, nearest, self.schema.release)
-        return super().struct(layout)
+        return super().read_struct(layout)
 
-    def struct(self, layout: StructLayout) -> Struct:
+    def read_struct(self, layout: StructLayout) -> Struct:
         """Decode a nested struct, after checking its versions as Java does."""
         struct, valid = self.schema.structs[layout.name], self.schema.valid
         below = struct.versions.lowest < valid.lowest and self.version < valid.lowest
@@ -70,26 +70,26 @@ class ToolReader(Reader):
                 "org.apache.kafka.common.errors.UnsupportedVersionException",
                 f"Can't read version {self.version} of {layout.name}",
             )
-        return super().struct(layout)
+        return super().read_struct(layout)
 
     # -- what differs byte by byte
 
-    def need(self, size: int, expected: str) -> None:
+    def ensure_left(self, size: int, expected: str) -> None:
         """Raise a BufferUnderflowException unless `size` bytes are left."""
         if size > self.end - self.position:
             raise ToolFailure("java.nio.BufferUnderflowException", None)
 
-    def unsigned_varint(self) -> int:
+    def read_varint(self) -> int:
         """Decode a varint to an int32, which may become negative."""
         value = 0
         for shift in (0, 7, 14, 21):
-            self.need(1, "")
+            self.ensure_left(1, "")
             byte = self.buffer[self.position]
             self.position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        self.need(1, "")
+        self.ensure_left(1, "")
         byte = self.buffer[self.position]
         self.position += 1
         value = _int32(value | byte << 28)
@@ -101,15 +101,15 @@ class ToolReader(Reader):
             )
         return value
 
-    def length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
+    def read_length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
         """Decode a length or count; every negative one means null."""
         if field.compact:
-            length = _int32(self.unsigned_varint() - 1)
+            length = _int32(self.read_varint() - 1)
         else:
-            length = self.fixed("int16" if classic_is_short else "int32")
+            length = self.read_fixed("int16" if classic_is_short else "int32")
         return None if length < 0 else length
 
-    def taken(self, start: int, size: int, expected: str) -> bytes | memoryview:
+    def take_bytes(self, start: int, size: int, expected: str) -> bytes | memoryview:
         """Return the next `size` bytes."""
         left = self.end - self.position
         if size > left:
@@ -127,17 +127,17 @@ class ToolReader(Reader):
         if not field.nullable:
             raise runtime_failure(f"non-nullable field {field.name} was serialized as null")
 
-    def string(self, field: FieldLayout, *, may_be_null: bool) -> str | None:
-        """Read a string."""
+    def read_string(self, field: FieldLayout, *, may_be_null: bool) -> str | None:
+        """Read a string as Java does, None for null; raises ToolFailure with Kafka's text."""
         name = f"{field.name} element" if field.is_array else field.name
-        size = self.length(field, classic_is_short=True)
+        size = self.read_length(field, classic_is_short=True)
         if size is None:
             if not may_be_null:
                 raise runtime_failure(f"non-nullable field {name} was serialized as null")
             return None
         if size > STRING_BYTES_MAX:
             raise runtime_failure(f"string field {name} had invalid length {size}")
-        return java_utf8(self.taken(0, size, ""))
+        return decode_java_utf8(self.take_bytes(0, size, ""))
 
     def check_count(self, field: FieldLayout, start: int, count: int) -> None:
         """Raise ToolFailure for more elements than remaining bytes."""
@@ -151,22 +151,22 @@ class ToolReader(Reader):
     def read_null_flag(self, field: FieldLayout) -> bool:
         """Decode the flag before a nullable struct; return True for null."""
         if field.place == "tagged":
-            return self.unsigned_varint() <= 0
-        return bool(self.fixed("int8") < 0)
+            return self.read_varint() <= 0
+        return bool(self.read_fixed("int8") < 0)
 
-    def tagged_section(self, layout: StructLayout, made: Struct) -> None:
+    def read_tags(self, layout: StructLayout, made: Struct) -> None:
         """Decode the tagged fields; sizes of known ones are not checked."""
         tagged: dict[int, FieldLayout] = {
             field.tag: field for field in layout.fields if field.tag >= 0
         }
-        for _ in range(self.unsigned_varint()):
-            tag = self.unsigned_varint()
-            size = self.unsigned_varint()
+        for _ in range(self.read_varint()):
+            tag = self.read_varint()
+            size = self.read_varint()
             field = tagged.get(tag)
             if field is None:
-                self.taken(0, size, "")
+                self.take_bytes(0, size, "")
             elif field.place == "tagged":
-                value: FieldValue = self.value(field)
+                value: FieldValue = self.read_value(field)
                 setattr(made, field.attribute, value)
             else:
                 raise runtime_failure(f"Tag {tag} is not valid for version {self.version}")

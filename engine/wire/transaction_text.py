@@ -42,20 +42,20 @@ TRANSACTION_STATES: Final = (
 )
 
 
-def transaction_texts(
+def format_transaction_record(
     key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
 ) -> tuple[str | None, str | None]:
     """Return key and payload as texts; raises ToolFailure. `offset` is not used."""
-    version = _version(key)
+    version = _read_version(key)
     if not message_schema("TransactionLogKey", _RELEASE).valid.has(version):
         return f"unknown::version={version}", None
     assert key is not None
-    transactional_id = _read("TransactionLogKey", key, version).transactional_id
-    text = "<DELETE>" if value is None else _value_text(value)
+    transactional_id = _decode("TransactionLogKey", key, version).transactional_id
+    text = "<DELETE>" if value is None else _format_value(value)
     return f"transaction_metadata::transactionalId={transactional_id}", text
 
 
-def _version(raw: bytes | memoryview | None) -> int:
+def _read_version(raw: bytes | memoryview | None) -> int:
     """Return the leading int16 of a key or value; raises ToolFailure."""
     if raw is None:
         raise ToolFailure(
@@ -68,7 +68,7 @@ def _version(raw: bytes | memoryview | None) -> int:
     return version
 
 
-def _read(name: str, raw: bytes | memoryview, version: int) -> Message:
+def _decode(name: str, raw: bytes | memoryview, version: int) -> Message:
     """Decode the message after the int16; raises ToolFailure."""
     try:
         message, _ = message_codec(name, version, _RELEASE).decode_at(raw, _INT16.size)
@@ -77,21 +77,21 @@ def _read(name: str, raw: bytes | memoryview, version: int) -> Message:
     return message
 
 
-def _value_text(raw: bytes | memoryview) -> str:
+def _format_value(raw: bytes | memoryview) -> str:
     """Return a value's text."""
-    version = _version(raw)
+    version = _read_version(raw)
     if not message_schema("TransactionLogValue", _RELEASE).valid.has(version):
         raise ToolFailure(
             _ILLEGAL_STATE, f"Unknown version {version} from the transaction log message value"
         )
-    value = _read("TransactionLogValue", raw, version)
+    value = _decode("TransactionLogValue", raw, version)
     status = value.transaction_status
     if not 0 <= status < len(TRANSACTION_STATES):
         raise ToolFailure(
             _ILLEGAL_STATE,
             f"Unknown transaction state id {status} from the transaction status message",
         )
-    partitions = ",".join(map(str, _partitions(value))) if status else ""
+    partitions = ",".join(map(str, _ordered_partitions(value))) if status else ""
     return (
         f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch}"
         f",state={TRANSACTION_STATES[status]},partitions=[{partitions}]"
@@ -100,7 +100,7 @@ def _value_text(raw: bytes | memoryview) -> str:
     )
 
 
-def _partitions(value: Message) -> list[TopicPartition]:
+def _ordered_partitions(value: Message) -> list[TopicPartition]:
     """Return the partitions of a transaction in the tool's order."""
     if value.transaction_partitions is None:
         raise ToolFailure(

@@ -59,13 +59,13 @@ class _Source:
         #: Packing functions that the source uses, by name.
         self.formats: dict[str, Format] = {}
 
-    def line(self, text: str) -> None:
+    def add_line(self, text: str) -> None:
         """Add one line at the current indentation, after the write of the pending fields."""
         if self.pending_codes:
             self.flush()
         self.lines.append(" " * self.depth + text)
 
-    def fixed(self, code: str, value: str) -> None:
+    def add_fixed(self, code: str, value: str) -> None:
         """Add a fixed-size field to the pending ones, which one `struct` call will pack."""
         self.pending_codes += code
         self.pending_values.append(value)
@@ -77,9 +77,9 @@ class _Source:
         if codes:
             name = "p_" + codes.replace("?", "o")
             self.formats.setdefault(name, Format(">" + codes))
-            self.line(f"{self.out} += {name}({', '.join(values)})")
+            self.add_line(f"{self.out} += {name}({', '.join(values)})")
 
-    def early(self, text: str) -> None:
+    def add_early_line(self, text: str) -> None:
         """Add one line before the pending fields; it must not append bytes or depend on them."""
         self.lines.append(" " * self.depth + text)
 
@@ -89,104 +89,104 @@ class _Source:
         return f"{prefix}{self.names}"
 
 
-def _if_null(out: _Source, field: FieldLayout, value: str, null: str) -> None:
+def _begin_null_branch(out: _Source, field: FieldLayout, value: str, null: str) -> None:
     """Generate the branch for null if a field is nullable, and open the branch for other values."""
     if field.nullable:
-        out.line(f"if {value} is None: {out.out} += {null}")
-        out.line("else:")
+        out.add_line(f"if {value} is None: {out.out} += {null}")
+        out.add_line("else:")
         out.depth += 1
 
 
-def _end_if_null(out: _Source, field: FieldLayout) -> None:
-    """Close the branch that `_if_null` opened."""
+def _end_null_branch(out: _Source, field: FieldLayout) -> None:
+    """Close the branch that `_begin_null_branch` opened."""
     if field.nullable:
         out.flush()
         out.depth -= 1
 
 
-def _write_string(out: _Source, field: FieldLayout, value: str) -> None:
+def _generate_string(out: _Source, field: FieldLayout, value: str) -> None:
     """Generate the write of a string that is not null."""
     raw = out.name("s")
-    out.early(f"{raw} = {value}.encode()")
+    out.add_early_line(f"{raw} = {value}.encode()")
     if field.compact:
         short = f"SMALL[len({raw}) + 1] + {raw}"
-        out.line(f"{out.out} += {short} if len({raw}) < 127 else long_compact({raw})")
+        out.add_line(f"{out.out} += {short} if len({raw}) < 127 else long_compact({raw})")
     else:
-        out.fixed("h", f"len({raw})")
-        out.line(f"{out.out} += {raw}")
+        out.add_fixed("h", f"len({raw})")
+        out.add_line(f"{out.out} += {raw}")
 
 
-def _write_length(out: _Source, field: FieldLayout, length: str) -> None:
+def _generate_length(out: _Source, field: FieldLayout, length: str) -> None:
     """Generate the write of the length of bytes or the count of an array."""
     if field.compact:
         short = f"SMALL[{length} + 1] if {length} < 127"
-        out.line(f"{out.out} += {short} else varint_bytes({length} + 1)")
+        out.add_line(f"{out.out} += {short} else varint_bytes({length} + 1)")
     else:
-        out.fixed("i", length)
+        out.add_fixed("i", length)
 
 
-def _write_numbers(out: _Source, field: FieldLayout, items: str) -> None:
+def _generate_numbers(out: _Source, field: FieldLayout, items: str) -> None:
     """Generate the write of an array of numbers, together with a short count."""
     count, code = out.name("n"), FIXED[field.type].code
-    out.early(f"{count} = len({items})")
+    out.add_early_line(f"{count} = len({items})")
     if field.compact:
         together = f"pack(f'>B{{{count}}}{code}', {count} + 1, *{items})"
         apart = f"varint_bytes({count} + 1) + pack(f'>{{{count}}}{code}', *{items})"
-        out.line(f"{out.out} += {together} if {count} < 127 else {apart}")
+        out.add_line(f"{out.out} += {together} if {count} < 127 else {apart}")
     else:
-        out.line(f"{out.out} += pack(f'>i{{{count}}}{code}', {count}, *{items})")
+        out.add_line(f"{out.out} += pack(f'>i{{{count}}}{code}', {count}, *{items})")
 
 
-def _write_array(out: _Source, field: FieldLayout, value: str) -> None:
+def _generate_array(out: _Source, field: FieldLayout, value: str) -> None:
     """Generate the write of an array that is not null."""
     items = out.name("a")
-    out.early(f"{items} = {value}")
+    out.add_early_line(f"{items} = {value}")
     if field.struct is None and field.type == "uuid":
-        _write_length(out, field, f"len({items})")
-        out.line(f"if any(len(u) != 16 for u in {items}): raise Unwritable")
-        out.line(f"{out.out} += b''.join({items})")
+        _generate_length(out, field, f"len({items})")
+        out.add_line(f"if any(len(u) != 16 for u in {items}): raise Unwritable")
+        out.add_line(f"{out.out} += b''.join({items})")
         return
     if field.struct is None and field.type in FIXED:
-        _write_numbers(out, field, items)
+        _generate_numbers(out, field, items)
         return
-    _write_length(out, field, f"len({items})")
+    _generate_length(out, field, f"len({items})")
     item = out.name("o")
-    out.line(f"for {item} in {items}:")
+    out.add_line(f"for {item} in {items}:")
     out.depth += 1
     if field.struct:
-        _write_struct(out, field.struct, item)
+        _generate_struct(out, field.struct, item)
     else:
-        _write_string(out, field, item)
+        _generate_string(out, field, item)
     out.flush()
     out.depth -= 1
 
 
-def _write_field(out: _Source, field: FieldLayout, value: str) -> None:
+def _generate_field(out: _Source, field: FieldLayout, value: str) -> None:
     """Generate the write of one positional field."""
     if not field.is_array and field.type in FIXED:
         if field.type == "uuid":
-            out.early(f"if len({value}) != 16: raise Unwritable")
-        out.fixed(FIXED[field.type].code, value)
+            out.add_early_line(f"if len({value}) != 16: raise Unwritable")
+        out.add_fixed(FIXED[field.type].code, value)
     elif field.struct and not field.is_array:
-        _if_null(out, field, value, "b'\\x00'" if field.place == "tagged" else "b'\\xff'")
+        _begin_null_branch(out, field, value, "b'\\x00'" if field.place == "tagged" else "b'\\xff'")
         if field.nullable:
-            out.fixed("B", "1")
+            out.add_fixed("B", "1")
         item = out.name("o")
-        out.early(f"{item} = {value}")
-        _write_struct(out, field.struct, item)
-        _end_if_null(out, field)
+        out.add_early_line(f"{item} = {value}")
+        _generate_struct(out, field.struct, item)
+        _end_null_branch(out, field)
     else:
         is_string = field.type == "string" and not field.is_array
         null = "b'\\x00'" if field.compact else "b'\\xff\\xff'" + ("" if is_string else " * 2")
-        _if_null(out, field, value, null)
+        _begin_null_branch(out, field, value, null)
         if field.is_array:
-            _write_array(out, field, value)
+            _generate_array(out, field, value)
         elif is_string:
-            _write_string(out, field, value)
+            _generate_string(out, field, value)
         else:
-            _write_length(out, field, f"len({value})")
-            out.line(f"{out.out} += {value}")
-        _end_if_null(out, field)
+            _generate_length(out, field, f"len({value})")
+            out.add_line(f"{out.out} += {value}")
+        _end_null_branch(out, field)
 
 
 def _differs_from_default(field: FieldSchema, value: str) -> str:
@@ -202,7 +202,7 @@ def _differs_from_default(field: FieldSchema, value: str) -> str:
     return f"{value} != {default}"
 
 
-def _write_struct(out: _Source, layout: StructLayout, value: str) -> None:
+def _generate_struct(out: _Source, layout: StructLayout, value: str) -> None:
     """Generate the write of a struct held in the local `value`."""
     refused = [
         _differs_from_default(field.schema, f"{value}.{field.attribute}")
@@ -210,47 +210,47 @@ def _write_struct(out: _Source, layout: StructLayout, value: str) -> None:
         if not field.schema.ignorable
     ]
     if refused:
-        out.early(f"if {' or '.join(refused)}: raise Unwritable")
+        out.add_early_line(f"if {' or '.join(refused)}: raise Unwritable")
     for field in layout.placed("positional"):
-        _write_field(out, field, f"{value}.{field.attribute}")
+        _generate_field(out, field, f"{value}.{field.attribute}")
     if not layout.flexible:
         return
     tagged = layout.placed("tagged")
     if tagged:
-        _write_tags(out, tagged, value)
+        _generate_tags(out, tagged, value)
     else:
-        out.fixed("B", "0")
+        out.add_fixed("B", "0")
 
 
-def _write_tags(out: _Source, tagged: list[FieldLayout], value: str) -> None:
+def _generate_tags(out: _Source, tagged: list[FieldLayout], value: str) -> None:
     """Generate the write of the tagged section: a zero if all fields have their defaults."""
     places = [f"{value}.{field.attribute}" for field in tagged]
     tests = [
         _differs_from_default(f.schema, place) for f, place in zip(tagged, places, strict=True)
     ]
     outer, count, section = out.out, out.name("n"), out.name("w")
-    out.line(f"if {' or '.join(tests)}:")
+    out.add_line(f"if {' or '.join(tests)}:")
     out.depth += 1
-    out.line(f"{count} = 0; {section} = bytearray()")
+    out.add_line(f"{count} = 0; {section} = bytearray()")
     for field, place, test in zip(tagged, places, tests, strict=True):
-        out.line(f"if {test}:")
+        out.add_line(f"if {test}:")
         out.depth += 1
         out.out = out.name("w")
-        out.line(f"{count} += 1; {out.out} = bytearray()")
-        _write_field(out, field, place)
+        out.add_line(f"{count} += 1; {out.out} = bytearray()")
+        _generate_field(out, field, place)
         head = f"varint_bytes({field.tag}) + varint_bytes(len({out.out}))"
-        out.line(f"{section} += {head} + {out.out}")
+        out.add_line(f"{section} += {head} + {out.out}")
         out.depth -= 1
     out.out = outer
-    out.line(f"{outer} += varint_bytes({count}) + {section}")
+    out.add_line(f"{outer} += varint_bytes({count}) + {section}")
     out.depth -= 1
-    out.line(f"else: {outer} += SMALL[0]")
+    out.add_line(f"else: {outer} += SMALL[0]")
 
 
-def encoder_source(layout: StructLayout) -> tuple[str, dict[str, Format]]:
+def generate_encoder(layout: StructLayout) -> tuple[str, dict[str, Format]]:
     """Return an encoder's source, and the packers it calls by name."""
     out = _Source()
-    _write_struct(out, layout, "o0")
+    _generate_struct(out, layout, "o0")
     out.flush()
     body = "\n".join(out.lines) or " pass"
     return f"def encode(o0, w0):\n{body}\n", out.formats
@@ -258,7 +258,7 @@ def encoder_source(layout: StructLayout) -> tuple[str, dict[str, Format]]:
 
 def compile_encoder(name: str, release: str, layout: StructLayout) -> Encoder:
     """Compile the encoder of one version of a message."""
-    source, formats = encoder_source(layout)
+    source, formats = generate_encoder(layout)
     scope: dict[str, Any] = {
         "SMALL": SMALL,
         "NO_UUID": NO_UUID,

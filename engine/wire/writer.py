@@ -64,13 +64,13 @@ class Writer:
         """Return an error that names the current field."""
         return UnencodableValue(self.message, ".".join(self.path), self.version, expected, got)
 
-    def fixed(self, type_name: str, value: FieldValue) -> None:
+    def write_fixed(self, type_name: str, value: FieldValue) -> None:
         """Append a value of a fixed size."""
         if type_name == "uuid" and len(bytes(value)) != len(NO_UUID):
             raise self.wrong("a uuid of 16 bytes", value)
         self.out += _FIXED_FORMATS[type_name].pack(value)
 
-    def length(self, field: FieldLayout, length: int, limit: int) -> None:
+    def write_length(self, field: FieldLayout, length: int, limit: int) -> None:
         """Append a length or count; −1 means null."""
         if length > limit:
             raise self.wrong(f"a length of at most {limit}", length)
@@ -80,70 +80,70 @@ class Writer:
             is_short = field.type == "string" and limit == STRING_BYTES_MAX
             self.out += _FIXED_FORMATS["int16" if is_short else "int32"].pack(length)
 
-    def sized(self, field: FieldLayout, value: FieldValue) -> None:
+    def write_sized(self, field: FieldLayout, value: FieldValue) -> None:
         """Append a string, bytes or records."""
         if field.type == "string":
             raw = value.encode()
-            self.length(field, len(raw), STRING_BYTES_MAX)
+            self.write_length(field, len(raw), STRING_BYTES_MAX)
         else:
             raw = memoryview(value).cast("B")
-            self.length(field, len(raw), LENGTH_MAX)
+            self.write_length(field, len(raw), LENGTH_MAX)
         self.out += raw
 
-    def one(self, field: FieldLayout, value: FieldValue) -> None:
+    def write_one(self, field: FieldLayout, value: FieldValue) -> None:
         """Append one value of the field's type (for an array: one element)."""
         try:
             if field.struct:
-                self.struct(field.struct, value)
+                self.write_struct(field.struct, value)
             elif field.type in FIXED:
-                self.fixed(field.type, value)
+                self.write_fixed(field.type, value)
             else:
-                self.sized(field, value)
+                self.write_sized(field, value)
         except (struct.error, AttributeError, TypeError, ValueError) as error:
             raise self.wrong(f"a {field.type}", value) from error
 
-    def array(self, field: FieldLayout, value: FieldValue) -> None:
+    def write_array(self, field: FieldLayout, value: FieldValue) -> None:
         """Append an array."""
         if not isinstance(value, list | tuple):
             raise self.wrong(f"a list of {field.type}", value)
-        self.length(field, len(value), LENGTH_MAX)
+        self.write_length(field, len(value), LENGTH_MAX)
         for item in value:
-            self.one(field, item)
+            self.write_one(field, item)
 
-    def value(self, field: FieldLayout, value: FieldValue) -> None:
+    def write_value(self, field: FieldLayout, value: FieldValue) -> None:
         """Append a positional field's value."""
         if value is None:
-            self.null(field)
+            self.write_null(field)
         elif field.is_array:
-            self.array(field, value)
+            self.write_array(field, value)
         else:
             if field.struct and field.nullable:
                 self.out += b"\x01"
-            self.one(field, value)
+            self.write_one(field, value)
 
-    def null(self, field: FieldLayout) -> None:
+    def write_null(self, field: FieldLayout) -> None:
         """Append the encoding of null; raises for a field that cannot be null."""
         if not field.nullable:
             raise self.wrong(f"a {field.type}", None)
         if field.struct and not field.is_array:
             self.out += b"\x00" if field.place == "tagged" else b"\xff"
         elif field.is_array:
-            self.length(field, -1, LENGTH_MAX)
+            self.write_length(field, -1, LENGTH_MAX)
         else:
-            self.length(field, -1, STRING_BYTES_MAX)
+            self.write_length(field, -1, STRING_BYTES_MAX)
 
-    def struct(self, layout: StructLayout, value: FieldValue) -> None:
+    def write_struct(self, layout: StructLayout, value: FieldValue) -> None:
         """Append a struct's fields and its tagged section."""
         for field in layout.fields:
             self.path.append(field.name)
             given = getattr(value, field.attribute)
             if field.place == "positional":
-                self.value(field, given)
+                self.write_value(field, given)
             elif field.place == "absent" and not field.schema.ignorable:
                 self.check_absent(field, given)
             self.path.pop()
         if layout.flexible:
-            self.tagged_section(layout, value)
+            self.write_tags(layout, value)
 
     def default_of(self, field: FieldSchema) -> Struct | None:
         """Return a struct field's default; None for other types."""
@@ -155,7 +155,7 @@ class Writer:
         if not is_default(field.schema, given, self.default_of(field.schema)):
             raise FieldNotInVersion(self.message, ".".join(self.path), self.version, given)
 
-    def tagged_section(self, layout: StructLayout, value: FieldValue) -> None:
+    def write_tags(self, layout: StructLayout, value: FieldValue) -> None:
         """Append the tagged fields that differ from their defaults, by rising tag."""
         section, out = bytearray(), self.out
         count = 0
@@ -166,7 +166,7 @@ class Writer:
             count += 1
             self.path.append(field.name)
             self.out = bytearray()
-            self.value(field, given)
+            self.write_value(field, given)
             section += varint_bytes(field.tag) + varint_bytes(len(self.out)) + self.out
             self.path.pop()
         self.out = out

@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from engine.config.java_properties import java_order
+from engine.config.java_properties import sort_in_java_order
 from engine.model import TopicPartition
 from engine.znode.json_text import (
     InvalidZnodeValue,
@@ -305,7 +305,7 @@ def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlockNo
 
 def encode_config(config: Mapping[str, str]) -> bytes:
     """Return the text of an entity's configs."""
-    ordered: dict[str, Json] = {key: config[key] for key in java_order(config)}
+    ordered: dict[str, Json] = {key: config[key] for key in sort_in_java_order(config)}
     return encode_json({"version": 1, "config": ordered})
 
 

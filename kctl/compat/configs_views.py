@@ -23,7 +23,7 @@ from engine.client.errors import NoCommonVersion
 from engine.client.groups import list_groups
 from engine.client.quota_admin import QuotaEntity, QuotaEntityFilter, describe_quotas
 from engine.client.scram_admin import describe_credentials
-from engine.config.value import java_double_text
+from engine.config.value import format_double
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import RESOURCE_NOT_FOUND
 from kctl.compat.configs_entities import ConfigsRefused, Entities
@@ -205,7 +205,7 @@ def _print_quotas(entity: QuotaEntity, quotas: dict[str, float], out: TextIO) ->
             name = named[kind]
             parts.append(f"the default {shown}" if name is None else f"{shown} '{name}'")
     keys = names_in_sized_java_order(quotas)
-    values = ", ".join(f"{key}={java_double_text(quotas[key])}" for key in keys)
+    values = ", ".join(f"{key}={format_double(quotas[key])}" for key in keys)
     out.write(f"Quota configs for {', '.join(parts)} are {values}\n")
 
 

@@ -24,7 +24,7 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from engine.java_text import java_length, printable
+from engine.java_text import encode_printable, java_length
 from engine.records.crc import crc32c
 from kctl.compat.java_failures import ToolFailure
 
@@ -130,7 +130,7 @@ def _void(raw: bytes) -> bytes:
 
 
 _BY_CLASS: Final[dict[str, Deserializer]] = {
-    "StringDeserializer": printable,
+    "StringDeserializer": encode_printable,
     "ShortDeserializer": _number_deserializer(">h", "Short"),
     "IntegerDeserializer": _number_deserializer(">i", "Integer"),
     "LongDeserializer": _number_deserializer(">q", "Long"),

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, NoReturn
 
 from engine.client.producing import OutgoingRecord
-from engine.java_text import java_utf8
+from engine.java_text import decode_java_utf8
 from engine.records.record import Header
 from kctl.compat.java_failures import ToolFailure
 from kctl.compat.java_split import java_split
@@ -81,7 +81,7 @@ class LineReader:
 
     def parse_line(self, line: bytes) -> OutgoingRecord:
         """Parse the next line; raises ToolFailure if a separator is missing."""
-        how, text = self._format, java_utf8(line)
+        how, text = self._format, decode_java_utf8(line)
         self._line_number += 1
         headers = self._part_before(
             how.has_headers, text, 0, how.headers_delimiter, "headers delimiter"

@@ -13,7 +13,7 @@ from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetching import ConsumedRecords
 from engine.client.group_protocol import CLASSIC, CONSUMER
 from engine.errors import EngineError
-from engine.java_text import java_utf8
+from engine.java_text import decode_java_utf8
 from engine.model import TopicPartition
 from engine.wire.json_form import JsonNode
 from kctl import exits
@@ -250,8 +250,8 @@ class _Events:
         self._print(
             "record_data",
             {
-                "key": None if key is None else java_utf8(key),
-                "value": None if value is None else java_utf8(value),
+                "key": None if key is None else decode_java_utf8(key),
+                "value": None if value is None else decode_java_utf8(value),
                 "topic": topic,
                 "partition": partition,
                 "offset": offset,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, TextIO
 
 from engine.errors import EngineError
-from engine.java_text import java_utf8
+from engine.java_text import decode_java_utf8
 from engine.znode.errors import NoNode
 from engine.znode.model import ANY_VERSION, NodeAclEntry
 from engine.znode.names import ROOT
@@ -186,7 +186,7 @@ class NodeCommands:
         path = arguments.operands[0]
         check_shell_path(path)
         data, stat = self._session().node_data(path, watches=arguments.has("w"))
-        self._print("null" if data is None else java_utf8(data))
+        self._print("null" if data is None else decode_java_utf8(data))
         if arguments.has("s"):
             self._print(stat_text(stat))
 

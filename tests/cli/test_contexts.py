@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.host.held_file import RealHeldFiles
-from engine.host.process_identity import this_process
+from engine.host.process_identity import identify_process
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import Begun, ExecutionSettings
 from kctl.command_effects import CHANGES, EFFECTS
@@ -150,7 +150,9 @@ class Place:
         Path(self.files["acls"]).write_text(ACLS)
         Path(self.files["state"]).write_text(STATE)
         begun = Begun(self.cluster_id, (), ExecutionSettings())
-        MoveJournal.create(RealHeldFiles(), self.files["journal"], begun, this_process()).close()
+        MoveJournal.create(
+            RealHeldFiles(), self.files["journal"], begun, identify_process()
+        ).close()
 
     def _znodes(self) -> str:
         data = self.shell.home / "data" / "kctl" / "cluster"

@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from engine.wire.codec import message_codec
-from engine.wire.headers import api, request_header_bytes, response_header_version
+from engine.wire.headers import api, encode_request_header, response_header_version
 from engine.wire.structs import message_class
 
 _CORRELATION_ID = 77
@@ -39,7 +39,9 @@ class RawClient:
 
     def send(self, name: str, version: int, body: bytes) -> None:
         """Send a body of any bytes behind a right header."""
-        self.send_frame(request_header_bytes(api(name).key, version, _CORRELATION_ID, "raw") + body)
+        self.send_frame(
+            encode_request_header(api(name).key, version, _CORRELATION_ID, "raw") + body
+        )
 
     def send_frame(self, frame: bytes) -> None:
         """Send any bytes behind their length."""

@@ -41,7 +41,7 @@ def address(kafka: KafkaAccess) -> str:
 def client(address: str, streams: RealStreams | None = None) -> KafkaClient:
     return KafkaClient(
         parse_addresses(address),
-        streams=streams or RealStreams.wakeable(),
+        streams=streams or RealStreams.create_wakeable(),
         clock=RealClock(),
         entropy=RealEntropy(),
     )

@@ -20,7 +20,7 @@ from engine.limits import (
 )
 from engine.records.batch import Codec
 from engine.wire.codec import message_codec
-from engine.wire.headers import api, request_header_bytes
+from engine.wire.headers import api, encode_request_header
 from engine.wire.structs import message_class
 from tests.cluster.embedded import EmbeddedCluster
 from tests.cluster.raw_client import RawClient
@@ -103,7 +103,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 
 def header(name: str, version: int, client_id: str | None = "raw") -> bytes:
-    return request_header_bytes(api(name).key, version, 77, client_id)
+    return encode_request_header(api(name).key, version, 77, client_id)
 
 
 def framed(frame: bytes) -> bytes:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 from engine.wire.codec import message_codec
-from engine.wire.headers import api, request_header_bytes
+from engine.wire.headers import api, encode_request_header
 from engine.wire.structs import message_class
 
 NONCE = b"fyko+d2lbbFgONRv9qkxdawL"
@@ -126,7 +126,7 @@ class Conversation:
         if isinstance(key, int):
             head = struct.pack(">hhih", number, version, self._correlation_id, 3) + b"raw"
         else:
-            head = request_header_bytes(number, version, self._correlation_id, "raw")
+            head = encode_request_header(number, version, self._correlation_id, "raw")
         self.frame(head + body)
 
     def receive(self, kind: str) -> None:

@@ -75,7 +75,7 @@ class Group:
         return consumer
 
     def async_consumer(self) -> AsyncConsumer:
-        return AsyncConsumer(self._client(RealStreams.wakeable()), self.settings())
+        return AsyncConsumer(self._client(RealStreams.create_wakeable()), self.settings())
 
     def produce(self, count: int, partition: int | None = None) -> None:
         producer = Producer(self.admin)

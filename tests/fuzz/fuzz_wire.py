@@ -22,7 +22,7 @@ with atheris.instrument_imports(include=["engine"]):
     from engine.wire.layout import message_layout
     from engine.wire.read_source import Decoder, compile_decoder
     from engine.wire.reader import Reader
-    from engine.wire.record_decoders import NoSuchDecoder, RecordDecoder, decoder_for
+    from engine.wire.record_decoders import NoSuchDecoder, RecordDecoder, select_decoder
     from engine.wire.schema import RELEASES
     from engine.wire.tool_reader import ToolFailure, read_as_tool
 
@@ -39,7 +39,7 @@ def decoders() -> list[RecordDecoder]:
     for release in RELEASES:
         for kind in PARSERS.values():
             try:
-                found.append(decoder_for(kind, release))
+                found.append(select_decoder(kind, release))
             except NoSuchDecoder:
                 continue
     return found
@@ -77,7 +77,7 @@ def message(number: int, raw: bytes) -> None:
     name, version, release = VERSIONS[number % len(VERSIONS)]
     reader = Reader(name, release, memoryview(raw), 0)
     try:
-        value = reader.struct(message_layout(name, version, release))
+        value = reader.read_struct(message_layout(name, version, release))
     except WireError:
         return
     position = reader.position

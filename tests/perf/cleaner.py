@@ -35,7 +35,7 @@ from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.recovery.loader import LoadRequest, load_log
 from engine.model import TopicPartition
-from engine.native.clean_records import take_up_cleaner
+from engine.native.clean_records import load_or_compile_cleaner
 from engine.records.builder import BatchBuilder, BatchSettings
 from tests.cluster.embedded import EmbeddedCluster
 from tests.cluster.real_kafka import RealKafka, create_topic
@@ -136,7 +136,7 @@ def write_log(folder: Path, record_count: int, key_count: int) -> None:
 
 
 def _clean_here(tier: str, source: Path, folder: Path) -> Measured:
-    assert tier == "plain" or take_up_cleaner(), "there is no compiled code yet"
+    assert tier == "plain" or load_or_compile_cleaner(), "there is no compiled code yet"
     shutil.copytree(source, folder)
     log = _opened(folder)
     facts = collect_cleanable_log(log, high_watermark=log.log_end_offset, checkpoint_offset=None)

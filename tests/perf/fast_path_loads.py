@@ -259,8 +259,8 @@ def dumps(batch_count: int = 200, record_count: int = 10) -> Load:
 
     def run() -> None:
         dump = RowDump(files, DumpOptions(), headers_only=False)
-        for rows in dump.rows([_SEGMENT]):
-            rows.rows()
+        for rows in dump.dump_rows([_SEGMENT]):
+            rows.iter_rows()
 
     return Load(run, batch_count * record_count, "record")
 
@@ -272,7 +272,7 @@ def runs(*, headers: bool = False) -> Load:
 
     def run() -> None:
         for batch in batches:
-            record_run.runs(batch)
+            record_run.read_runs(batch)
 
     return Load(run, 5000, "record")
 

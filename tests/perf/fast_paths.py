@@ -91,14 +91,18 @@ def _no(*_: Any, **__: Any) -> bool:
 
 
 def _taken_generally(client: ClientConnection, frame: memoryview) -> None:
-    client._take_general(frame, 0)
+    client._serve_generally(frame, 0)
 
 
 def _produce_rows() -> list[Row]:
     return [
         Row("Admission.is_open_to", produces, ((Admission, "is_open_to", _no),)),
         Row("FastProduce.answer", produces, ((FastProduce, "answer", _nothing),)),
-        Row("ClientConnection.take", produces, ((ClientConnection, "take", _taken_generally),)),
+        Row(
+            "ClientConnection.serve_frame",
+            produces,
+            ((ClientConnection, "serve_frame", _taken_generally),),
+        ),
         Row("read_produce_fast", produces, ((fast_produce, "read_produce_fast", _nothing),)),
         Row(
             "_read_flexible_fast",
@@ -174,24 +178,32 @@ def _log_rows() -> list[Row]:
             followed,
             ((LocalLog, "append_as_follower_fast", _nothing),),
         ),
-        Row("_take_fast of a response", chunks, ((replica_chunks, "_take_fast", _none_taken),)),
-        Row("SegmentReplay._see_fast", replays, ((SegmentReplay, "_see_fast", _no),)),
+        Row("_take_fast of a response", chunks, ((replica_chunks, "_parse_fast", _none_taken),)),
+        Row("SegmentReplay._add_fast", replays, ((SegmentReplay, "_add_fast", _no),)),
         Row("FastBatches.take", verifications, ((FastBatches, "take", _no),)),
-        Row("RowDump._records_fast", dumps, ((RowDump, "_records_fast", _nothing),)),
-        Row("record_run_fast", runs, ((record_run, "record_run_fast", _nothing),)),
+        Row("RowDump._dump_records_fast", dumps, ((RowDump, "_dump_records_fast", _nothing),)),
+        Row("read_run_fast", runs, ((record_run, "read_run_fast", _nothing),)),
         Row(
-            "headers_fast",
+            "read_headers_fast",
             partial(runs, headers=True),
-            ((record_run, "headers_fast", _nothing),),
+            ((record_run, "read_headers_fast", _nothing),),
         ),
-        Row("SegmentCleaner._note_fast", cleanings, ((SegmentCleaner, "_note_fast", _nothing),)),
-        Row("BatchFilter._keep_fast", cleanings, ((BatchFilter, "_keep_fast", _nothing),)),
+        Row(
+            "SegmentCleaner._map_keys_fast",
+            cleanings,
+            ((SegmentCleaner, "_map_keys_fast", _nothing),),
+        ),
+        Row(
+            "BatchFilter._choose_records_fast",
+            cleanings,
+            ((BatchFilter, "_choose_records_fast", _nothing),),
+        ),
         Row(
             "fast_spans",
             cleanings,
             (
-                (BatchFilter, "_keep_fast", _nothing),
-                (SegmentCleaner, "_note_fast", _nothing),
+                (BatchFilter, "_choose_records_fast", _nothing),
+                (SegmentCleaner, "_map_keys_fast", _nothing),
                 (batch_filter, "fast_spans", _nothing),
                 (segment_cleaner, "fast_spans", _nothing),
             ),

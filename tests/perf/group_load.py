@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from engine.wire import messages
 from engine.wire.codec import message_codec
-from engine.wire.headers import api, request_header_bytes, response_header_version
+from engine.wire.headers import api, encode_request_header, response_header_version
 
 _COMMIT_VERSION: Final = 8
 _HEARTBEAT_VERSION: Final = 4
@@ -28,7 +28,7 @@ _RECEIVED_BYTES: Final = 1 << 16
 
 def frame_of(name: str, version: int, request: Any) -> bytes:
     """Return a request with its length and its header."""
-    header = request_header_bytes(api(name).key, version, 1, "perf")
+    header = encode_request_header(api(name).key, version, 1, "perf")
     body = message_codec(f"{name}Request", version).encode(request)
     return struct.pack(">i", len(header) + len(body)) + header + body
 

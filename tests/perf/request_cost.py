@@ -38,7 +38,7 @@ from engine.records.builder import BatchSettings, build_batch
 from engine.records.codec import Codec
 from engine.records.record import Record, TimestampType
 from engine.wire.codec import message_codec
-from engine.wire.headers import request_header_bytes
+from engine.wire.headers import encode_request_header
 from engine.wire.structs import message_class
 from tests.perf.ratios import machine_line
 
@@ -142,7 +142,7 @@ def _used_s(pid: int) -> tuple[float, float]:
 
 def _framed(key: int, version: int, name: str, message: object) -> bytes:
     body = message_codec(f"{name}Request", version).encode(message)
-    frame = request_header_bytes(key, version, 1, "request-cost") + body
+    frame = encode_request_header(key, version, 1, "request-cost") + body
     return _LENGTH.pack(len(frame)) + frame
 
 

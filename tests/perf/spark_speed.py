@@ -42,7 +42,7 @@ from engine.host.source_files import SourceFiles
 from engine.limits import ARROW_BATCH_BYTES, RUN_CHUNK_BYTES
 from engine.log.batch_scan import scan_batches
 from engine.native.batch_runs import RunTier
-from engine.native.compiled_runs import take_up_runs
+from engine.native.compiled_runs import load_or_compile_runs
 from engine.records.batch_header import CHECKED_FROM, HEADER_BYTES
 from engine.records.codec import Codec
 from engine.records.crc import crc32c
@@ -146,7 +146,7 @@ class Bench:
         splits = plan_splits(RealFiles(), [str(root)], Selection())
         path = splits[0].path
         batches = _places(path)
-        assert take_up_runs()
+        assert load_or_compile_runs()
         compiled = RunTier.code
 
         def plain() -> None:

@@ -18,7 +18,7 @@ from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.loaded_groups import LoadedGroups
 from engine.groups.ports import GroupRecord, LoadedRecords
-from engine.groups.records import group_record, offset_record
+from engine.groups.records import build_group_record, build_offset_record
 from engine.host.memory import MemoryFiles
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.model import TopicPartition
@@ -32,8 +32,8 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition import Partition
 from engine.replication.topic_counts import COUNT_NAMES, TopicCounts
 from engine.wire.codec import message_codec
-from engine.wire.fast_commit_bytes import offset_value_fast, read_commit_fast
-from engine.wire.headers import api, request_header_bytes
+from engine.wire.fast_commit_bytes import encode_offset_value_fast, read_commit_fast
+from engine.wire.headers import api, encode_request_header
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.broker.test_broker import create_topic
@@ -198,7 +198,7 @@ def _frame(commit: Commit, member_id: str) -> bytes:
     if version >= 7:
         message.group_instance_id = commit["instance_id"]
     body = message_codec("OffsetCommitRequest", version).encode(message)
-    frame = bytearray(request_header_bytes(_KEY, version, 77, commit["client_id"]) + body)
+    frame = bytearray(encode_request_header(_KEY, version, 77, commit["client_id"]) + body)
     if commit["flip"] is not None:
         at, bit = commit["flip"]
         # Behind key and version: another API is no commit.
@@ -215,7 +215,7 @@ def commit_requests(commit: Commit) -> None:
     if read is None:
         return
     version = commit["version"]
-    header = request_header_bytes(_KEY, version, 77, commit["client_id"])
+    header = encode_request_header(_KEY, version, 77, commit["client_id"])
     request, _ = message_codec("OffsetCommitRequest", version).decode_at(
         memoryview(frame)[len(header) :], 0
     )
@@ -235,7 +235,9 @@ def commit_requests(commit: Commit) -> None:
             commit_timestamp=99,
         )
     )
-    assert b"\0\3" + value == offset_value_fast(read.offset, read.leader_epoch, read.metadata, 99)
+    assert b"\0\3" + value == encode_offset_value_fast(
+        read.offset, read.leader_epoch, read.metadata, 99
+    )
 
 
 _TEXTS = st.sampled_from(("g", "t", "ä" * 70, "", "x" * 300))
@@ -267,10 +269,10 @@ def loaded_offsets(drawn: list[dict[str, Any]]) -> None:
         if not is_fast_path:
             loaded._apply_fast = iter  # type: ignore[method-assign]
         for entry in entries:
-            loaded.apply(entry)
+            loaded.apply_records(entry)
         groups = [
             (group.group_id, group.state, group.generation_id, group.offsets._committed)
-            for group in loaded.groups()
+            for group in loaded.iter_groups()
         ]
         seen.append((groups, loaded.pending))
     assert seen[0] == seen[1]
@@ -286,11 +288,13 @@ def _few(entries: Iterable[LoadedRecords]) -> list[LoadedRecords]:
 
 def _entry(log_offset: int, drawn: dict[str, Any]) -> LoadedRecords:
     if drawn["is_group"]:
-        record = group_record(Group(drawn["group"], 5), {})
+        record = build_group_record(Group(drawn["group"], 5), {})
     else:
         committed = CommittedOffset(drawn["offset"], 3, drawn["metadata"], 8, drawn["expire_ms"])
         key = TopicPartition(drawn["topic"], drawn["partition"])
-        record = offset_record(drawn["group"], key, None if drawn["is_tombstone"] else committed)
+        record = build_offset_record(
+            drawn["group"], key, None if drawn["is_tombstone"] else committed
+        )
     key_bytes, value = bytearray(record.key), record.value
     if value is not None and drawn["flip"] is not None:
         both = bytearray(record.key + value)

@@ -26,7 +26,7 @@ from engine.wire.fast_replica_bytes import (
     ReplicaFetch,
     ReplicaLimits,
     encode_replica_fetch_fast,
-    head_of_replica_response,
+    encode_replica_response_head,
     read_replica_fetch_fast,
     read_replica_response_fast,
 )
@@ -36,7 +36,7 @@ from engine.wire.fetch_bytes import (
     decode_fetch_request,
     encode_fetch_response,
 )
-from engine.wire.headers import read_request_header, request_header_bytes, response_header_bytes
+from engine.wire.headers import encode_request_header, read_request_header, response_header_bytes
 from engine.wire.structs import message_class
 from tests.unit.api.data_stage import TOPIC_ID, DataStage, produce_request
 from tests.unit.api.follower import Follower
@@ -104,7 +104,7 @@ def replica_requests(
             )
         ],
     )
-    head = request_header_bytes(FETCH_KEY, limits.version, request.correlation_id, client_id)
+    head = encode_request_header(FETCH_KEY, limits.version, request.correlation_id, client_id)
     frame = head + message_codec("FetchRequest", limits.version).encode(message)
     assert frame == encode_replica_fetch_fast(client_id.encode(), request)
     assert request == read_replica_fetch_fast(memoryview(frame))
@@ -146,7 +146,9 @@ def replica_responses(
     part = FetchedPartition(index, 0, *offsets, records)
     parts = encode_fetch_response(version, FetchResponse([(TOPIC_ID, [part])], 0, session_id))
     frame = response_header_bytes(FETCH_KEY, version, correlation_id) + b"".join(parts)  # type: ignore[arg-type]
-    head = head_of_replica_response(correlation_id, session_id, TOPIC_ID, (index, *offsets), size)
+    head = encode_replica_response_head(
+        correlation_id, session_id, TOPIC_ID, (index, *offsets), size
+    )
     assert frame == head + records + TAGS_AFTER_RECORDS
     watermark, _, start = offsets
     told = (session_id, TOPIC_ID, index, watermark, start, records)

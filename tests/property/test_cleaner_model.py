@@ -21,7 +21,7 @@ from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 from engine.records.control import ControlType
 from engine.records.record import Record
-from engine.records.record_spans import record_spans_fast
+from engine.records.record_spans import find_spans_fast
 from tests.compiled_walk import compiled_cleaner_here
 from tests.unit.log.cleaner.cleaned_logs import (
     CONFIG,
@@ -143,7 +143,7 @@ def test_spans_say_of_records_what_their_readers_say(
     pairs: list[tuple[bytes, bytes | None]], at_ms: int
 ) -> None:
     batch = BatchView(batch_of(pairs, at_ms, base_offset=3))
-    spans = record_spans_fast(batch.opened(), batch.record_count)
+    spans = find_spans_fast(batch.decompress_records(), batch.record_count)
     assert spans is not None
     assert [
         (r.offset, r.timestamp_ms, r.key, r.value is not None) for r in batch.read_records()
@@ -155,7 +155,7 @@ def test_spans_say_of_records_what_their_readers_say(
 
 @given(st.binary(max_size=60), st.integers(1, 5))
 def test_bytes_that_are_no_records_have_no_spans_or_fill_the_block(data: bytes, count: int) -> None:
-    spans = record_spans_fast(data, count)
+    spans = find_spans_fast(data, count)
     assert spans is None or (spans[-1].end == len(data) and len(spans) == count)
 
 
@@ -186,7 +186,7 @@ def test_compiled_code_finds_fast_what_plain_code_does_and_notes_the_same(
     for _ in range(damages):
         damaged[chance.randrange(len(damaged))] = chance.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
     data: bytes | bytearray = chance.choice((bytes, bytearray))(damaged)
-    spans = record_spans_fast(bytes(data), count)
+    spans = find_spans_fast(bytes(data), count)
     here, there = OffsetMap(SLOT_BYTES * 40, 1.0), OffsetMap(SLOT_BYTES * 40, 1.0)
     noted = CompiledCleaner(code, there.memory).note_keys(
         data, count, base_offset=10, start_offset=12, size=0, limit=limit

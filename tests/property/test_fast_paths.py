@@ -261,7 +261,7 @@ def produce_answers(
     endpoints = [NodeEndpoint(1, "here", 9)] if has_leader and version >= 10 else []
     throttle_ms = throttle_ms if version >= 1 else 0
     topics = [("t", made)]
-    by_table = produce_bytes._encode(version, topics, endpoints, throttle_ms)
+    by_table = produce_bytes._encode_generally(version, topics, endpoints, throttle_ms)
     assert encode_produce_response(version, topics, endpoints, throttle_ms) == by_table
 
 
@@ -385,9 +385,9 @@ def batch_runs(data: bytes) -> None:
         patch.setattr(FieldTier, "read", None if reader is None else staticmethod(reader))
         for batch in batches_in(memoryview(data), allow_partial_tail=True):
             assert isinstance(batch, BatchView)
-            seen = record_run.runs(batch)
+            seen = record_run.read_runs(batch)
             patch.setattr(FieldTier, "read", None)
-            assert seen == [run._replace(**_lists(run)) for run in record_run.runs(batch)]
+            assert seen == [run._replace(**_lists(run)) for run in record_run.read_runs(batch)]
             patch.setattr(FieldTier, "read", None if reader is None else staticmethod(reader))
 
 
@@ -407,8 +407,8 @@ def dumped_rows(data: bytes, max_records: int | None) -> None:
             if not is_fast_path:
                 patch.setattr(dump, "_records_fast", lambda row, batch: None)
             try:
-                for rows in dump.rows(["/t-0/00000000000000000000.log"]):
-                    shown += rows.rows()
+                for rows in dump.dump_rows(["/t-0/00000000000000000000.log"]):
+                    shown += rows.iter_rows()
             except EngineError as error:
                 shown.append(str(error))
         seen.append((shown, dump.problem_count))
@@ -426,7 +426,7 @@ def replicas(data: bytes, end_offset: int, segment_bytes: int) -> None:
     """Cut the same answer of a leader into chunks."""
     seen = []
     for take in (replica_chunks._parse_fast, lambda *_: ([], 0)):
-        with _without(replica_chunks, "_take_fast", take):
+        with _without(replica_chunks, "_parse_fast", take):
             try:
                 seen.append(
                     replica_chunks.split_replica_batches(
@@ -481,7 +481,7 @@ def replays(data: bytes) -> None:
         epochs, producers = EpochStore(files, DIR, ()), ProducerState()
         replay = SegmentReplay(log.active_segment, epochs, producers)
         failure = None
-        with _without(SegmentReplay, "_see_fast", see):
+        with _without(SegmentReplay, "_add_fast", see):
             try:
                 replay.replay(100)
             except SegmentOffsetOverflow as error:

@@ -44,7 +44,7 @@ def test_a_broker_that_gets_changes_ends_as_one_that_gets_all(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(AnswerLocalFetch, "handle", counting)
             if is_told_all:
-                patch.setattr(FetchSessionHandler, "local_answers", told_all)
+                patch.setattr(FetchSessionHandler, "process_local_response", told_all)
             seen.append(outcome_of(events, is_one_process=True))
         counts.append(sum(answered))
     assert seen[0] == seen[1]

@@ -117,7 +117,7 @@ def test_each_operation_completes_once_and_for_the_right_reason(
                 for operation in waiting:
                     operation.signalled |= {key} & operation.keys
                 expected = {op for op in waiting if key in op.keys and op.can_complete()}
-                got = purgatory.check(key)
+                got = purgatory.complete_for(key)
                 assert expected == set(got)
                 completed += got
             case ("advance", int(step_ms)):

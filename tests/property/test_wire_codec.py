@@ -40,13 +40,13 @@ class Tiers:
     def walk(self, raw: bytes) -> tuple[Struct, int]:
         """Decode field by field."""
         reader = Reader(self.codec.name, self.codec.release, memoryview(raw), 0)
-        return reader.struct(self.layout), reader.position
+        return reader.read_struct(self.layout), reader.position
 
     def written(self, message: Struct) -> bytes:
         """Encode field by field."""
         out = bytearray()
         writer = Writer(self.codec.name, self.codec.release, self.codec.version, out)
-        writer.struct(self.layout, message)
+        writer.write_struct(self.layout, message)
         return bytes(out)
 
     def encoded(self, message: Struct) -> bytes:

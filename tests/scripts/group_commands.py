@@ -124,7 +124,7 @@ class GroupScript:
 
     def do_leave(self, name: str) -> None:
         leaving = LeavingMember(self._joined[name].member_id, None)
-        self.stage.coordinator.memberships.leave("g", [leaving])
+        self.stage.coordinator.memberships.remove_members("g", [leaving])
 
     def do_pass(self, duration_ms: str) -> None:
         self.stage.pass_ms(int(duration_ms))

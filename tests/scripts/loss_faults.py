@@ -31,7 +31,7 @@ def the_last_replica_leaves(patch: pytest.MonkeyPatch) -> None:
             controller_epoch=controller_epoch,
         )
 
-    patch.setattr(replica_machine, "without_replica", without_replica)
+    patch.setattr(replica_machine, "remove_replica", without_replica)
 
 
 def bounced_brokers_are_not_noticed(patch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def repeated_sequences_are_written(patch: pytest.MonkeyPatch) -> None:
     def unchecked(*_arguments: Any, **_options: Any) -> None:
         return None
 
-    patch.setattr(ProducerState, "check_data", unchecked)
+    patch.setattr(ProducerState, "find_duplicate", unchecked)
 
 
 def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:
 
 def restarts_forget_producers(patch: pytest.MonkeyPatch) -> None:
     """Begin without producers after every start."""
-    patch.setattr(ProducerState, "load", lambda self, entries, **_: self.clear())
+    patch.setattr(ProducerState, "load_entries", lambda self, entries, **_: self.clear())
 
 
 def acknowledged_when_appended(patch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def acknowledged_when_appended(patch: pytest.MonkeyPatch) -> None:
     def at_once(self: Partition, required_offset: int) -> EnoughReplicas:
         return enough(self, required_offset)._replace(is_reached=True)
 
-    patch.setattr(Partition, "enough_replicas_reached", at_once)
+    patch.setattr(Partition, "check_enough_replicas", at_once)
 
 
 def truncating_on_leader_change_alone(patch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def truncating_on_leader_change_alone(patch: pytest.MonkeyPatch) -> None:
         return own if own is None or partition not in believers else own._replace(latest_epoch=None)
 
     patch.setattr(Partition, "become_follower", noting)
-    patch.setattr(FollowerLogs, "begin", trusting)
+    patch.setattr(FollowerLogs, "begin_following", trusting)
 
 
 def swaps_are_thrown_away(patch: pytest.MonkeyPatch) -> None:

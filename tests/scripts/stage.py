@@ -155,7 +155,7 @@ class Node:
         settings = BrokerSettings(stage.properties)
         self.controller = Controller(
             broker_id,
-            BrokerConfig.of(settings),
+            BrokerConfig.parse(settings),
             lambda: settings,
             ControllerPorts(
                 self.client,
@@ -237,7 +237,7 @@ class Stage:
             "listeners": "PLAINTEXT://localhost:9092",
             **properties,
         }
-        self.settings = BrokerConfig.of(BrokerSettings(self.properties))
+        self.settings = BrokerConfig.parse(BrokerSettings(self.properties))
         self.min_isr: dict[str, int] = {}
         self.nodes: dict[int, Node] = {}
         self._disks: dict[int, MemoryFiles] = {}

@@ -89,19 +89,19 @@ def the_last_to_join_leads(patch: pytest.MonkeyPatch) -> None:
 
 def absent_members_stay(patch: pytest.MonkeyPatch) -> None:
     """Drop nobody at the time-out of a rebalance."""
-    patch.setattr(Group, "remove", lambda _self, _member_id: None)
+    patch.setattr(Group, "remove_member", lambda _self, _member_id: None)
 
 
 def assignments_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Give assignments to those alone that wait for them."""
-    assign = Rebalances.assign
+    assign = Rebalances.complete_syncs
 
     def forgetting(self: Rebalances, group: Group, assignments: dict[str, bytes]) -> None:
         assign(self, group, assignments)
         for member in group.members.values():
             member.assignment = b""
 
-    patch.setattr(Rebalances, "assign", forgetting)
+    patch.setattr(Rebalances, "complete_syncs", forgetting)
 
 
 def every_join_rebalances(patch: pytest.MonkeyPatch) -> None:
@@ -139,13 +139,13 @@ def parked_syncs_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def aborts_keep_the_epoch(patch: pytest.MonkeyPatch) -> None:
     """Abort a transaction that takes too long in the epoch of its producer."""
-    fence = Transaction.fence
+    fence = Transaction.prepare_fence
 
     def keeping(self: Transaction) -> Any:
         epoch = self.producer_epoch
         return fence(self)._replace(producer_epoch=epoch)
 
-    patch.setattr(Transaction, "fence", keeping)
+    patch.setattr(Transaction, "prepare_fence", keeping)
 
 
 def transactions_never_time_out(patch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def transactions_never_time_out(patch: pytest.MonkeyPatch) -> None:
 
 def decisions_may_be_repeated_otherwise(patch: pytest.MonkeyPatch) -> None:
     """Answer any EndTxn of a complete transaction."""
-    patch.setattr(transaction_ends, "_code_without_transaction", lambda *_, **__: 0)
+    patch.setattr(transaction_ends, "_check_repeated_end", lambda *_, **__: 0)
 
 
 def fenced_markers_count(patch: pytest.MonkeyPatch) -> None:

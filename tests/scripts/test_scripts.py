@@ -186,13 +186,13 @@ def unfenced(patch: pytest.MonkeyPatch) -> None:
     def ignoring(self: Partition, _epoch: int | None, *, is_leader_required: bool) -> None:
         require(self, None, is_leader_required=is_leader_required)
 
-    patch.setattr(Partition, "require", ignoring)
+    patch.setattr(Partition, "ensure_serves", ignoring)
 
 
 def the_leader_commits_alone(patch: pytest.MonkeyPatch) -> None:
     """Commit what the leader has, the followers not asked."""
     patch.setattr(partitions, "leader_high_watermark", lambda current, end, _ends: end)
-    patch.setattr(partitions, "is_held", lambda *_: False)
+    patch.setattr(partitions, "is_watermark_held", lambda *_: False)
 
 
 def answered_too_early(patch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ class TransactionScript:
 
     def do_resign(self, words: list[str], options: dict[str, str]) -> None:
         for partition in range(COUNT):
-            self._stages[words[0]].coordinator.registry.resigned(partition)
+            self._stages[words[0]].coordinator.registry.on_resigned(partition)
 
     def do_init(self, words: list[str], options: dict[str, str]) -> list[str]:
         result = self.stage.init()

@@ -23,7 +23,7 @@ def cleaned_beyond_the_watermark(patch: pytest.MonkeyPatch) -> None:
     def to_the_end(log: LocalLog, **known: Any) -> CleanableLog:
         return facts(log, **{**known, "high_watermark": log.log_end_offset})
 
-    patch.setattr(log_cleaner, "cleanable_log", to_the_end)
+    patch.setattr(log_cleaner, "collect_cleanable_log", to_the_end)
 
 
 def the_maps_last_value_goes(patch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from engine.replication.partition_types import ReplicationConfig
 
 def rolled_segments_are_not_synced(patch: pytest.MonkeyPatch) -> None:
     """Take segments for durable as soon as a roll asks for that: a power cut takes them."""
-    patch.setattr(LogFlush, "flush_on_worker", LogFlush._mark_flushed)
+    patch.setattr(LogFlush, "start_flush", LogFlush._mark_flushed)
 
 
 def a_higher_min_isr_is_not_heard_of(patch: pytest.MonkeyPatch) -> None:

@@ -19,18 +19,18 @@ from engine.groups.registry import GroupRegistry
 
 def all_members_get_the_same(patch: pytest.MonkeyPatch) -> None:
     """Give the partitions of one member to all."""
-    assign = Rebalances.assign
+    assign = Rebalances.complete_syncs
 
     def same(self: Rebalances, group: Any, assignments: dict[str, bytes]) -> None:
         largest = max(assignments.values(), key=len, default=b"")
         assign(self, group, dict.fromkeys(assignments, largest))
 
-    patch.setattr(Rebalances, "assign", same)
+    patch.setattr(Rebalances, "complete_syncs", same)
 
 
 def any_generation_commits(patch: pytest.MonkeyPatch) -> None:
     """Take the commits of members that are not in the group any more."""
-    patch.setattr(OffsetCommits, "_refusal_of_commit", lambda *_: 0)
+    patch.setattr(OffsetCommits, "_check_commit", lambda *_: 0)
 
 
 def sessions_last_for_ever(patch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def sessions_last_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 def committed_offsets_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
     """Forget offsets as a group moves to another coordinator."""
-    apply = LoadedGroups.apply
+    apply = LoadedGroups.apply_records
 
     def groups_alone(loaded: Any, entries: Any) -> None:
         groups = [
@@ -50,7 +50,7 @@ def committed_offsets_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
         ]
         apply(loaded, entries._replace(records=groups))
 
-    patch.setattr(LoadedGroups, "apply", groups_alone)
+    patch.setattr(LoadedGroups, "apply_records", groups_alone)
 
 
 def commits_count_once_appended(patch: pytest.MonkeyPatch) -> None:
@@ -71,17 +71,17 @@ def resigned_groups_are_kept(patch: pytest.MonkeyPatch) -> None:
     def keep(self: GroupRegistry, partition: int) -> None:
         self._loading.pop(partition, None)
 
-    patch.setattr(GroupRegistry, "resigned", keep)
+    patch.setattr(GroupRegistry, "on_resigned", keep)
 
 
 def undecided_offsets_are_given(patch: pytest.MonkeyPatch) -> None:
     """Let a member go on from what a transaction may be about to replace."""
-    patch.setattr(OffsetCommits, "unstable", lambda *_: set())
+    patch.setattr(OffsetCommits, "unstable_partitions", lambda *_: set())
 
 
 def any_generation_commits_in_transactions(patch: pytest.MonkeyPatch) -> None:
     """Take the offsets of a transaction whose member is not in the group any more."""
-    patch.setattr(offset_commits, "_refusal_in_transaction", lambda *_: 0)
+    patch.setattr(offset_commits, "_check_in_transaction", lambda *_: 0)
 
 
 def aborted_offsets_count(patch: pytest.MonkeyPatch) -> None:
@@ -96,10 +96,10 @@ def aborted_offsets_count(patch: pytest.MonkeyPatch) -> None:
 
 def open_commits_are_not_loaded(patch: pytest.MonkeyPatch) -> None:
     """Forget the offsets of an open transaction as a group moves to another coordinator."""
-    apply = LoadedGroups.apply
+    apply = LoadedGroups.apply_records
 
     def decided_alone(loaded: Any, entries: Any) -> None:
         if entries.open_producer_id < 0:
             apply(loaded, entries)
 
-    patch.setattr(LoadedGroups, "apply", decided_alone)
+    patch.setattr(LoadedGroups, "apply_records", decided_alone)

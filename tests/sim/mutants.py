@@ -90,7 +90,7 @@ def any_follower_commits(patch: pytest.MonkeyPatch) -> None:
         return rule(current, end, [max(ends, default=end)])
 
     patch.setattr(partitions, "leader_high_watermark", largest)
-    patch.setattr(partitions, "is_held", lambda *_: False)
+    patch.setattr(partitions, "is_watermark_held", lambda *_: False)
 
 
 def leaving_members_hold_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def passed_over_is_known(patch: pytest.MonkeyPatch) -> None:
         taken(self, *arguments)
         return True
 
-    patch.setattr(FollowedPartitions, "taken", certain)
+    patch.setattr(FollowedPartitions, "apply_responses", certain)
 
 
 def targets_need_not_catch_up(patch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def dead_replicas_count_as_deleted(patch: pytest.MonkeyPatch) -> None:
         phases = phases_of(self, topic)
         return phases - {ReplicaPhase.DELETION_INELIGIBLE} or phases
 
-    patch.setattr(TopicDeletion, "_phases", without_the_dead)
+    patch.setattr(TopicDeletion, "_phases_of", without_the_dead)
 
 
 def any_phase_follows_any(patch: pytest.MonkeyPatch) -> None:

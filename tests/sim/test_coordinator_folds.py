@@ -9,7 +9,7 @@ import pytest
 from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.ports import GroupRecord
-from engine.groups.records import group_record, group_tombstone, offset_record
+from engine.groups.records import build_group_record, build_offset_record, group_tombstone
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
@@ -18,7 +18,7 @@ from engine.sim.coordinator_folds import GroupFold, TransactionFold
 from engine.sim.records import batches
 from engine.transactions.records import (
     TransactionRecord,
-    transaction_record,
+    build_record,
     transaction_tombstone,
 )
 from engine.transactions.states import TransactionState
@@ -59,7 +59,7 @@ def marker(kind: ControlType, *, base: int) -> Iterable[BatchView]:
 
 def commit(offset: int | None, partition: TopicPartition = T0) -> GroupRecord:
     """Return the record of an offset, or of its end."""
-    return offset_record("g", partition, None if offset is None else CommittedOffset(offset))
+    return build_offset_record("g", partition, None if offset is None else CommittedOffset(offset))
 
 
 def group(offset: int | None = None, *, generation_id: int = 0) -> Group:
@@ -151,7 +151,7 @@ def test_a_transaction_that_is_open_as_the_leader_begins_may_count_later() -> No
 
 def test_generations_do_not_fall_as_a_group_moves() -> None:
     fold = GroupFold()
-    fold.take(batch([group_record(group(generation_id=3), {})], base=0))
+    fold.take(batch([build_group_record(group(generation_id=3), {})], base=0))
     fold.on_leader_epoch()
     assert "" == fold.fault_of("g", group(generation_id=3))
     assert "" == fold.fault_of("g", group(generation_id=4))
@@ -161,7 +161,7 @@ def test_generations_do_not_fall_as_a_group_moves() -> None:
 
 def test_a_group_that_has_ended_is_not_there() -> None:
     fold = GroupFold()
-    fold.take(batch([group_record(group(generation_id=3), {}), group_tombstone("g")], base=0))
+    fold.take(batch([build_group_record(group(generation_id=3), {}), group_tombstone("g")], base=0))
     fold.on_leader_epoch()
     assert "" == fold.fault_of("g", None)
     assert "" == fold.fault_of("g", group(generation_id=1))
@@ -169,7 +169,7 @@ def test_a_group_that_has_ended_is_not_there() -> None:
 
 def test_a_group_may_end_under_its_coordinator() -> None:
     fold = GroupFold()
-    fold.take(batch([group_record(group(generation_id=3), {})], base=0))
+    fold.take(batch([build_group_record(group(generation_id=3), {})], base=0))
     fold.on_leader_epoch()
     fold.take(batch([group_tombstone("g")], base=1))
     assert set() == fold.group_ids()
@@ -178,7 +178,7 @@ def test_a_group_may_end_under_its_coordinator() -> None:
 
 def test_the_last_state_of_an_id_counts_that_the_log_had_as_its_leader_began() -> None:
     fold = TransactionFold()
-    fold.take(batch([transaction_record("x", EMPTY), transaction_record("x", ONGOING)], base=0))
+    fold.take(batch([build_record("x", EMPTY), build_record("x", ONGOING)], base=0))
     fold.on_leader_epoch()
     assert {"x"} == fold.transactional_ids()
     assert "" == fold.fault_of("x", known_transaction(ONGOING))
@@ -189,9 +189,9 @@ def test_the_last_state_of_an_id_counts_that_the_log_had_as_its_leader_began() -
 
 def test_a_state_that_was_written_since_may_count() -> None:
     fold = TransactionFold()
-    fold.take(batch([transaction_record("x", EMPTY)], base=0))
+    fold.take(batch([build_record("x", EMPTY)], base=0))
     fold.on_leader_epoch()
-    fold.take(batch([transaction_record("x", NEXT), transaction_record("y", EMPTY)], base=1))
+    fold.take(batch([build_record("x", NEXT), build_record("y", EMPTY)], base=1))
     for transition in (EMPTY, NEXT):
         assert "" == fold.fault_of("x", known_transaction(transition))
     assert "" == fold.fault_of("y", None)
@@ -199,7 +199,7 @@ def test_a_state_that_was_written_since_may_count() -> None:
 
 def test_an_id_that_has_expired_is_not_there() -> None:
     fold = TransactionFold()
-    fold.take(batch([transaction_record("x", EMPTY), transaction_tombstone("x")], base=0))
+    fold.take(batch([build_record("x", EMPTY), transaction_tombstone("x")], base=0))
     fold.on_leader_epoch()
     assert set() == fold.transactional_ids()
     assert "" == fold.fault_of("x", None)
@@ -208,7 +208,7 @@ def test_an_id_that_has_expired_is_not_there() -> None:
 
 def test_nothing_is_asked_of_an_id_while_a_transition_is_written() -> None:
     fold = TransactionFold()
-    fold.take(batch([transaction_record("x", EMPTY)], base=0))
+    fold.take(batch([build_record("x", EMPTY)], base=0))
     fold.on_leader_epoch()
     pending = known_transaction(NEXT)
     pending.pending_state = TransactionState.PREPARE_ABORT
@@ -221,7 +221,7 @@ def test_nothing_is_asked_of_an_id_while_a_transition_is_written() -> None:
 
 def test_a_group_that_has_ended_may_begin_again() -> None:
     fold = GroupFold()
-    fold.take(batch([group_record(group(generation_id=3), {})], base=0))
+    fold.take(batch([build_group_record(group(generation_id=3), {})], base=0))
     fold.on_leader_epoch()
     assert fold.fault_of("g", group(generation_id=0))
     fold.take(batch([group_tombstone("g")], base=1))

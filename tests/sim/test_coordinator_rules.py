@@ -9,7 +9,7 @@ import pytest
 
 from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
-from engine.groups.records import offset_record
+from engine.groups.records import build_offset_record
 from engine.log.directory.leader_epoch_checkpoint import EpochStart
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
@@ -36,7 +36,7 @@ class Log:
 
     def commit(self, offset: int) -> None:
         builder = BatchBuilder(BatchSettings(base_offset=len(self.content)))
-        record = offset_record("g", T0, CommittedOffset(offset))
+        record = build_offset_record("g", T0, CommittedOffset(offset))
         builder.append(0, record.key, record.value)
         self.content.append(bytes(builder.build()))
 

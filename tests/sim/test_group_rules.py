@@ -7,7 +7,7 @@ import pytest
 from engine.groups.group import Group
 from engine.groups.member import ClientOfMember, GroupMember, Protocol, Timeouts
 from engine.groups.ports import GroupRecord
-from engine.groups.records import group_record, group_tombstone
+from engine.groups.records import build_group_record, group_tombstone
 from engine.kafka_errors import ILLEGAL_GENERATION, NONE, NOT_COORDINATOR
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
@@ -81,13 +81,13 @@ def _generation(generation_id: int, member_id: str) -> GroupRecord:
     group = Group("g", 0)
     group.generation_id = generation_id
     protocols = (Protocol("range", b""),)
-    group.add(
+    group.add_member(
         GroupMember(
             member_id, None, ClientOfMember("app", "/1.2.3.4"), _TIMEOUTS, "consumer", protocols
         ),
         None,
     )
-    return group_record(group, {member_id: b""})
+    return build_group_record(group, {member_id: b""})
 
 
 def test_a_group_that_ended_counts_its_generations_again() -> None:

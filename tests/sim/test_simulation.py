@@ -118,7 +118,7 @@ def test_seeds_that_compact_clean_their_logs_and_lose_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cleaned: list[object] = []
-    monkeypatch.setattr(log_messages, "cleaned", lambda key, *_: cleaned.append(key))
+    monkeypatch.setattr(log_messages, "log_end", lambda key, *_: cleaned.append(key))
     seed = next(seed for seed in range(100) if plan_of(seed).is_compacted)
     result = run_plan(plan_of(seed, duration_ms=8_000))
     assert result.violation is None

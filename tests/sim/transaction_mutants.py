@@ -23,12 +23,12 @@ from engine.transactions.transaction_partitions import TransactionPartitions
 
 def aborts_commit(patch: pytest.MonkeyPatch) -> None:
     """Commit each transaction that ends."""
-    end = TransactionEnds.end
+    end = TransactionEnds.end_transaction
 
     def committing(self: TransactionEnds, *producer: Any, is_commit: bool) -> Any:
         return end(self, *producer, is_commit=True)
 
-    patch.setattr(TransactionEnds, "end", committing)
+    patch.setattr(TransactionEnds, "end_transaction", committing)
 
 
 def failed_markers_are_given_up(patch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def earlier_epochs_are_written(patch: pytest.MonkeyPatch) -> None:
             return None
         return check(self, producer_id, epoch, *rest, **more)
 
-    patch.setattr(ProducerState, "check_data", lenient)
+    patch.setattr(ProducerState, "find_duplicate", lenient)
     patch.setattr(ProducerState, "check_verified", lambda *_: None)
 
 
@@ -98,7 +98,7 @@ def verifications_outlive_their_transactions(patch: pytest.MonkeyPatch) -> None:
 
 def fenced_instances_add_partitions(patch: pytest.MonkeyPatch) -> None:
     """Serve an instance of a transactional id whose epoch is over."""
-    find = TransactionPartitions._found
+    find = TransactionPartitions._find_current
 
     def lenient(self: TransactionPartitions, transactional_id: str, *producer: int) -> Found:
         found = find(self, transactional_id, *producer)
@@ -106,7 +106,7 @@ def fenced_instances_add_partitions(patch: pytest.MonkeyPatch) -> None:
             return self._registry.find(transactional_id)
         return found
 
-    patch.setattr(TransactionPartitions, "_found", lenient)
+    patch.setattr(TransactionPartitions, "_find_current", lenient)
 
 
 def first_states_are_loaded(patch: pytest.MonkeyPatch) -> None:

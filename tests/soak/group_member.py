@@ -113,7 +113,7 @@ def consume_by_own_client(names: MemberNames, done: ProcessedFile) -> None:
     """Process and commit until the process ends."""
     client = KafkaClient(
         parse_addresses(names.address),
-        streams=RealStreams.wakeable(),
+        streams=RealStreams.create_wakeable(),
         clock=RealClock(),
         entropy=RealEntropy(),
     )

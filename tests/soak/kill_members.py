@@ -38,7 +38,7 @@ from engine.client.groups import describe_group
 from engine.client.settings import parse_addresses
 from engine.errors import EngineError
 from engine.groups.ports import GroupRecord
-from engine.groups.records import committed_of, decode_group_record, is_offset
+from engine.groups.records import decode_group_record, is_offset, parse_committed
 from engine.host.real import RealClock, RealEntropy
 from engine.host.real_streams import RealStreams
 from tests.soak.cluster_load import ClusterLoad, until_in_sync
@@ -256,7 +256,7 @@ class GroupSoak:
             if not is_offset(decoded) or decoded.value is None:
                 continue
             key = (getattr(decoded.key, "group", ""), getattr(decoded.key, "partition", -1))
-            offset = committed_of(decoded).offset
+            offset = parse_committed(decoded).offset
             assert last.get(key, 0) <= offset <= counts[key[1]], (key, last.get(key), offset)
             last[key] = offset
             self.done["commits"] += 1

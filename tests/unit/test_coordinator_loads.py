@@ -38,7 +38,7 @@ class Stage:
 
     def read(self, load: CoordinatorLoad) -> Promise[list[int] | None]:
         """Begin to read, one record in each turn."""
-        return drive(self.loads.read(load, list[int], self.records_of, list[int].append))
+        return drive(self.loads.read_partition(load, list[int], self.records_of, list[int].append))
 
 
 def test_a_partition_is_read_in_turns() -> None:

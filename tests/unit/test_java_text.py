@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.java_text import printable
+from engine.java_text import encode_printable
 
 REPLACED = "\ufffd".encode()
 
@@ -29,4 +29,4 @@ REPLACED = "\ufffd".encode()
     ],
 )
 def test_invalid_bytes_are_replaced_by_javas_rules(raw: bytes, shown: bytes) -> None:
-    assert shown == printable(raw)
+    assert shown == encode_printable(raw)

@@ -40,12 +40,12 @@ from engine.log.log_config import LogConfig
 from engine.native.clean_records import CompiledCleaner, KeptRecords
 from engine.records.batch import BatchView
 from engine.records.batch_header import CODEC_BITS
-from engine.records.builder import BatchBuilder, batch_like, build_empty_batch, settings_of
+from engine.records.builder import BatchBuilder, build_batch_like, build_empty_batch, settings_of
 from engine.records.decode import PLAIN_BASE_MAX
 from engine.records.legacy import LegacyBatch
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
-from engine.records.record_spans import RecordSpan, copied_spans, record_spans_fast
+from engine.records.record_spans import RecordSpan, copy_spans, find_spans_fast
 from engine.records.view import RecordBatch
 
 
@@ -186,7 +186,7 @@ class BatchFilter:
         horizon_ms = batch.delete_horizon_ms
         if horizon_ms is None and kept.has_tombstone:
             horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
-        content = batch_like(
+        content = build_batch_like(
             batch,
             kept.payload,
             delete_horizon_ms=horizon_ms,
@@ -264,7 +264,7 @@ class BatchFilter:
     def _filter_legacy(self, batch: LegacyBatch) -> KeptBatch | None:
         """Return a batch of magic 0 or 1 with the kept records; None if none are kept."""
         limit_bytes = opened_bytes_max(batch.size_bytes, self._config)
-        messages = list(batch.messages(limit_bytes=limit_bytes))
+        messages = list(batch.iter_messages(limit_bytes=limit_bytes))
         self.records_read += len(messages)
         records = [message.to_record() for message in messages]
         horizon_ms = None if self.keeps_legacy_tombstones else self._moment.now_ms
@@ -325,7 +325,7 @@ def opened_records(batch: BatchView, config: LogConfig) -> Buffer:
         return b""
     if not batch.attributes & CODEC_BITS:
         return batch.payload
-    return batch.opened(limit_bytes=opened_bytes_max(batch.size_bytes, config))
+    return batch.decompress_records(limit_bytes=opened_bytes_max(batch.size_bytes, config))
 
 
 def has_plain_numbers(batch: BatchView) -> bool:
@@ -345,7 +345,7 @@ def fast_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
     """Return the spans of a batch's records; None if they must be decoded one by one."""
     if not has_plain_numbers(batch):
         return None
-    return record_spans_fast(opened, batch.record_count)
+    return find_spans_fast(opened, batch.record_count)
 
 
 def _rebuild_from_spans(
@@ -358,9 +358,9 @@ def _rebuild_from_spans(
     base_ms = batch.base_timestamp_ms
     new_base_ms = base_ms + kept[0].time_delta if horizon_ms is None else horizon_ms
     max_ms = base_ms + max([span.time_delta for span in kept])
-    content = batch_like(
+    content = build_batch_like(
         batch,
-        copied_spans(data, kept, base_ms - new_base_ms),
+        copy_spans(data, kept, base_ms - new_base_ms),
         delete_horizon_ms=horizon_ms,
         base_timestamp_ms=new_base_ms,
         max_timestamp_ms=max_ms,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from engine.host.ports import Clock, Files
 from engine.host.real import RealClock
-from engine.host.side_process import FilesOfOwner, owner_pid, serve
+from engine.host.side_process import FilesOfOwner, owner_pid, serve_owner
 from engine.limits import CLEANER_TOLD_MS
 from engine.log.cleaner.cleaner_messages import (
     Answer,
@@ -25,7 +25,7 @@ from engine.log.cleaner.cleaner_messages import (
 )
 from engine.log.cleaner.cleaning_facts import CleaningFacts, WorkSteps
 from engine.log.cleaner.segment_cleaner import SegmentCleaner
-from engine.native.clean_records import take_up_cleaner
+from engine.native.clean_records import load_or_compile_cleaner
 
 
 class CleanerService:
@@ -101,8 +101,8 @@ class CleanerService:
 
 def main() -> int:
     """Serve the broker that started this process; returns the exit code."""
-    service = CleanerService(FilesOfOwner(owner_pid()), RealClock(), take_up_cleaner)
-    serve(service.answer_to)
+    service = CleanerService(FilesOfOwner(owner_pid()), RealClock(), load_or_compile_cleaner)
+    serve_owner(service.answer_to)
     return 0
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
-from engine.java_text import java_address
+from engine.java_text import format_java_address
 from engine.security.acls import (
     CLUSTER_NAME,
     WILDCARD_HOST,
@@ -94,7 +94,7 @@ def parse_host(text: str) -> str:
         ip_address(text)
     except ValueError:
         raise UnreadableArgument("a host", text, "an address as 10.0.0.9, or *") from None
-    return java_address(text)
+    return format_java_address(text)
 
 
 def parse_pattern_type(text: str | None) -> PatternType:

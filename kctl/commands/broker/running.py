@@ -34,7 +34,7 @@ def run_broker(path: str, changes: list[str]) -> int:
     if not is_remote:
         static.pop("zookeeper.connect", None)
     settings = BrokerSettings(static)
-    directory = os.path.abspath(BrokerConfig.of(settings).data_dirs[0])
+    directory = os.path.abspath(BrokerConfig.parse(settings).data_dirs[0])
     files.make_dir(directory)
     for listener in unauthenticated_listeners(static):
         notify(f"warning: {listener} takes everybody who reaches it, without authentication")

@@ -383,7 +383,7 @@ class PrintRun:
         partition = fetched.partition
         end = self.ends.get(partition)
         for run in fetched.runs:
-            self._print_run(partition, run if end is None else run.between(0, end))
+            self._print_run(partition, run if end is None else run.select_offsets(0, end))
         if fetched.error is not None:
             self.fail(fetched.error, str(partition))
         elif end is not None and fetched.next_offset >= end:

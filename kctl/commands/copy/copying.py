@@ -22,7 +22,7 @@ from engine.copying.copying_run import CopyingRun, PartitionUnreadable
 from engine.copying.topic_preparation import Destination
 from engine.errors import ApiError, EngineError
 from engine.host.held_file import RealHeldFiles
-from engine.host.process_identity import this_process
+from engine.host.process_identity import identify_process
 from engine.host.real import RealFiles
 from engine.kafka_errors import (
     GROUP_AUTHORIZATION_FAILED,
@@ -119,7 +119,7 @@ def copy_topics(request: CopyRequest) -> int:
 def _locked_journal(path: str) -> Iterator[tuple[CopyJournal, CopyState | None]]:
     """Lock the journal at a path and yield it with its state, None if new; close it at the end."""
     RealFiles().make_dir(os.path.dirname(path) or ".")
-    journal, state = CopyJournal.lock(RealHeldFiles(), path, this_process())
+    journal, state = CopyJournal.lock(RealHeldFiles(), path, identify_process())
     try:
         yield journal, state
     finally:
@@ -212,7 +212,7 @@ def _run_copy(
     plan = job.plan
     _create_missing_topics(destination, job.topics)
     if job.state is None:
-        journal.begin(plan, this_process())
+        journal.begin(plan, identify_process())
     else:
         notify(f"going on with the copy of {journal.path}")
     writer = _create_writer(destination, request, job, journal)

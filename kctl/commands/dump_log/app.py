@@ -149,7 +149,7 @@ def _print_help(stream: Any, code: int) -> int:
 
 def _print_version(args: list[str]) -> int:
     """Print the Kafka version that --kafka-version selects, 3.9.1 by default."""
-    from engine.dump.options import kafka_version_named
+    from engine.dump.options import parse_kafka_version
 
     version = "3.9.1"
     for argument, following in zip(args, [*args[1:], ""], strict=True):
@@ -157,7 +157,7 @@ def _print_version(args: list[str]) -> int:
             version = following
         elif argument.startswith("--kafka-version="):
             version = argument.partition("=")[2]
-    sys.stdout.write(f"{kafka_version_named(version)}\n")
+    sys.stdout.write(f"{parse_kafka_version(version)}\n")
     return exits.OK
 
 

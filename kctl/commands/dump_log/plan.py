@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, TextDecoder
 from engine.dump.filters import Filters
-from engine.dump.options import DumpOptions, kafka_version_named
+from engine.dump.options import DumpOptions, parse_kafka_version
 from engine.errors import EngineError, StorageError
 from engine.host.ports import Buffer, FileMissing, Files
 from engine.host.real import RealFiles
@@ -42,7 +42,7 @@ class DumpPlan:
 
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given
-        self._version = kafka_version_named(given["kafka_version"])
+        self._version = parse_kafka_version(given["kafka_version"])
         self._files: Files = RealFiles()
         self._failures = 0
 
@@ -114,7 +114,7 @@ class DumpPlan:
         columns: tuple[str, ...] = ()
         bulk = BulkReading()
         try:
-            for rows in dump.rows(paths):
+            for rows in dump.dump_rows(paths):
                 if writer is None:
                     columns = rows.columns
                     writer = RowWriter([Column(c, c) for c in columns], self._given["output"])
@@ -162,10 +162,10 @@ class DumpPlan:
             if not self._files.exists(path):
                 raise FileMissing(path)
             return [path]
-        from engine.dump.seek import segments_of
+        from engine.dump.seek import list_segments
 
-        segments = segments_of(self._files, path.rstrip("/"), self._parse_filters())
-        if not segments and not segments_of(self._files, path.rstrip("/"), Filters()):
+        segments = list_segments(self._files, path.rstrip("/"), self._parse_filters())
+        if not segments and not list_segments(self._files, path.rstrip("/"), Filters()):
             raise self._no_segments_error(path)
         return segments
 

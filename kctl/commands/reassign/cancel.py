@@ -9,7 +9,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.reassignments import alter_reassignments, list_reassignments
 from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
-from engine.host.process_identity import ProcessIdentity, this_process
+from engine.host.process_identity import ProcessIdentity, identify_process
 from engine.model import TopicPartition
 from engine.reassign.execution import CANCELLED, require_cluster
 from engine.reassign.journal import JournalHeld, MoveJournal, is_held, request_cancel
@@ -168,7 +168,7 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
         confirm(prompt, yes=yes)
         while True:
             try:
-                journal, state = MoveJournal.reopen(RealHeldFiles(), path, this_process())
+                journal, state = MoveJournal.reopen(RealHeldFiles(), path, identify_process())
             except JournalHeld as held:
                 over = _request_cancel_of_holder(client, held)
                 if over is not None:
@@ -188,7 +188,7 @@ def _request_cancel_of_holder(client: KafkaClient, held: JournalHeld) -> Journal
     CancelNotHonoured if the process has not noted the request within the client's time-out.
     """
     files, path = RealHeldFiles(), held.path
-    request_cancel(files, path, this_process())
+    request_cancel(files, path, identify_process())
     notify(f"{held.writer or 'another process'} is at work by it: asked to take its moves back")
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     while is_held(files, path):

@@ -10,7 +10,7 @@ import time
 
 from engine.errors import EngineError
 from engine.host.held_file import RealHeldFiles
-from engine.host.process_identity import ProcessIdentity, this_process
+from engine.host.process_identity import ProcessIdentity, identify_process
 from engine.reassign.adaptive_rate import FIRST_RATE
 from engine.reassign.journal import is_held, request_change
 from engine.reassign.journal_state import SettingsChange, read_journal
@@ -66,7 +66,7 @@ def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int
         notify(f"{path}: it is over already")
         return exits.OK
     files = RealHeldFiles()
-    number = request_change(files, path, change, this_process())
+    number = request_change(files, path, change, identify_process())
     deadline_s = time.monotonic() + timeout_s
     while is_held(files, path):
         state = read_journal(files, path)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from engine.client.blocking import KafkaClient
 from engine.errors import EngineError, StorageError
 from engine.host.held_file import RealHeldFiles
-from engine.host.process_identity import this_process
+from engine.host.process_identity import identify_process
 from engine.host.real import RealClock
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange, ReassignmentPlan
@@ -159,7 +159,7 @@ def begin_execution(client: KafkaClient, path: str, begun: Begun, output: str | 
     """Execute changes with a new journal; returns the exit code. `output` None prints no rows."""
     if begun.settings.latency_topic is not None:
         client.view_of_existing([begun.settings.latency_topic])
-    journal = MoveJournal.create(RealHeldFiles(), path, begun, this_process())
+    journal = MoveJournal.create(RealHeldFiles(), path, begun, identify_process())
     try:
         known_journals().register(path)
     except StorageError as error:
@@ -210,7 +210,7 @@ def resume_execution(
 
     Errors: JournalHeld; PlanRefused if changes not yet begun are impossible.
     """
-    process = this_process()
+    process = identify_process()
     journal, state = MoveJournal.reopen(RealHeldFiles(), path, process)
     try:
         require_cluster(state.begun.cluster_id, client.view([]).cluster_id)

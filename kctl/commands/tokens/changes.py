@@ -20,7 +20,7 @@ from engine.client.token_admin import (
 )
 from engine.config.java_properties import encode_settings
 from engine.errors import ApiError, EngineError
-from engine.host.private_file import new_file
+from engine.host.private_file import open_new_file
 from engine.host.streams import TlsSettings
 from engine.host.tls_stores import BadTlsFile, is_java_store, read_store_file
 from engine.kafka_errors import REQUEST_TIMED_OUT
@@ -230,7 +230,7 @@ def _create_into_file(
     """
     token, is_requested = None, False
     try:
-        with new_file(path) as file:
+        with open_new_file(path) as file:
             # Connect first: if that fails, certainly no token was created.
             client.view([])
             is_requested = True

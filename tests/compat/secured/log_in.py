@@ -6,7 +6,7 @@ import socket
 import struct
 
 from engine.wire.codec import message_codec
-from engine.wire.headers import api, request_header_bytes
+from engine.wire.headers import api, encode_request_header
 from engine.wire.structs import message_class
 from tests.compat.secured.brokers import password_of
 from tests.compat.wire.pair import framed
@@ -21,7 +21,9 @@ def log_in(connection: socket.socket, user: str) -> None:
         body = message_codec(f"{name}Request", version).encode(
             message_class(f"{name}Request")(**fields)
         )
-        connection.sendall(framed(request_header_bytes(api(name).key, version, 0, "log-in") + body))
+        connection.sendall(
+            framed(encode_request_header(api(name).key, version, 0, "log-in") + body)
+        )
         size = struct.unpack(">i", connection.recv(4, socket.MSG_WAITALL))[0]
         frame = connection.recv(size, socket.MSG_WAITALL)
         assert frame[4:6] == b"\0\0", (user, frame)

@@ -19,8 +19,8 @@ from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 from engine.wire.headers import (
     api,
+    encode_request_header,
     read_response_header,
-    request_header_bytes,
 )
 from engine.wire.layout import FieldLayout, StructLayout
 from engine.wire.structs import message_class
@@ -147,7 +147,7 @@ class Pair:
     ) -> list[Any]:
         """Ask with a body of bytes behind a right header."""
         self._correlation_id += 1
-        head = request_header_bytes(api(name).key, version, self._correlation_id, CLIENT_ID)
+        head = encode_request_header(api(name).key, version, self._correlation_id, CLIENT_ID)
         for side in self.sides:
             side.send(framed(head + body(side)), on)
         answers = [self.answer(side, name, version, on) for side in self.sides]
@@ -171,7 +171,7 @@ class Pair:
     def tell(self, name: str, version: int, body: BodyOf, *, on: str = "main") -> None:
         """Send without reading an answer."""
         self._correlation_id += 1
-        head = request_header_bytes(api(name).key, version, self._correlation_id, CLIENT_ID)
+        head = encode_request_header(api(name).key, version, self._correlation_id, CLIENT_ID)
         for side in self.sides:
             raw = encode(f"{name}Request", version, _of(body, side))
             side.send(framed(head + raw), on)

@@ -48,7 +48,7 @@ from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
 from engine.wire.fast_fetch_bytes import read_fetch_request
 from engine.wire.fetch_bytes import decode_fetch_request
-from engine.wire.headers import api, request_header_bytes, response_header_version
+from engine.wire.headers import api, encode_request_header, response_header_version
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
 from tests.unit.host.listening import Told
@@ -200,7 +200,7 @@ class DataStage:
 
     def send_raw(self, name: str, version: int, body: bytes, client_id: str = "tester") -> None:
         """Send the body of a request."""
-        head = request_header_bytes(api(name).key, version, 77, client_id)
+        head = encode_request_header(api(name).key, version, 77, client_id)
         self.client.send([head, body])
         self.timers.run_until_idle()
 

@@ -8,7 +8,7 @@ from typing import Any
 from engine.host.ports import Connection
 from engine.wire.codec import message_codec
 from engine.wire.fast_replica_bytes import FETCH_KEY
-from engine.wire.headers import request_header_bytes
+from engine.wire.headers import encode_request_header
 from engine.wire.structs import message_class
 from tests.unit.api.data_stage import TOPIC_ID, DataStage
 
@@ -76,7 +76,7 @@ class Follower:
             rack_id="r" if kind == "rack" else "",
             **more,
         )
-        head = request_header_bytes(FETCH_KEY, 17, 77, "broker-2-fetcher-0")
+        head = encode_request_header(FETCH_KEY, 17, 77, "broker-2-fetcher-0")
         self.connection.send([head + message_codec("FetchRequest", 17).encode(request)])
         self._request_count += 1
         self._stage.timers.run_until_idle()

@@ -34,7 +34,7 @@ def test_what_is_no_int_is_refused_as_that(name: str) -> None:
 def test_settings_that_contradict_each_other_are_refused_in_kafkas_words() -> None:
     key = "log.cleaner.dedupe.buffer.size"
     with pytest.raises(ConfigError) as refused:
-        BrokerConfig.of(
+        BrokerConfig.parse(
             BrokerSettings({"broker.id": "1", key: "2097152", "log.cleaner.threads": "2"})
         )
     expected = f"requirement failed: {key} must be at least 1MB per cleaner thread."

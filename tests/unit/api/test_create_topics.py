@@ -12,7 +12,7 @@ from engine.hash_order import in_hash_order
 from engine.host.promise import Promise
 from engine.limits import ROWS_PER_SHARE
 from engine.wire.codec import message_codec
-from engine.wire.row_bytes import with_rows
+from engine.wire.row_bytes import insert_rows
 from engine.wire.structs import message_class
 from tests.unit.controller.admin import AdminBench, exchange, over_the_wire, reply_of
 
@@ -135,7 +135,7 @@ def test_the_response_to_very_many_topics_is_made_in_several_turns(version: int)
     encoded = ask(bench, *topics, version=version)
     assert isinstance(encoded, EncodedRows)
     assert (len(topics), 3) == (encoded.row_count, len(encoded.parts))
-    content = b"".join(with_rows("CreateTopics", version, *encoded.rows))
+    content = b"".join(insert_rows("CreateTopics", version, *encoded.rows))
     received = message_codec("CreateTopicsResponse", version).decode(content)
     told = [(row.name, row.error_code) for row in received.topics]
     assert [(row.name, 42 if row.name == names[0] else 0) for row in topics] == told

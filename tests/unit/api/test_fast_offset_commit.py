@@ -11,13 +11,13 @@ from engine.api.admission import Session, allow_all
 from engine.api.exchange import EncodedResponse
 from engine.api.fast_offset_commit import FastOffsetCommit
 from engine.groups.group_offsets import CommittedOffset
-from engine.groups.records import offset_record
+from engine.groups.records import build_offset_record
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
 from engine.wire import messages
 from engine.wire.codec import message_codec
-from engine.wire.headers import api, request_header_bytes
+from engine.wire.headers import api, encode_request_header
 from tests.unit.groups.stage import SETTINGS, Stage
 
 T0 = TopicPartition("t", 0)
@@ -56,7 +56,7 @@ class Fast:
         body = message_codec("OffsetCommitRequest", version).encode(
             request(group_id=group_id, topics=topics)
         )
-        head = request_header_bytes(api("OffsetCommit").key, version, 77, client_id)
+        head = encode_request_header(api("OffsetCommit").key, version, 77, client_id)
         return head + body
 
 
@@ -82,7 +82,7 @@ def test_a_commit_is_written_as_the_general_path_writes_it(
     assert 0 == code_of(fast.answer(version=version, metadata=metadata))
     committed = CommittedOffset(7, -1, metadata or "", fast.stage.clock.wall_ms())
     (log,) = fast.stage.log.partitions.values()
-    assert [offset_record("g", T0, committed)] == log
+    assert [build_offset_record("g", T0, committed)] == log
     assert [0] == fast.stage.log.base_sequences
     assert {T0: committed} == fast.stage.group().offsets.all()
 

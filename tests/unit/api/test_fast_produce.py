@@ -14,7 +14,7 @@ from engine.records.codec import Codec
 from engine.replication.isr import InSyncSet
 from engine.wire.codec import message_codec
 from engine.wire.fast_produce_bytes import PRODUCE_KEY
-from engine.wire.headers import request_header_bytes
+from engine.wire.headers import encode_request_header
 from engine.wire.structs import message_class
 from tests.unit.api.data_stage import produce_request
 from tests.unit.broker.memory_broker import MemoryBroker
@@ -82,7 +82,7 @@ def frames_of(
     """Return a request frame for one partition."""
     content = None if records is None else bytes(records)
     request = produce_request({topic: [(0, content)]}, acks=acks)
-    head = request_header_bytes(0, version, 77, client_id)
+    head = encode_request_header(0, version, 77, client_id)
     return head + message_codec("ProduceRequest", version).encode(request)
 
 
@@ -162,7 +162,7 @@ def test_a_waiting_reader_is_notified_of_records_that_the_fast_path_appends() ->
     with broker(has_fast_path=True) as stage:
         reader, writer = stage.connect(), stage.connect()
         request = _fetch("t")
-        reader.send(request_header_bytes(1, 11, 77, "r") + request)
+        reader.send(encode_request_header(1, 11, 77, "r") + request)
         assert not reader.frames
         writer.send(frames_of(sent(1)))
         assert reader.frames

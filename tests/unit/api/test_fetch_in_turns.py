@@ -15,7 +15,7 @@ from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState
 from engine.wire.codec import message_codec
-from engine.wire.headers import request_header_bytes
+from engine.wire.headers import encode_request_header
 from tests.unit.api.data_stage import LEADER, DataStage, fetch_request, produce_request
 from tests.unit.api.test_delete_records import delete
 from tests.unit.api.test_delete_records import rows as rows_of_deletion
@@ -200,10 +200,10 @@ def test_what_waits_holds_nobody() -> None:
 
 def test_the_next_request_of_the_connection_does_not_overtake_the_reading() -> None:
     stage = Stage()
-    head = request_header_bytes(1, VERSION, 77, "tester")
+    head = encode_request_header(1, VERSION, 77, "tester")
     fetch = message_codec("FetchRequest", VERSION).encode(_figures_of(VERSION, range(COUNT)))
     stage.client.send([head, fetch])
-    head = request_header_bytes(0, 11, 77, "tester")
+    head = encode_request_header(0, 11, 77, "tester")
     request = produce_request({"t": [(COUNT - 1, sent())]}, acks=1)
     stage.client.send([head, message_codec("ProduceRequest", 11).encode(request)])
     rows = _rows(stage.answer("Fetch", VERSION))
@@ -287,7 +287,7 @@ def test_a_request_of_the_same_epoch_between_two_turns_is_refused(number: int) -
     body = message_codec("FetchRequest", VERSION).encode(
         fetch_request(VERSION, {}, session_id=session_id, session_epoch=1)
     )
-    head = request_header_bytes(1, VERSION, 78, "other")
+    head = encode_request_header(1, VERSION, 78, "other")
     stage.in_turn(number, lambda: other.send([head, body]))
     answer = stage.ask("Fetch", VERSION, _next_of(session_id))
     assert (0, session_id) == (answer.error_code, answer.session_id)
@@ -394,5 +394,5 @@ def test_a_followers_fetch_of_all_completes_the_deletions_that_wait_for_it() -> 
     request = fetch_request(12, caught_up, requested=requested, max_wait_ms=FOR_EVER_MS, **more)
     body = message_codec("FetchRequest", 12).encode(request)
     follower = stage.network.connect("here", stage.port)
-    follower.send([request_header_bytes(1, 12, 77, "follower"), body])
+    follower.send([encode_request_header(1, 12, 77, "follower"), body])
     assert {0: (0, 1)} == rows_of_deletion(stage.answer("DeleteRecords", 2))

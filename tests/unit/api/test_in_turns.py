@@ -21,7 +21,7 @@ from engine.host.turns import LoopTurns
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.limits import ROWS_PER_SHARE, SHARE_MS_MAX
 from engine.wire.codec import message_codec
-from engine.wire.row_bytes import with_rows
+from engine.wire.row_bytes import insert_rows
 from engine.wire.structs import message_class
 
 _ROWS = Rows("OffsetForLeaderEpoch", "topics", "topics", lambda row: str(row.topic))
@@ -68,7 +68,7 @@ def _names(count: int) -> list[str]:
 
 def _bytes(response: Any) -> bytes:
     if isinstance(response, EncodedRows):
-        return b"".join(with_rows("OffsetForLeaderEpoch", _VERSION, *response.rows))
+        return b"".join(insert_rows("OffsetForLeaderEpoch", _VERSION, *response.rows))
     return message_codec("OffsetForLeaderEpochResponse", _VERSION).encode(response)
 
 

@@ -243,7 +243,7 @@ def test_a_fault_of_an_order_that_waited_is_its_own(
     def fails(*_: Any, **__: Any) -> None:
         raise KeyError(name)
 
-    monkeypatch.setattr(handlers.stage.leadership, "stop_one", fails)
+    monkeypatch.setattr(handlers.stage.leadership, "stop_replica", fails)
     monkeypatch.setattr(handlers.cache, "commit", fails)
     before = handlers.begin("LeaderAndIsr", 7, roles(7))
     version, order = (3, stopping()) if name == "StopReplica" else (7, metadata(7))

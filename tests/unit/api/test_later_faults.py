@@ -206,7 +206,7 @@ def test_a_fault_at_the_end_of_a_wait_ends_the_request(
 
 
 @pytest.mark.parametrize(
-    ("owner", "name"), [(ParkedFetch, "_unsent"), (Fetch, "_session_response")]
+    ("owner", "name"), [(ParkedFetch, "_changed_partitions"), (Fetch, "_session_response")]
 )
 def test_a_fault_at_the_end_of_a_parked_fetch_ends_the_request(
     owner: type, name: str, monkeypatch: pytest.MonkeyPatch

@@ -17,7 +17,7 @@ from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec, PartitionState
 from engine.replication.watermark import Isolation
 from engine.wire.codec import message_codec
-from engine.wire.headers import request_header_bytes
+from engine.wire.headers import encode_request_header
 from engine.wire.produce_bytes import decode_produce_request
 from tests.unit.api.data_stage import LEADER, DataStage, produce_request
 from tests.unit.log.writing import sent, sent_by
@@ -161,7 +161,7 @@ def test_records_outlive_the_buffer_that_they_came_in() -> None:
 def test_the_next_request_of_the_connection_is_appended_behind(acks: int) -> None:
     stage = Stage()
     codec = message_codec("ProduceRequest", 11)
-    head = request_header_bytes(0, 11, 77, "tester")
+    head = encode_request_header(0, 11, 77, "tester")
     for sequence in range(3):
         rows = [(index, sent_by(5, sequence)) for index in range(COUNT)]
         request = produce_request({"t": rows[-1:] if sequence else rows}, acks=acks)
@@ -249,7 +249,7 @@ def test_a_watermark_checks_its_partition_alone(monkeypatch: pytest.MonkeyPatch)
         looks += 1
         return settled(partition, required_offset)
 
-    monkeypatch.setattr(Partition, "enough_replicas_reached", counted)
+    monkeypatch.setattr(Partition, "check_enough_replicas", counted)
     params = FetchParams(2, max_wait_ms=0, isolation=Isolation.LOG_END)
     for index in reversed(range(COUNT)):
         spec = FetchSpec(1, 1 << 20, log_start_offset=0)

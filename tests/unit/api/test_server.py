@@ -22,7 +22,7 @@ from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.limits import FRAMES_PER_TURN_MAX, OPEN_REQUESTS_PER_CONNECTION_MAX
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
-from engine.wire.headers import request_header_bytes
+from engine.wire.headers import encode_request_header
 from engine.wire.structs import message_class
 from tests.unit.host.listening import Told
 
@@ -79,7 +79,7 @@ class Stage:
         return heartbeat_reply(request.generation_id)
 
     def send(self, key: int, version: int, number: int, body: bytes) -> None:
-        head = request_header_bytes(key, version, number, "tester")
+        head = encode_request_header(key, version, number, "tester")
         self.client.send([head, body])
         self.timers.run_until_idle()
 
@@ -98,7 +98,7 @@ class Stage:
 def heartbeat_frame(number: int, version: int = 3) -> bytes:
     request = message_class("HeartbeatRequest")(group_id="g", generation_id=number, member_id="m")
     body = message_codec("HeartbeatRequest", version).encode(request)
-    return request_header_bytes(HEARTBEAT, version, number, "tester") + body
+    return encode_request_header(HEARTBEAT, version, number, "tester") + body
 
 
 def heartbeat_reply(code: int) -> Any:

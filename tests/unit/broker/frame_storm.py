@@ -14,7 +14,7 @@ from typing import Any
 from engine.api.dispatch import ApiRow
 from engine.wire.codec import message_codec
 from engine.wire.errors import UnencodableValue
-from engine.wire.headers import request_header_bytes
+from engine.wire.headers import encode_request_header
 from engine.wire.layout import FieldLayout, message_layout
 from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import message_class
@@ -164,7 +164,7 @@ class Storm:
                 body = codec.encode(drawer.struct(layout))
             except UnencodableValue:
                 continue
-            return request_header_bytes(row.key, version, 77, "storm") + body
+            return encode_request_header(row.key, version, 77, "storm") + body
 
     def _epochs(self) -> dict[str, int]:
         """Return the epochs without which a broker's request gets nowhere."""

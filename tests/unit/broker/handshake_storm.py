@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from engine.server import ClientConnection
 from engine.wire.codec import MessageCodec, message_codec
-from engine.wire.headers import api, apis, request_header_bytes
+from engine.wire.headers import api, apis, encode_request_header
 from engine.wire.structs import message_class
 from tests.unit.broker.frame_storm import changed
 from tests.unit.broker.memory_broker import MemoryBroker
@@ -53,7 +53,7 @@ class HandshakeStorm:
         self._stage = stage
         self.decoded: set[str] = set()
         self.served = 0
-        decode, take = MessageCodec.decode_at, ClientConnection.take
+        decode, take = MessageCodec.decode_at, ClientConnection.serve_frame
 
         def seen_decode(codec: MessageCodec, *given: Any, **named: Any) -> Any:
             self.decoded.add(codec.name)
@@ -64,7 +64,7 @@ class HandshakeStorm:
             take(client, frame)
 
         monkeypatch.setattr(MessageCodec, "decode_at", seen_decode)
-        monkeypatch.setattr(ClientConnection, "take", seen_take)
+        monkeypatch.setattr(ClientConnection, "serve_frame", seen_take)
 
     def throw(self, rng: Random) -> MemoryWire:
         """Send some frames on a connection of their own, and return it."""
@@ -128,4 +128,4 @@ def _request(name: str, version: int, **fields: Any) -> bytes:
     body = message_codec(f"{name}Request", version).encode(
         message_class(f"{name}Request")(**fields)
     )
-    return request_header_bytes(api(name).key, version, 1, "c") + body
+    return encode_request_header(api(name).key, version, 1, "c") + body

@@ -19,7 +19,7 @@ from engine.host.memory_network import (
     MemoryWorkers,
 )
 from engine.wire.codec import message_codec
-from engine.wire.headers import api, request_header_bytes, response_header_version
+from engine.wire.headers import api, encode_request_header, response_header_version
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.memory_journal import MemoryJournal
@@ -164,5 +164,5 @@ class MemoryClient:
 
 def request_frame(name: str, version: int, request: Any) -> bytes:
     """Return the bytes of a request with its header."""
-    head = request_header_bytes(api(name).key, version, _CORRELATION_ID, "tester")
+    head = encode_request_header(api(name).key, version, _CORRELATION_ID, "tester")
     return head + message_codec(f"{name}Request", version).encode(request)

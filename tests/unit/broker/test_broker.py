@@ -354,7 +354,7 @@ def test_a_handler_that_fails_behind_the_channel_fails_its_request_and_not_the_c
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(leadership, "apply_one", fail)
+        patch.setattr(leadership, "apply_state", fail)
         create_topic(client, "lost")
     assert [("LeaderAndIsr", ZeroDivisionError)] == [
         (name, type(error)) for name, error in stage.faults
@@ -370,7 +370,7 @@ def test_a_broken_rule_behind_the_channel_is_fatal(monkeypatch: pytest.MonkeyPat
     def fail(*_arguments: object, **_named: object) -> None:
         raise InvariantBroken("an epoch went back")
 
-    monkeypatch.setattr(stage.broker.storage.leadership, "apply_one", fail)
+    monkeypatch.setattr(stage.broker.storage.leadership, "apply_state", fail)
     with pytest.raises(InvariantBroken):
         create_topic(stage.connect(), "t")
     (reason,) = stage.fatal
@@ -466,7 +466,7 @@ def test_an_order_that_waits_for_the_store_is_not_carried_out_on_a_broker_that_h
     def apply_one(*order: object, **_named: object) -> None:
         applied.append(order)
 
-    monkeypatch.setattr(leadership, "apply_one", apply_one)
+    monkeypatch.setattr(leadership, "apply_state", apply_one)
     request = message_class("LeaderAndIsrRequest")
     state = request.LeaderAndIsrTopicState(
         topic_name="t",

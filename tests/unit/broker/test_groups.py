@@ -204,6 +204,6 @@ def test_a_commit_of_a_producer_that_is_none_is_not_pending(producer_id: int, ep
     response = client.ask("TxnOffsetCommit", 3, transactional_id="x", group_id="g", **fields)
     assert -1 == response.topics[0].partitions[0].error_code
     assert {} == committed(stage)
-    assert set() == stage.broker.groups.commits.unstable("g", [TopicPartition("t", 0)])
+    assert set() == stage.broker.groups.commits.unstable_partitions("g", [TopicPartition("t", 0)])
     stage.stop()
     assert not stage.faults

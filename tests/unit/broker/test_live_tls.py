@@ -136,7 +136,7 @@ def test_a_file_that_fails_for_connections_to_others_leaves_the_listener_as_it_i
     tls = stage.broker.tls
     between = next(one for one in tls._live.config.bound_listeners if one.name == "SSL")
     tls.layer_to_peers(between)
-    monkeypatch.setattr(type(tls._live.config), "between_brokers", between)
+    monkeypatch.setattr(type(tls._live.config), "inter_broker_endpoint", between)
     before = tls._peer
 
     def fail(*_: object) -> None:

@@ -24,7 +24,7 @@ from engine.host.memory_network import MemoryListener, MemoryNetwork, MemoryTime
 from engine.host.ports import Connection, ListenOptions
 from engine.host.promise import Promise
 from engine.log.directory.log_directory import LogDirectoryLocked
-from engine.wire.headers import API_VERSIONS_KEY, request_header_bytes
+from engine.wire.headers import API_VERSIONS_KEY, encode_request_header
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import ZnodeStoreFailed
 from engine.znode.memory_journal import MemoryJournal
@@ -356,7 +356,7 @@ def test_no_request_is_served_before_the_broker_knows_its_epoch() -> None:
     replies: list[bytes] = []
     client = machine.network.connect("here", listener.port)
     client.on_frame = lambda frame: replies.append(bytes(frame))
-    client.send([request_header_bytes(API_VERSIONS_KEY, 0, 5, "tester")])
+    client.send([encode_request_header(API_VERSIONS_KEY, 0, 5, "tester")])
     machine.timers.run_until_idle()
     assert not opening.is_kept
     assert [] == replies

@@ -25,8 +25,8 @@ from engine.host.memory_network import MemoryTimers, MemoryWorkers
 from engine.host.ports import Connection
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
-from engine.host.tls_listener import TlsListenerSettings, client_layer
-from engine.host.tls_stores import BadTlsFile, store_file_state
+from engine.host.tls_listener import TlsListenerSettings, create_client_layer
+from engine.host.tls_stores import BadTlsFile, read_file_state
 from engine.limits import TLS_FILES_CHECK_MS
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.broker.test_live_tls import LOCATION, A, B, alter, hosts, pems, stage, stores
@@ -240,7 +240,7 @@ def test_connections_to_other_brokers_use_the_replaced_file_too(
     tls = stage.broker.tls
     between = next(one for one in tls._live.config.bound_listeners if one.name == "SSL")
     tls.layer_to_peers(between)
-    monkeypatch.setattr(type(tls._live.config), "between_brokers", between)
+    monkeypatch.setattr(type(tls._live.config), "inter_broker_endpoint", between)
     before = tls._peer
 
     def fail(*_: object) -> None:
@@ -341,7 +341,7 @@ class RealStage:
         settings = TlsListenerSettings(
             None, None, None, key, begin + chain, None, None, trusted, verifies_host=False
         )
-        layer = client_layer(settings)("localhost")
+        layer = create_client_layer(settings)("localhost")
         connection = self.network.connect("127.0.0.1", self.port, layer=layer)
         heard: list[bytes] = []
         connection.on_frame = lambda frame: heard.append(bytes(frame))
@@ -398,17 +398,17 @@ def test_new_connections_see_the_new_certificate_and_open_ones_live_on(
 def test_the_state_of_a_file_is_that_of_what_a_link_leads_to(tmp_path: Path) -> None:
     """So do secrets of Kubernetes change: a link of a folder is renamed."""
     link = tmp_path / "link.pem"
-    assert store_file_state(str(link)) is None
+    assert read_file_state(str(link)) is None
     for name in ("one", "two"):
         (tmp_path / name).write_bytes(b"same")
         os.utime(tmp_path / name, ns=(1, 1))
     link.symlink_to(tmp_path / "one")
-    first = store_file_state(str(link))
+    first = read_file_state(str(link))
     link.unlink()
     link.symlink_to(tmp_path / "two")
-    assert first != store_file_state(str(link))
-    second = store_file_state(str(link))
-    assert second == store_file_state(str(link))
+    assert first != read_file_state(str(link))
+    second = read_file_state(str(link))
+    assert second == read_file_state(str(link))
     (tmp_path / "two").write_bytes(b"longer")
     os.utime(tmp_path / "two", ns=(1, 1))
-    assert second != store_file_state(str(link))
+    assert second != read_file_state(str(link))

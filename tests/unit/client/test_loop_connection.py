@@ -25,8 +25,8 @@ from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
     api,
+    encode_request_header,
     read_request_header,
-    request_header_bytes,
     response_header_bytes,
 )
 from engine.wire.structs import message_class
@@ -358,7 +358,7 @@ class Fast:
         return self._left > 0
 
     def request(self, correlation_id: int) -> bytes:
-        return request_header_bytes(METADATA, 9, correlation_id, "7") + b"\x00\x00\x00"
+        return encode_request_header(METADATA, 9, correlation_id, "7") + b"\x00\x00\x00"
 
 
 def test_a_call_goes_on_by_itself_while_its_responses_are_fast() -> None:

@@ -58,7 +58,7 @@ def test_defaults_are_kafkas() -> None:
     )
     assert (True, False) == (topic.is_deleted, topic.is_compacted)
     assert (1 << 63) - 1 == topic.flush_ms == topic.timestamp_before_ms_max
-    broker = BrokerConfig.of(PLAIN)
+    broker = BrokerConfig.parse(PLAIN)
     assert (30000, 8, 50, ("/tmp/kafka-logs",)) == (
         broker.replica_lag_time_max_ms,
         broker.num_io_threads,
@@ -161,18 +161,18 @@ def test_a_topic_accepts() -> None:
 )
 def test_a_broker_refuses(name: str, text: str) -> None:
     with pytest.raises(ConfigError) as error:
-        BrokerConfig.of(BrokerSettings({"broker.id": "1", name: text}))
+        BrokerConfig.parse(BrokerSettings({"broker.id": "1", name: text}))
     assert name == error.value.key
 
 
 def test_ids_that_are_not_generated_must_be_given() -> None:
-    BrokerConfig.of(BrokerSettings({}))
+    BrokerConfig.parse(BrokerSettings({}))
     with pytest.raises(ConfigError, match=r"broker\.id"):
-        BrokerConfig.of(BrokerSettings({"broker.id.generation.enable": "false"}))
+        BrokerConfig.parse(BrokerSettings({"broker.id.generation.enable": "false"}))
 
 
 def test_listeners_are_bound_and_logged() -> None:
-    config = BrokerConfig.of(
+    config = BrokerConfig.parse(
         BrokerSettings(
             {
                 "node.id": "3",
@@ -186,7 +186,7 @@ def test_listeners_are_bound_and_logged() -> None:
     )
     assert ListenerAddress("OUTSIDE", "::1", 9092, "SASL_SSL") == config.bound_listeners[1]
     assert "OUTSIDE://[::1]:9092" == str(config.bound_listeners[1])
-    assert ListenerAddress("INSIDE", "a", 1, "PLAINTEXT") == config.between_brokers
+    assert ListenerAddress("INSIDE", "a", 1, "PLAINTEXT") == config.inter_broker_endpoint
     assert (3, ("/a", "/b")) == (config.broker_id, config.data_dirs)
 
 
@@ -279,19 +279,19 @@ def test_threads_set_for_all_move_nothing_where_a_broker_has_its_own() -> None:
 def test_connections_of_an_address_are_a_whole_number(text: str) -> None:
     settings = BrokerSettings({"max.connections.per.ip.overrides": text})
     with pytest.raises(ConfigError, match="is not ADDRESS:COUNT"):
-        BrokerConfig.of(settings)
+        BrokerConfig.parse(settings)
 
 
 def test_connections_of_addresses_may_end_with_nothing() -> None:
     settings = BrokerSettings({"max.connections.per.ip.overrides": "a:1, ::1:2,,"})
-    assert "a:1, ::1:2,," == BrokerConfig.of(settings).max_connections_per_ip_overrides
+    assert "a:1, ::1:2,," == BrokerConfig.parse(settings).max_connections_per_ip_overrides
 
 
 @pytest.mark.parametrize(("threads", "size"), [("0", "134217728"), ("2", "2097153")])
 def test_each_cleaner_has_more_than_a_mebibyte(threads: str, size: str) -> None:
     given = {"log.cleaner.threads": threads, "log.cleaner.dedupe.buffer.size": size}
     with pytest.raises(ConfigError):
-        BrokerConfig.of(BrokerSettings(given))
+        BrokerConfig.parse(BrokerSettings(given))
 
 
 @pytest.mark.parametrize(
@@ -310,8 +310,8 @@ def test_a_broker_with_a_metadata_store_refuses_what_it_would_not_serve(
 ) -> None:
     given = settings(group_coordinator_rebalance_protocols=protocols)
     if reason is None:
-        assert BrokerConfig.of(given)
+        assert BrokerConfig.parse(given)
         return
     with pytest.raises(ConfigError) as refused:
-        BrokerConfig.of(given)
+        BrokerConfig.parse(given)
     assert reason in str(refused.value)

@@ -20,7 +20,7 @@ from engine.config.key import (
     scram_keys,
     topic_keys,
 )
-from engine.config.value import ConfigValue, format_value, java_double_text, parse_value
+from engine.config.value import ConfigValue, format_double, format_value, parse_value
 from engine.errors import ConfigError
 
 TABLES = [
@@ -163,12 +163,12 @@ def test_the_tables_are_whole() -> None:
     ],
 )
 def test_doubles_are_written_as_java_does(value: float, text: str) -> None:
-    assert text == java_double_text(value)
+    assert text == format_double(value)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_written_double_comes_back(value: float) -> None:
-    assert value == parse_value(key_of(T.DOUBLE), java_double_text(value))
+    assert value == parse_value(key_of(T.DOUBLE), format_double(value))
 
 
 @pytest.mark.parametrize(

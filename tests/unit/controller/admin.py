@@ -46,7 +46,7 @@ class AdminBench:
         self.node = self.cluster.active
         self.cache = MetadataCache(self.node.broker_id, "c")
         self.racks = racks or {}
-        self.config = BrokerConfig.of(self.node.settings)
+        self.config = BrokerConfig.parse(self.node.settings)
         self.deadlines = Deadlines(self.cluster.timers)
         self.waiting = TopicWaiting(self.cache, self.cluster.clock, self.deadlines.note)
         self.deadlines.add(self.waiting)

@@ -220,7 +220,7 @@ class Node:
             lambda: cluster.ends_shares,
         )
         self.controller = Controller(
-            broker_id, BrokerConfig.of(self.settings), lambda: self.settings, self.ports
+            broker_id, BrokerConfig.parse(self.settings), lambda: self.settings, self.ports
         )
         self._cluster = cluster
 

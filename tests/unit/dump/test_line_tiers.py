@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.dump.batch_line import numbers_of, shallow_v2
+from engine.dump.batch_line import batch_numbers, parse_v2_header
 from engine.dump.compiled_lines import Level, load_compiled_lines
 from engine.dump.log_dump import LogDump
 from engine.dump.options import DumpOptions
@@ -60,7 +60,7 @@ def test_tiers_agree_on_every_golden_batch(case: str, tiers: tuple[Any, PlainLin
     for batch in _golden_batches(case):
         raw = bytes(batch.raw)
         data = decompress(batch.codec, raw[HEADER_BYTES:])
-        numbers = numbers_of(shallow_v2(memoryview(raw))[0])
+        numbers = batch_numbers(parse_v2_header(memoryview(raw))[0])
         expected = _outcome(plain, numbers, data, 0, seen)
         assert expected is not None
         assert expected == _outcome(fast, numbers, data, 0, seen)
@@ -76,7 +76,7 @@ def test_tiers_agree_on_damaged_records(tiers: tuple[Any, PlainLines]) -> None:
         value = bytes(source.choice([65, 195, 169, 237, 160, 128, 240]) for _ in range(n * 7))
         builder.append(1_700_000_000_000 + n, b"k%d" % n, value, [("h\u00e9", None), ("x", b"y")])
     raw = bytes(builder.build())
-    numbers = numbers_of(shallow_v2(memoryview(raw))[0])
+    numbers = batch_numbers(parse_v2_header(memoryview(raw))[0])
     unusual = 0
     for _ in range(3000):
         damaged = bytearray(raw[HEADER_BYTES:])
@@ -97,7 +97,7 @@ def test_numbers_of_every_length_are_written_right(tiers: tuple[Any, PlainLines]
             builder.append(0, None, b"")
             batch = builder.build()
             BatchView(memoryview(batch)).patch(base_offset=offset)
-            numbers = numbers_of(shallow_v2(memoryview(batch))[0])
+            numbers = batch_numbers(parse_v2_header(memoryview(batch))[0])
             args = (numbers, bytes(batch[HEADER_BYTES:]), 0, -1)
             assert _outcome(plain, *args) == _outcome(fast, *args)
 
@@ -106,7 +106,9 @@ def test_a_count_that_the_bytes_cannot_hold_is_left_alone(tiers: tuple[Any, Plai
     builder = BatchBuilder()
     builder.append(0, b"k", b"v")
     raw = bytes(builder.build())
-    numbers = numbers_of(shallow_v2(memoryview(raw))[0])._replace(record_count=2_000_000_000)
+    numbers = batch_numbers(parse_v2_header(memoryview(raw))[0])._replace(
+        record_count=2_000_000_000
+    )
     assert [None, None] == [_outcome(t, numbers, raw[HEADER_BYTES:], 0, -1) for t in tiers]
 
 
@@ -128,7 +130,7 @@ class _Collected:
         except StorageError as error:
             shown.append(str(error).encode())
         out.flush()
-        self.all = b"".join(shown), problems.lines(), dump.bad_batch_count
+        self.all = b"".join(shown), problems.format_lines(), dump.bad_batch_count
 
 
 @pytest.mark.parametrize("level", list(Level))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.dump.rows import _place
+from engine.dump.rows import _parse_partition
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from engine.dump.rows import _place
 def test_rows_have_the_topic_and_partition_of_a_folder_that_is_named_by_them(
     path: str, expected: tuple[str | None, int | None]
 ) -> None:
-    assert expected == _place(path)
+    assert expected == _parse_partition(path)

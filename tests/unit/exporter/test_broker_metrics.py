@@ -68,7 +68,7 @@ def test_the_sum_of_a_summary_stays_as_values_of_0_come() -> None:
     sums = set()
     for _ in range(200):
         moments.add_zeros(1)
-        (family,) = metric_families({1: {"a:type=b,name=c": moments.reading([], 1)}})
+        (family,) = metric_families({1: {"a:type=b,name=c": moments.read_distribution([], 1)}})
         sums.add(family.totals[0].value_sum)
     assert {1.0} == sums
 

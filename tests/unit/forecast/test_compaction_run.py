@@ -16,7 +16,7 @@ def test_compiled_code_is_loaded_where_a_log_is_large_enough(
 ) -> None:
     taken: list[bool] = []
     monkeypatch.setattr(compaction_run, "CLEANER_PROCESS_BYTES_MIN", least_bytes)
-    monkeypatch.setattr(compaction_run, "take_up_cleaner", lambda: taken.append(True))
+    monkeypatch.setattr(compaction_run, "load_or_compile_cleaner", lambda: taken.append(True))
     (log,) = cleaned(golden_directory(tmp_path), "kv-drop")
     assert log.pass_count
     assert is_taken_up == bool(taken)

@@ -46,7 +46,7 @@ def test_groups_are_listed_in_the_order_of_a_hash_table(stage: Stage) -> None:
 
 def test_a_stable_group_is_described_with_what_its_members_have(stage: Stage) -> None:
     (member,) = stage.stable()
-    described = stage.coordinator.admin.describe("g")
+    described = stage.coordinator.admin.describe_group("g")
     assert (0, "Stable", "consumer", "range") == described[:4]
     assert [(member.member_id, None, "app", "/1.2.3.4", RANGE.metadata, b"0")] == list(
         described.members
@@ -56,7 +56,7 @@ def test_a_stable_group_is_described_with_what_its_members_have(stage: Stage) ->
 def test_a_group_that_rebalances_is_described_without_that(stage: Stage) -> None:
     (member,) = stage.stable()
     stage.join()
-    described = stage.coordinator.admin.describe("g")
+    described = stage.coordinator.admin.describe_group("g")
     assert ("PreparingRebalance", "consumer", "") == described[1:4]
     assert (member.member_id, b"", b"") == (
         described.members[0].member_id,
@@ -65,7 +65,7 @@ def test_a_group_that_rebalances_is_described_without_that(stage: Stage) -> None
 
 
 def test_an_unknown_group_is_dead(stage: Stage) -> None:
-    assert (0, "Dead", "", "", ()) == stage.coordinator.admin.describe("unknown")
+    assert (0, "Dead", "", "", ()) == stage.coordinator.admin.describe_group("unknown")
 
 
 def test_only_groups_without_members_are_deleted(stage: Stage) -> None:
@@ -89,7 +89,7 @@ def test_a_group_is_deleted_though_a_commit_is_on_its_way(stage: Stage) -> None:
 
 def test_a_deleted_group_has_no_record(stage: Stage) -> None:
     (member,) = stage.stable()
-    stage.coordinator.memberships.leave("g", [LeavingMember(member.member_id, None)])
+    stage.coordinator.memberships.remove_members("g", [LeavingMember(member.member_id, None)])
     assert {"g": 0} == stage.coordinator.admin.delete(["g"])
     assert {} == Stage(log=stage.log).coordinator.registry.groups
 
@@ -97,7 +97,7 @@ def test_a_deleted_group_has_no_record(stage: Stage) -> None:
 def expire_after(stage: Stage, duration_ms: int) -> set[TopicPartition] | None:
     """Return what group g has committed after that time, None once it has ended."""
     stage.pass_ms(duration_ms)
-    take_all(stage.coordinator.admin.expire())
+    take_all(stage.coordinator.admin.expire_groups())
     group = stage.coordinator.registry.groups.get("g")
     return None if group is None else set(group.offsets.all())
 
@@ -118,7 +118,7 @@ def test_offsets_of_a_group_expire_after_it_became_empty(stage: Stage) -> None:
     for _ in range(5):
         stage.pass_ms(9_000)
         assert 0 == stage.heartbeat(member)
-    stage.coordinator.memberships.leave("g", [LeavingMember(member.member_id, None)])
+    stage.coordinator.memberships.remove_members("g", [LeavingMember(member.member_id, None)])
     assert {T0} == expire_after(stage, RETENTION_MS - 1)
     assert expire_after(stage, 1) is None
 
@@ -150,7 +150,7 @@ def test_groups_that_end_while_others_expire_are_passed_over(stage: Stage) -> No
     commit(stage, ALONE, T0)
     commit(stage, ALONE._replace(group_id="other"), T0)
     stage.pass_ms(RETENTION_MS)
-    steps = stage.coordinator.admin.expire()
+    steps = stage.coordinator.admin.expire_groups()
     next(steps)
     assert {"other": 0} == stage.coordinator.admin.delete(["other"])
     take_all(steps)
@@ -164,7 +164,7 @@ def test_a_group_that_ends_while_others_expire_has_one_tombstone(stage: Stage) -
     stage.stable()
     stage.pass_ms(10_000)
     assert "Empty" == stage.state
-    steps = stage.coordinator.admin.expire()
+    steps = stage.coordinator.admin.expire_groups()
     next(steps)
     assert {"g": 0} == stage.coordinator.admin.delete(["g"])
     take_all(steps)
@@ -177,10 +177,10 @@ def test_groups_that_were_loaded_again_meanwhile_do_not_expire(stage: Stage) -> 
     commit(stage, ALONE, T0)
     commit(stage, other, T0)
     stage.pass_ms(RETENTION_MS)
-    steps = stage.coordinator.admin.expire()
+    steps = stage.coordinator.admin.expire_groups()
     next(steps)
     for partition in range(COUNT):
-        stage.coordinator.registry.resigned(partition)
+        stage.coordinator.registry.on_resigned(partition)
         stage.coordinator.registry.elected(partition, 2)
     commit(stage, other, T0)
     take_all(steps)

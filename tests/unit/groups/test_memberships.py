@@ -232,7 +232,7 @@ def test_who_was_given_an_id_and_leaves_is_waited_for_no_more(stage: Stage) -> N
     stage.join()
     again = stage.join(first.member_id)
     assert not again.is_kept
-    assert (0, [0]) == stage.coordinator.memberships.leave(
+    assert (0, [0]) == stage.coordinator.memberships.remove_members(
         "g", [LeavingMember(given.member_id, None)]
     )
     assert again.is_kept
@@ -241,7 +241,7 @@ def test_who_was_given_an_id_and_leaves_is_waited_for_no_more(stage: Stage) -> N
 def test_who_waits_for_a_join_and_leaves_is_answered_and_waited_for_no_more(stage: Stage) -> None:
     leader, follower = stage.stable(2)
     waiting = stage.join(follower.member_id, protocols=(RANGE._replace(metadata=b"new"),))
-    stage.coordinator.memberships.leave("g", [LeavingMember(follower.member_id, None)])
+    stage.coordinator.memberships.remove_members("g", [LeavingMember(follower.member_id, None)])
     assert ("", 25) == (waiting.result().member_id, waiting.result().error_code)
     assert 0 == stage.group().awaiting_join_count
     assert stage.join(leader.member_id).is_kept
@@ -252,7 +252,7 @@ def test_who_is_removed_while_its_join_is_parked_counts_as_one_that_waited(stage
     group = stage.group()
     for waiting in (first, second):
         group.await_join(group.members[waiting.member_id], Promise())
-    group.remove(second.member_id)
+    group.remove_member(second.member_id)
     assert (1, True) == (group.awaiting_join_count, group.has_all_members_joined)
 
 
@@ -261,7 +261,7 @@ def test_the_log_says_who_has_left_and_who_has_expired(
 ) -> None:
     caplog.set_level("INFO")
     first, second = stage.stable(2)
-    stage.coordinator.memberships.leave("g", [LeavingMember(first.member_id, None)])
+    stage.coordinator.memberships.remove_members("g", [LeavingMember(first.member_id, None)])
     stage.pass_ms(10_000)
     assert f"member {first.member_id} leaves group g" in caplog.messages
     assert f"member {second.member_id} of group g has expired" in caplog.messages
@@ -269,7 +269,7 @@ def test_the_log_says_who_has_left_and_who_has_expired(
 
 def test_a_member_that_leaves_has_the_others_rebalance(stage: Stage) -> None:
     leader, follower = stage.stable(2)
-    leave = stage.coordinator.memberships.leave
+    leave = stage.coordinator.memberships.remove_members
     assert (0, [0, 25]) == leave(
         "g", [LeavingMember(follower.member_id, None), LeavingMember("nobody", None)]
     )
@@ -281,7 +281,7 @@ def test_a_member_that_leaves_has_the_others_rebalance(stage: Stage) -> None:
 
 def test_the_last_member_that_leaves_leaves_an_empty_group(stage: Stage) -> None:
     (member,) = stage.stable()
-    stage.coordinator.memberships.leave("g", [LeavingMember(member.member_id, None)])
+    stage.coordinator.memberships.remove_members("g", [LeavingMember(member.member_id, None)])
     assert ("Empty", 2) == (stage.state, stage.group().generation_id)
 
 
@@ -412,9 +412,9 @@ def test_a_static_member_that_is_gone_as_its_new_id_is_refused_has_no_protocols(
         stage.sync(join.result(), {})
     stage.log.is_held = True
     stage.join(instance_id="b")
-    stage.coordinator.memberships.leave("g", [LeavingMember("", "b")])
+    stage.coordinator.memberships.remove_members("g", [LeavingMember("", "b")])
     stage.log.release(7)
-    assert not stage.group().supports("consumer", (STICKY,))
+    assert not stage.group().supports_protocols("consumer", (STICKY,))
     # Member a has another protocol alone.
     assert 23 == stage.join(protocols=(STICKY,)).result().error_code
 
@@ -452,7 +452,7 @@ def test_another_member_leads_if_a_static_leader_does_not_join_again(stage: Stag
 
 def test_a_static_member_is_removed_by_its_instance_id(stage: Stage) -> None:
     leader_id, _ = static_group(stage)
-    leave = stage.coordinator.memberships.leave
+    leave = stage.coordinator.memberships.remove_members
     assert (0, [0, 25]) == leave("g", [LeavingMember("", "b"), LeavingMember("", "c")])
     assert {leader_id} == set(stage.group().members)
     # Its place is free: who comes with its id is a new member.
@@ -478,5 +478,5 @@ def test_an_empty_group_takes_nobody_without_a_protocol(
     protocol_type: str, protocols: tuple[Protocol, ...]
 ) -> None:
     group = Group("g", 0)
-    assert not group.supports(protocol_type, protocols)
-    assert group.supports("consumer", (RANGE,))
+    assert not group.supports_protocols(protocol_type, protocols)
+    assert group.supports_protocols("consumer", (RANGE,))

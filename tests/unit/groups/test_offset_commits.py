@@ -10,7 +10,7 @@ import pytest
 from engine.errors import WireError
 from engine.groups.group_offsets import CommittedOffset, GroupOffsets
 from engine.groups.ports import CommittingProducer, GroupRecord, Written
-from engine.groups.records import offset_record
+from engine.groups.records import build_offset_record
 from engine.groups.requests import MemberRequest
 from engine.host.promise import Promise
 from engine.kafka_errors import MESSAGE_TOO_LARGE
@@ -76,8 +76,8 @@ def test_the_later_of_two_commits_in_the_log_counts(stage: Stage) -> None:
     first, second = CommittedOffset(1), CommittedOffset(2)
     offsets.prepare({T0: first})
     offsets.prepare({T0: second})
-    offsets.completed(T0, second, 11)
-    offsets.completed(T0, first, 10)
+    offsets.complete_commit(T0, second, 11)
+    offsets.complete_commit(T0, first, 10)
     assert second == offsets.get(T0)
 
 
@@ -150,13 +150,13 @@ def test_the_metadata_of_a_commit_has_a_bound(
         assert (code == 0) is (fetched(stage).offset == 1)
     else:
         assert {T0: code} == commits.commit_in_transaction(ALONE, producer, rows).result()
-        assert (code == 0) is bool(commits.unstable("g", [T0]))
+        assert (code == 0) is bool(commits.unstable_partitions("g", [T0]))
 
 
 def commit_fast(
     stage: Stage, request: MemberRequest, offset: CommittedOffset = SEVEN
 ) -> int | Promise[int] | None:
-    key, value = offset_record(request.group_id, T0, offset)
+    key, value = build_offset_record(request.group_id, T0, offset)
     assert value is not None
     return stage.coordinator.commits.commit_fast(request, T0, offset, key, value)
 
@@ -202,16 +202,16 @@ def test_a_commit_that_is_written_now_ends_what_is_pending(stage: Stage) -> None
 
 def test_of_two_commits_that_are_written_now_the_later_in_the_log_counts() -> None:
     offsets = GroupOffsets()
-    offsets.completed_fast(T0, CommittedOffset(1), 5)
-    offsets.completed_fast(T0, CommittedOffset(2), 4)
+    offsets.complete_commit_fast(T0, CommittedOffset(1), 5)
+    offsets.complete_commit_fast(T0, CommittedOffset(2), 4)
     assert CommittedOffset(1) == offsets.get(T0)
     # A tombstone of commits that waited hides what is before it, as of any commit.
     offsets.prepare({T0: CommittedOffset(3)})
-    offsets.remove([T0])
+    offsets.remove_offsets([T0])
     offsets.remove_before(T0, 9)
-    offsets.completed_fast(T0, CommittedOffset(4), 8)
+    offsets.complete_commit_fast(T0, CommittedOffset(4), 8)
     assert offsets.get(T0) is None
-    offsets.completed_fast(T0, CommittedOffset(5), 10)
+    offsets.complete_commit_fast(T0, CommittedOffset(5), 10)
     assert CommittedOffset(5) == offsets.get(T0)
 
 
@@ -231,7 +231,7 @@ def test_the_fast_path_does_nothing_while_the_groups_partition_is_read_again(sta
     commit(stage, ALONE)
     registry = stage.coordinator.registry
     group, partition = stage.group(), registry.partition_of("g")
-    registry.resigned(partition)
+    registry.on_resigned(partition)
     # As of a topic that has grown: the group is in a partition of which another was loaded.
     registry.groups["g"] = group
     registry._loads.begin(partition, 2)
@@ -280,7 +280,7 @@ def test_offsets_of_subscribed_topics_are_not_deleted(stage: Stage) -> None:
     (member,) = stage.stable()
     mine = MemberRequest("g", 1, member.member_id, None)
     stage.coordinator.commits.commit(mine, {T0: SEVEN, U0: SEVEN})
-    delete = stage.coordinator.commits.delete
+    delete = stage.coordinator.commits.delete_offsets
     assert (0, {T0: 86, U0: 0}) == delete("g", [T0, U0])
     assert {T0: SEVEN} == stage.group().offsets.all()
     assert (69, {}) == delete("unknown", [T0])
@@ -290,7 +290,7 @@ def test_batches_of_commits_have_a_sequence_as_in_kafka(stage: Stage) -> None:
     (member,) = stage.stable()
     commit(stage, MemberRequest("g", 1, member.member_id, None), SEVEN)
     stage.pass_ms(10_000)
-    stage.coordinator.commits.delete("g", [T0])
+    stage.coordinator.commits.delete_offsets("g", [T0])
     group, offset, empty, tombstone, end = stage.log.base_sequences
     assert (-1, 0, -1, -1, -1) == (group, offset, empty, tombstone, end)
 
@@ -298,9 +298,9 @@ def test_batches_of_commits_have_a_sequence_as_in_kafka(stage: Stage) -> None:
 def test_offsets_of_a_group_without_members_are_deleted_for_good(stage: Stage) -> None:
     commit(stage, ALONE)
     stage.coordinator.commits.commit(ALONE, {U0: SEVEN})
-    assert (0, {T0: 0}) == stage.coordinator.commits.delete("g", [T0])
+    assert (0, {T0: 0}) == stage.coordinator.commits.delete_offsets("g", [T0])
     assert {U0: SEVEN} == stage.group().offsets.all()
-    assert (0, {U0: 0}) == stage.coordinator.commits.delete("g", [U0])
+    assert (0, {U0: 0}) == stage.coordinator.commits.delete_offsets("g", [U0])
     assert {} == stage.coordinator.registry.groups
     assert -1 == fetched(Stage(log=stage.log)).offset
 
@@ -317,7 +317,7 @@ def test_a_commit_that_cannot_be_written_is_not_pending(
             commits.commit(ALONE, rows)
         else:
             commits.commit_in_transaction(ALONE, producer, rows)
-    assert set() == commits.unstable("g", [T0])
+    assert set() == commits.unstable_partitions("g", [T0])
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
@@ -330,12 +330,12 @@ def test_what_is_deleted_while_a_commit_is_on_its_way_is_deleted_for_good(
     stage.log.is_held = True
     promise = commits.commit(ALONE, {T0: CommittedOffset(8)})
     if removal == "of partitions":
-        assert (0, {T0: 0}) == commits.delete("g", [T0])
+        assert (0, {T0: 0}) == commits.delete_offsets("g", [T0])
     elif removal == "of a topic":
         admin.forget_topics(["t"])
     else:
         assert {"g": 0} == admin.delete(["g"])
-    assert set() == commits.unstable("g", [T0])
+    assert set() == commits.unstable_partitions("g", [T0])
     stage.log.release()
     assert {T0: 0} == promise.result()
     left = {} if removal == "of the group" else {U0: SEVEN}
@@ -349,7 +349,7 @@ def test_a_batch_of_tombstones_has_keys_up_to_its_bound(
 ) -> None:
     stage = Stage()
     stage.coordinator.commits.commit(ALONE, {T0: SEVEN, U0: SEVEN})
-    size = sum(len(offset_record("g", key, None).key) for key in (T0, U0))
+    size = sum(len(build_offset_record("g", key, None).key) for key in (T0, U0))
     limit = "engine.groups.offset_commits.TOMBSTONE_BATCH_BYTES_MAX"
     monkeypatch.setattr(limit, size - missing_bytes)
     batches: list[int] = []
@@ -360,7 +360,7 @@ def test_a_batch_of_tombstones_has_keys_up_to_its_bound(
         return append(partition, records, **more)
 
     monkeypatch.setattr(stage.log, "append", counted)
-    stage.coordinator.commits.delete("g", [T0, U0])
+    stage.coordinator.commits.delete_offsets("g", [T0, U0])
     assert (batch_count, 2) == (len(batches), sum(batches))
 
 
@@ -370,7 +370,7 @@ def test_commits_whose_tombstones_could_not_be_written_count_as_in_the_log(stage
     deleted = [TopicPartition("t", number) for number in range(4)]
     commits.commit(ALONE, dict.fromkeys([*deleted, U0], SEVEN))
     stage.log.error_code = MESSAGE_TOO_LARGE
-    commits.delete("g", deleted[::-1])
+    commits.delete_offsets("g", deleted[::-1])
     stage.log.error_code = 0
     stage.log.release()
     in_log = dict.fromkeys([*deleted, U0], SEVEN)
@@ -413,10 +413,10 @@ def test_what_is_committed_after_a_deletion_stays(stage: Stage) -> None:
     commits = stage.coordinator.commits
     commits.commit(ALONE, {U0: SEVEN, T0: SEVEN})
     stage.log.is_held = True
-    commits.delete("g", [T0, U0])
+    commits.delete_offsets("g", [T0, U0])
     # The group had nothing left, and ended: this is another.
     commits.commit(ALONE, {T0: CommittedOffset(8)})
-    commits.delete("g", [U0])
+    commits.delete_offsets("g", [U0])
     commits.commit(ALONE, {U0: CommittedOffset(9)})
     stage.log.release()
     left = {T0: CommittedOffset(8), U0: CommittedOffset(9)}

@@ -126,7 +126,7 @@ def test_a_group_of_static_members_that_are_all_away_waits_until_their_sessions_
     stage.pass_ms(6_000)
     for join in reversed(joins):
         stage.sync(join.result())
-    stage.coordinator.memberships.leave("g", [LeavingMember("", "a")])
+    stage.coordinator.memberships.remove_members("g", [LeavingMember("", "a")])
     stage.pass_ms(99_000)
     assert ("PreparingRebalance", 1) == (stage.state, len(stage.group().members))
     stage.pass_ms(1_000)

@@ -9,14 +9,14 @@ import pytest
 from engine.groups.ports import GroupRecord
 from engine.groups.records import (
     UnknownGroupRecord,
-    committed_of,
+    build_group_record,
+    build_offset_record,
     decode_group_record,
-    group_of,
-    group_record,
     group_tombstone,
     is_group,
     is_offset,
-    offset_record,
+    parse_committed,
+    parse_group,
 )
 from engine.model import TopicPartition
 from engine.records.view import batches_in
@@ -41,13 +41,15 @@ def written_again(record: GroupRecord) -> GroupRecord:
     key, value = decoded.key, decoded.value
     if is_offset(decoded):
         partition = TopicPartition(key.topic, key.partition)
-        return offset_record(key.group, partition, committed_of(decoded) if value else None)
+        return build_offset_record(
+            key.group, partition, parse_committed(decoded) if value else None
+        )
     assert is_group(decoded)
     if value is None:
         return group_tombstone(key.group)
     assert isinstance(value, messages.GroupMetadataValue)
-    group = group_of(key.group, value)
-    return group_record(group, {m.member_id: m.assignment for m in group.members.values()})
+    group = parse_group(key.group, value)
+    return build_group_record(group, {m.member_id: m.assignment for m in group.members.values()})
 
 
 def test_what_kafka_wrote_is_written_again_byte_for_byte() -> None:
@@ -66,7 +68,7 @@ def test_members_of_old_records_rejoin_within_their_session(version: int) -> Non
     )
     if version:
         value.members[0].rebalance_timeout = 0
-    (member,) = group_of("g", value).members.values()
+    (member,) = parse_group("g", value).members.values()
     assert (0 if version else 9_000) == member.timeouts.rebalance_timeout_ms
 
 
@@ -77,6 +79,6 @@ def test_members_without_a_protocol_are_no_group() -> None:
         members=[messages.GroupMetadataValue.MemberMetadata(session_timeout=9_000)],
     )
     with pytest.raises(UnknownGroupRecord):
-        group_of("g", value)
+        parse_group("g", value)
     value.members.clear()
-    assert "Empty" == group_of("g", value).state.value
+    assert "Empty" == parse_group("g", value).state.value

@@ -10,7 +10,7 @@ import pytest
 from engine.errors import api_error
 from engine.groups.group_offsets import CommittedOffset
 from engine.groups.ports import GroupRecord, LoadedRecords
-from engine.groups.records import offset_record
+from engine.groups.records import build_offset_record
 from engine.groups.requests import MemberRequest
 from engine.groups.states import GroupState
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
@@ -39,7 +39,9 @@ def test_another_coordinator_has_the_group_as_it_was() -> None:
     mine = MemberRequest("g", 1, leader.member_id, None)
     stage.coordinator.commits.commit(mine, {T0: offset})
     other = Stage(log=stage.log)
-    assert stage.coordinator.admin.describe("g") == other.coordinator.admin.describe("g")
+    assert stage.coordinator.admin.describe_group("g") == other.coordinator.admin.describe_group(
+        "g"
+    )
     assert (0, {T0: offset}) == other.coordinator.commits.fetch("g", None)
     assert 0 == other.heartbeat(leader)
     assert b"1" == other.sync(follower).result().assignment
@@ -87,14 +89,14 @@ def test_an_offset_with_a_retention_is_loaded_with_it() -> None:
 def test_requests_for_a_partition_that_is_led_elsewhere_are_refused() -> None:
     stage = Stage()
     (member,) = stage.stable()
-    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    stage.coordinator.registry.on_resigned(coordinator_partition("g", COUNT))
     assert 16 == stage.heartbeat(member)
     assert 16 == stage.join().result().error_code
     assert 16 == stage.sync(member).result().error_code
     assert 16 == stage.coordinator.commits.fetch("g", None)[0]
-    assert 16 == stage.coordinator.admin.describe("g").error_code
+    assert 16 == stage.coordinator.admin.describe_group("g").error_code
     assert {"g": 16} == stage.coordinator.admin.delete(["g"])
-    assert (16, []) == stage.coordinator.memberships.leave("g", [])
+    assert (16, []) == stage.coordinator.memberships.remove_members("g", [])
 
 
 def test_groups_of_other_partitions_stay_as_one_is_led_elsewhere() -> None:
@@ -103,7 +105,7 @@ def test_groups_of_other_partitions_stay_as_one_is_led_elsewhere() -> None:
     for name in names:
         stage.coordinator.commits.commit(ALONE._replace(group_id=name), {T0: CommittedOffset(1)})
     stage.coordinator.admin.delete(names[:3])
-    stage.coordinator.registry.resigned(2)
+    stage.coordinator.registry.on_resigned(2)
     left = {name for name in names[3:] if coordinator_partition(name, COUNT) != 2}
     assert left == set(stage.coordinator.registry.groups)
     stage.coordinator.registry.elected(2, 2)
@@ -112,12 +114,12 @@ def test_groups_of_other_partitions_stay_as_one_is_led_elsewhere() -> None:
 
 def test_a_partition_keeps_the_epoch_in_which_it_was_loaded() -> None:
     registry = Stage().coordinator.registry
-    registry.resigned(1)
+    registry.on_resigned(1)
     assert registry.loaded_epoch(1) is None
     registry.elected(1, 4)
     registry.elected(1, 6)
     assert 4 == registry.loaded_epoch(1)
-    registry.resigned(1)
+    registry.on_resigned(1)
     registry.elected(1, 7)
     assert 7 == registry.loaded_epoch(1)
 
@@ -131,7 +133,7 @@ def test_groups_end_and_go_though_the_topic_has_grown() -> None:
     stage.coordinator.admin.forget_topics(["t"])
     assert {} == stage.coordinator.registry.groups
     for partition in range(COUNT):
-        stage.coordinator.registry.resigned(partition)
+        stage.coordinator.registry.on_resigned(partition)
 
 
 def test_a_group_that_is_served_is_not_replaced_by_what_it_was_before_the_topic_grew() -> None:
@@ -144,26 +146,26 @@ def test_a_group_that_is_served_is_not_replaced_by_what_it_was_before_the_topic_
     stage.coordinator.commits.commit(ALONE._replace(group_id="h"), {T0: CommittedOffset(9)})
     group = stage.group("h")
     # Another broker has led it meanwhile.
-    registry.resigned(before)
-    stage.log.partitions[before] = [offset_record("h", T0, CommittedOffset(1))]
+    registry.on_resigned(before)
+    stage.log.partitions[before] = [build_offset_record("h", T0, CommittedOffset(1))]
     registry.elected(before, 3)
     assert group is stage.group("h")
     assert [9] == [row.offset for row in group.offsets.all().values()]
-    registry.resigned(now)
+    registry.on_resigned(now)
     assert {} == registry.groups
 
 
 def test_who_waits_for_a_group_hears_that_it_is_coordinated_elsewhere() -> None:
     stage = Stage()
     joins = [stage.join(), stage.join()]
-    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    stage.coordinator.registry.on_resigned(coordinator_partition("g", COUNT))
     assert {16} == {join.result().error_code for join in joins}
     assert 0 == stage.coordinator.delays.delayed_count
     stage = Stage()
     joins = [stage.join(), stage.join()]
     stage.pass_ms(6_000)
     parked = stage.sync(joins[1].result())
-    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    stage.coordinator.registry.on_resigned(coordinator_partition("g", COUNT))
     assert 16 == parked.result().error_code
     assert 0 == stage.coordinator.delays.delayed_count
 
@@ -172,7 +174,7 @@ def test_no_timer_is_left_of_an_id_that_was_given_as_the_group_goes() -> None:
     stage = Stage()
     assert 79 == stage.join(version=4).result().error_code
     assert 1 == stage.coordinator.delays.delayed_count
-    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    stage.coordinator.registry.on_resigned(coordinator_partition("g", COUNT))
     assert 0 == stage.coordinator.delays.delayed_count
 
 
@@ -196,7 +198,7 @@ def loading(records: MemoryLog) -> Stage:
     log.stage = stage
     partition = coordinator_partition("g", COUNT)
     registry = stage.coordinator.registry
-    registry.resigned(partition)
+    registry.on_resigned(partition)
     registry._log = log
     registry.elected(partition, 2)
     return stage
@@ -228,7 +230,7 @@ def test_the_log_says_how_long_a_load_took(caplog: pytest.LogCaptureFixture) -> 
     stage.timers.run_until_idle()
     stage.clock.advance(5_000)
     registry, partition = stage.coordinator.registry, coordinator_partition("g", COUNT)
-    registry.resigned(partition)
+    registry.on_resigned(partition)
     registry.elected(partition, 3)
     stage.timers.run_until_idle()
     assert (
@@ -239,7 +241,7 @@ def test_the_log_says_how_long_a_load_took(caplog: pytest.LogCaptureFixture) -> 
 
 def test_a_load_ends_as_the_partition_is_lost() -> None:
     stage = loading(written())
-    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    stage.coordinator.registry.on_resigned(coordinator_partition("g", COUNT))
     stage.timers.run_until_idle()
     assert {} == stage.coordinator.registry.groups
     # Nothing is kept of markers that are written from now on.
@@ -259,7 +261,7 @@ def turns_of(stage: Stage) -> Iterator[None]:
 def test_groups_are_made_in_turns_and_served_once_all_are_there(*, is_lost: bool) -> None:
     names = [name for name in map(str, range(40)) if coordinator_partition(name, COUNT) == 3][:5]
     log = MemoryLog()
-    records = [offset_record(name, T0, CommittedOffset(1)) for name in names]
+    records = [build_offset_record(name, T0, CommittedOffset(1)) for name in names]
     log.partitions = {coordinator_partition("g", COUNT): records}
     stage = loading(log)
     registry = stage.coordinator.registry
@@ -267,14 +269,14 @@ def test_groups_are_made_in_turns_and_served_once_all_are_there(*, is_lost: bool
     for turns, _ in enumerate(turns_of(stage), 1):
         if registry.groups:
             break
-        assert 14 == registry.refusal(names[0])
+        assert 14 == registry.check_served(names[0])
         if is_lost and turns == 7:
-            registry.resigned(3)
+            registry.on_resigned(3)
             break
     stage.timers.run_until_idle()
     assert (7 if is_lost else 10) == turns
     assert (set() if is_lost else {*names}) == set(registry.groups)
-    assert (16 if is_lost else 0) == registry.refusal(names[0])
+    assert (16 if is_lost else 0) == registry.check_served(names[0])
 
 
 def loading_stable(names: list[str]) -> Stage:
@@ -298,7 +300,7 @@ def test_sessions_begin_in_the_turn_of_their_group_and_end_with_a_lost_load(
     for _ in turns_of(stage):
         counts.append(delays.delayed_count)
         if is_lost and counts[-1] == 3:
-            registry.resigned(partition)
+            registry.on_resigned(partition)
             break
     stage.timers.run_until_idle()
     assert {0, 1} == {after - before for before, after in itertools.pairwise(counts)}
@@ -312,7 +314,7 @@ def test_groups_of_a_lost_partition_are_dead_at_once_and_unloaded_in_turns() -> 
     registry, delays = stage.coordinator.registry, stage.coordinator.delays
     groups = list(registry.groups.values())
     registry._turns.ends_early = lambda: True
-    registry.resigned(partition)
+    registry.on_resigned(partition)
     assert ({}, {GroupState.DEAD}) == (registry.groups, {group.state for group in groups})
     counts = [delays.delayed_count]
     counts += [delays.delayed_count for _ in turns_of(stage)]
@@ -338,16 +340,16 @@ def test_who_joins_before_the_sessions_of_a_loaded_group_begin_is_waited_for_as_
 @pytest.mark.parametrize("turn", [1, 2])
 def test_nothing_of_a_deleted_topic_is_loaded_for_one_that_is_made_in_its_place(turn: int) -> None:
     log, partition = MemoryLog(), coordinator_partition("g", COUNT)
-    log.partitions = {partition: [offset_record("g", T0, CommittedOffset(1))] * 2}
+    log.partitions = {partition: [build_offset_record("g", T0, CommittedOffset(1))] * 2}
     stage = loading(log)
     registry = stage.coordinator.registry
     for passed, _ in enumerate(turns_of(stage), 1):
         if passed == turn:
             break
     assert registry.is_loading
-    registry.resigned(partition)
+    registry.on_resigned(partition)
     later = CommittedOffset(2)
-    log.partitions[partition] = [offset_record("g", U0, later)] * 5
+    log.partitions[partition] = [build_offset_record("g", U0, later)] * 5
     registry.elected(partition, 2)
     stage.timers.run_until_idle()
     assert (0, {U0: later}) == stage.coordinator.commits.fetch("g", None)
@@ -369,7 +371,7 @@ def test_offsets_of_topics_that_a_loaded_group_subscribes_to_are_not_deleted() -
     stage.coordinator.commits.commit(mine, {T0: CommittedOffset(1)})
     other = Stage(log=stage.log)
     assert frozenset("t") == other.group().subscribed_topics
-    assert (0, {T0: 86}) == other.coordinator.commits.delete("g", [T0])
+    assert (0, {T0: 86}) == other.coordinator.commits.delete_offsets("g", [T0])
 
 
 class Unreadable(MemoryLog):
@@ -399,7 +401,7 @@ def test_a_partition_is_read_again_until_it_can_be_read() -> None:
 
 def test_a_partition_that_is_lost_is_not_read_again() -> None:
     stage = Stage(log=Unreadable(COUNT))
-    stage.coordinator.registry.resigned(coordinator_partition("g", COUNT))
+    stage.coordinator.registry.on_resigned(coordinator_partition("g", COUNT))
     stage.pass_ms(COORDINATOR_LOAD_RETRY_MS)
     stage.timers.run_until_idle()
     assert 16 == stage.join().result().error_code
@@ -443,12 +445,12 @@ def test_loaded_groups_of_one_topic_share_its_partitions() -> None:
 
 def test_bytes_behind_keys_and_values_are_passed_over() -> None:
     log = written()
-    record = offset_record("g", U0, CommittedOffset(2))
+    record = build_offset_record("g", U0, CommittedOffset(2))
     assert record.value is not None
     partition = coordinator_partition("g", COUNT)
     log.partitions[partition] += [
         GroupRecord(record.key, record.value + b"more"),
-        GroupRecord(offset_record("g", T0, None).key + b"more", record.value),
+        GroupRecord(build_offset_record("g", T0, None).key + b"more", record.value),
     ]
     stage = Stage(log=log)
     assert {U0: CommittedOffset(2), T0: CommittedOffset(2)} == stage.group().offsets.all()

@@ -48,7 +48,7 @@ def seen(stage: Stage, *keys: TopicPartition) -> list[tuple[int, bool]]:
     """Return each offset, and whether it is undecided."""
     commits = stage.coordinator.commits
     _, found = commits.fetch("g", keys)
-    unstable = commits.unstable("g", keys)
+    unstable = commits.unstable_partitions("g", keys)
     return [(found[key].offset, key in unstable) for key in keys]
 
 
@@ -102,7 +102,7 @@ def test_nothing_is_kept_of_producers_whose_group_goes_before_they_end(*, is_hel
     assert {} == registry._open
     stage.log.is_held = is_held
     commit_later(stage)
-    registry.resigned(PARTITION)
+    registry.on_resigned(PARTITION)
     stage.log.release()
     assert {} == registry._open
 
@@ -248,7 +248,7 @@ def test_a_group_without_members_takes_them_without_a_generation() -> None:
 
 def test_a_group_of_another_broker_is_refused() -> None:
     stage = Stage()
-    stage.coordinator.registry.resigned(PARTITION)
+    stage.coordinator.registry.on_resigned(PARTITION)
     assert [16] == commit(stage, {T0: 1})
     assert [24] == commit(stage, {T0: 1}, member=MemberRequest("", -1, "", None))
 
@@ -269,11 +269,11 @@ def test_a_commit_is_no_contact_with_the_member() -> None:
 def test_a_group_with_undecided_commits_alone_is_kept() -> None:
     stage = Stage()
     commit(stage, {T0: 5})
-    for _ in stage.coordinator.admin.expire():
+    for _ in stage.coordinator.admin.expire_groups():
         pass
     assert "g" in stage.coordinator.registry.groups
     end(stage, is_commit=False)
-    for _ in stage.coordinator.admin.expire():
+    for _ in stage.coordinator.admin.expire_groups():
         pass
     assert "g" not in stage.coordinator.registry.groups
 
@@ -350,7 +350,7 @@ def loading(*entries: LoadedRecords) -> Stage:
     stage = Stage(log=log)
     log.stage = stage
     registry = stage.coordinator.registry
-    registry.resigned(PARTITION)
+    registry.on_resigned(PARTITION)
     registry.elected(PARTITION, 2)
     assert registry.is_loading
     return stage
@@ -381,7 +381,7 @@ def test_a_marker_during_a_load_that_was_broken_off_decides_nothing_later() -> N
     stage = loading(*open_records(7))
     registry = stage.coordinator.registry
     end(stage, is_commit=True)
-    registry.resigned(PARTITION)
+    registry.on_resigned(PARTITION)
     registry.elected(PARTITION, 3)
     stage.timers.run_until_idle()
     assert [(-1, True)] == seen(stage, T0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from engine.host.side_process import FilesOfOwner, owner_pid, serve
+from engine.host.side_process import FilesOfOwner, owner_pid, serve_owner
 
 _NAMES = {"os": os, "sys": sys, "FilesOfOwner": FilesOfOwner, "owner_pid": owner_pid}
 
@@ -19,4 +19,4 @@ def answer_to(message: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    serve(answer_to)
+    serve_owner(answer_to)

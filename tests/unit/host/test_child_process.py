@@ -12,7 +12,7 @@ from engine.host.child_process import ChildProcess
 CHILD = """
 from engine.host.child_process import ParentProcess
 parent = ParentProcess()
-parent.send(parent.message().upper())
+parent.send(parent.read_message().upper())
 while not parent.wants_an_end:
     pass
 parent.send(b"end")
@@ -23,8 +23,8 @@ def until(child: ChildProcess, count: int) -> list[bytes]:
     """Return so many lines of a child."""
     lines: list[bytes] = []
     while len(lines) < count and child.exit_code is None:
-        lines += child.read_lines()
-    return lines + child.read_lines()
+        lines += child.lines()
+    return lines + child.lines()
 
 
 def test_a_child_has_its_message_sends_lines_and_ends_when_it_is_asked_to() -> None:
@@ -40,8 +40,8 @@ def test_what_a_child_sends_as_it_ends_can_be_read_afterwards() -> None:
     child = ChildProcess([sys.executable, "-c", CHILD], b"hello")
     assert [b"HELLO"] == until(child, 1)
     child.close(30)
-    assert [b"end"] == child.read_lines()
-    assert [] == child.read_lines()
+    assert [b"end"] == child.lines()
+    assert [] == child.lines()
 
 
 def test_a_child_that_does_not_end_is_killed() -> None:
@@ -60,6 +60,6 @@ def test_a_program_that_is_not_there_is_an_error() -> None:
 def test_a_child_that_ends_before_its_message_is_no_error() -> None:
     child = ChildProcess([sys.executable, "-c", "raise SystemExit(3)"], b"x" * 10)
     while child.exit_code is None:
-        child.read_lines()
+        child.lines()
     assert 3 == child.exit_code
     child.close(1)

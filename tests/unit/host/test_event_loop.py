@@ -23,7 +23,7 @@ def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     kinds: dict[str, Callable[[], Any]] = {"asyncio": asyncio.SelectorEventLoop}
     if request.param == "uvloop":
         kinds["uvloop"] = importlib.import_module("uvloop").new_event_loop
-    monkeypatch.setattr(event_loop, "_new_loop", kinds[request.param])
+    monkeypatch.setattr(event_loop, "_create_loop", kinds[request.param])
     loop = EventLoop()
     yield loop
     loop.close()

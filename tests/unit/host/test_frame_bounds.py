@@ -68,7 +68,7 @@ def test_pieces_are_small_from_the_moment_that_unfinished_frames_have_the_whole_
 ) -> None:
     """A frame behind the first small piece is joined in a buffer of the connection's own."""
     twin = RealTwin()
-    held = len(twin.room.take(4096))
+    held = len(twin.room.take_buffer(4096))
     twin.room.in_flight_bytes_max = held + room_bytes
     own_bytes = []
     twin.connection.on_frame = lambda _frame: own_bytes.append(twin.room.in_flight_bytes - held)

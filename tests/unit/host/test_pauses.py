@@ -184,7 +184,7 @@ def test_a_wait_for_memory_and_a_pause_of_the_server_overlap() -> None:
         """Somebody who goes on."""
 
         @staticmethod
-        def go_on() -> bool:
+        def resume_reading() -> bool:
             return True
 
     other = Other()

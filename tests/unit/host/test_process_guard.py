@@ -45,7 +45,7 @@ def test_the_error_names_both_processes_and_what_to_do(as_child: Callable[[], No
 def test_streams_of_the_parent_neither_connect_nor_send_nor_wait(
     as_child: Callable[[], None], port: int
 ) -> None:
-    streams = RealStreams.wakeable()
+    streams = RealStreams.create_wakeable()
     stream = streams.connect("127.0.0.1", port)
     assert ["opened"] == [event.kind for event in streams.wait(10_000)]
     as_child()

@@ -204,14 +204,14 @@ def test_a_pause_between_frames_loses_none_of_them(size: int) -> None:
 def test_the_length_of_a_frame_alone_reserves_nothing() -> None:
     with _server() as echo, _connected(echo) as sock:
         taken: list[int] = []
-        take = echo.buffers.take
+        take = echo.buffers.take_buffer
 
         def noted(size: int, enough: int | None = None) -> memoryview:
             found = take(size, enough)
             taken.append(len(found))
             return found
 
-        echo.buffers.take = noted  # type: ignore[method-assign]
+        echo.buffers.take_buffer = noted  # type: ignore[method-assign]
         sock.sendall(_frame(bytes(LIMIT))[:100])
         # Another connection's answer says that the piece above was read.
         with _connected(echo) as other:

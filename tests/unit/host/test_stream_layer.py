@@ -35,7 +35,7 @@ from engine.limits import (
 )
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
-from engine.wire.headers import request_header_bytes
+from engine.wire.headers import encode_request_header
 from engine.wire.structs import message_class
 from tests.unit.host.listening import Told
 
@@ -169,7 +169,7 @@ def test_an_api_versions_request_is_answered_over_tls() -> None:
         )
         body = message_codec("ApiVersionsRequest", 3).encode(request)
         with _connected(port) as sock:
-            sock.sendall(_frame(request_header_bytes(18, 3, 7, "tester") + body))
+            sock.sendall(_frame(encode_request_header(18, 3, 7, "tester") + body))
             answer = _read_frame(sock)
         assert struct.pack(">i", 7) == answer[:4]
         reply = message_codec("ApiVersionsResponse", 3).decode(answer[4:])

@@ -16,7 +16,7 @@ import pytest
 from engine.host.certificate_expiry import NoCertificate, fetch_certificate_expiry_ms
 from engine.host.real_streams import RealStreams
 from engine.host.streams import StreamEvent, TlsSettings
-from engine.host.tls import tls_context
+from engine.host.tls import create_tls_context
 from engine.host.tls_stores import BadTlsFile
 
 FOLDER = Path(__file__).parent / "tls"
@@ -59,7 +59,7 @@ HERE = _path("here.pem")
 )
 def test_a_file_that_cannot_be_used_is_named(settings: TlsSettings, said: str) -> None:
     with pytest.raises(BadTlsFile) as caught:
-        tls_context(settings)
+        create_tls_context(settings)
     assert said in str(caught.value)
     assert 2 == caught.value.exit_code
 
@@ -73,14 +73,14 @@ def test_a_store_in_javas_format_is_recognised_by_its_bytes(
     store = tmp_path / "store"
     store.write_bytes(head * 100)
     with pytest.raises(BadTlsFile, match=f"cannot be read as {kind}"):
-        tls_context(TlsSettings(ca_path=str(store)))
+        create_tls_context(TlsSettings(ca_path=str(store)))
 
 
 def test_a_certificate_without_its_key_says_where_keys_are_named(tmp_path: Path) -> None:
     alone = tmp_path / "alone.pem"
     alone.write_text(Path(HERE).read_text().partition("-----BEGIN PRIVATE KEY")[0])
     with pytest.raises(BadTlsFile, match=r"no private key; ssl\.key\.location names its file"):
-        tls_context(TlsSettings(certificate_path=str(alone)))
+        create_tls_context(TlsSettings(certificate_path=str(alone)))
 
 
 def test_names_that_are_not_ascii_may_stand_beside_certificates(tmp_path: Path) -> None:
@@ -88,11 +88,11 @@ def test_names_that_are_not_ascii_may_stand_beside_certificates(tmp_path: Path) 
     bundle = tmp_path / "bundle.pem"
     bundle.write_text(pem)
     for settings in (TlsSettings(ca_path=str(bundle)), TlsSettings(ca_pem=pem)):
-        assert 1 == tls_context(settings).cert_store_stats()["x509"]
+        assert 1 == create_tls_context(settings).cert_store_stats()["x509"]
 
 
 def test_what_is_right_is_taken() -> None:
-    tls_context(TlsSettings(HERE, None, HERE, _path("here-encrypted.key"), "secret"))
+    create_tls_context(TlsSettings(HERE, None, HERE, _path("here-encrypted.key"), "secret"))
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_authorities_need_no_key_usage_on_any_python(monkeypatch: pytest.MonkeyP
         return context
 
     monkeypatch.setattr(ssl, "create_default_context", strict)
-    assert not tls_context(TlsSettings()).verify_flags & ssl.VERIFY_X509_STRICT
+    assert not create_tls_context(TlsSettings()).verify_flags & ssl.VERIFY_X509_STRICT
 
 
 def test_a_certificate_for_another_host_is_called_that(serve: Serve) -> None:

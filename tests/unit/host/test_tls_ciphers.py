@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from engine.host.tls_ciphers import BadCiphers, chosen_ciphers
+from engine.host.tls_ciphers import BadCiphers, choose_ciphers
 
 _BOTH = ("TLSv1.2", "TLSv1.3")
 _OF_1_3 = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256")
@@ -29,7 +29,7 @@ _GCM = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
 def test_ciphers_choose_versions_too(
     names: tuple[str, ...], versions: tuple[str, ...], left: tuple[str, ...], of_1_2: str | None
 ) -> None:
-    assert (left, of_1_2) == chosen_ciphers(names, versions)
+    assert (left, of_1_2) == choose_ciphers(names, versions)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_openssl_does_not_have_is_refused(
     names: tuple[str, ...], versions: tuple[str, ...], why: str
 ) -> None:
     with pytest.raises(BadCiphers, match=why):
-        chosen_ciphers(names, versions)
+        choose_ciphers(names, versions)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_openssl_does_not_have_is_refused(
     ],
 )
 def test_a_name_is_that_of_the_same_cipher(java: str, openssl: str) -> None:
-    assert chosen_ciphers((java,), _BOTH).of_1_2 == openssl
+    assert choose_ciphers((java,), _BOTH).of_1_2 == openssl
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_ciphers(openssl)
     assert openssl in {cipher["name"] for cipher in context.get_ciphers()}

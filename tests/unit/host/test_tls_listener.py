@@ -11,7 +11,7 @@ from engine.host.event_loop import EventLoop
 from engine.host.ports import Connection
 from engine.host.real import RealClock
 from engine.host.real_network import RealNetwork
-from engine.host.tls_listener import TlsListenerSettings, client_layer, server_layer
+from engine.host.tls_listener import TlsListenerSettings, create_client_layer, create_server_layer
 from engine.host.tls_stores import BadTlsFile
 from engine.security.distinguished_name import subject_of
 from tests.unit.host.listening import Told
@@ -89,12 +89,12 @@ class Stage:
 
             connection.on_frame = take
 
-        options = self.told.options(layer=server_layer(settings))
+        options = self.told.options(layer=create_server_layer(settings))
         return self.network.listen("127.0.0.1", 0, accept, options).port
 
     def ask(self, port: int, settings: TlsListenerSettings, host: str = "127.0.0.1") -> None:
         """Send a frame, and wait for what comes of it."""
-        layer = client_layer(settings)(host)
+        layer = create_client_layer(settings)(host)
         connection = self.network.connect("127.0.0.1", port, layer=layer)
         before = len(self.responses) + len(self.ended)
         connection.on_frame = lambda frame: self.responses.append(bytes(frame))
@@ -218,7 +218,7 @@ def test_what_is_wrong_with_a_store_is_said_without_its_secrets(
     settings: TlsListenerSettings, reason: str
 ) -> None:
     with pytest.raises(BadTlsFile, match=reason) as caught:
-        server_layer(settings)
+        create_server_layer(settings)
     assert "-pw" not in str(caught.value)
     assert "-pw" not in repr(settings)
 
@@ -235,6 +235,6 @@ def test_a_bound_of_a_connection_that_has_closed_is_no_fault(stage: Stage) -> No
 
         connection.on_frame = take
 
-    options = stage.told.options(layer=server_layer(PEM))
+    options = stage.told.options(layer=create_server_layer(PEM))
     stage.ask(stage.network.listen("127.0.0.1", 0, accept, options).port, PEM)
     assert (["closed by the peer"], []) == (stage.ended, faults)

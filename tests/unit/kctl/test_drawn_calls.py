@@ -146,7 +146,7 @@ def test_an_address_without_a_host_is_this_machine() -> None:
 
 
 def test_no_client_is_made_where_no_address_resolves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(name_lookup, "lookup", lambda _host: name_lookup.LookupFailed("unknown"))
+    monkeypatch.setattr(name_lookup, "look_up", lambda _host: name_lookup.LookupFailed("unknown"))
     with pytest.raises(ToolFailure, match="Failed to create new KafkaAdminClient") as caught:
         connect_resolved(ClusterOptions("nowhere:9092"))
     assert "No resolvable bootstrap urls given in bootstrap.servers" in caught.value.causes[0]

@@ -105,7 +105,7 @@ def test_a_page_is_written_once_for_each_scrape(
 def test_certificates_are_checked_where_connections_have_them(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(certificate_expiry, "certificate_expiry_ms", lambda *_: 5_000)
+    monkeypatch.setattr(certificate_expiry, "fetch_certificate_expiry_ms", lambda *_: 5_000)
     plain = create_exporter(stage.client, ExporterOptions("9"))
     stage.client.settings = stage.client.settings._replace(tls=TlsSettings())
     secured = create_exporter(stage.client, ExporterOptions("9"))

@@ -12,7 +12,7 @@ import pytest
 
 from engine.client.connection import Call
 from engine.host.held_file import RealHeldFiles
-from engine.host.process_identity import this_process
+from engine.host.process_identity import identify_process
 from engine.host.real import RealFiles
 from engine.reassign.journal import MoveJournal
 from engine.reassign.journal_state import Begun, ExecutionSettings
@@ -154,7 +154,7 @@ def test_a_journal_concerns_contexts_of_its_cluster_and_the_one_in_use_while_one
 ) -> None:
     path = str(tmp_path / "plan.journal")
     begun = Begun(cluster_id, (), ExecutionSettings())
-    MoveJournal.create(RealHeldFiles(), path, begun, this_process()).close()
+    MoveJournal.create(RealHeldFiles(), path, begun, identify_process()).close()
     kept.keep(current, prod=PROD._replace(cluster_id=current_id), free=FREE)
     assert refused == is_refused({"journal": path}, "reassign pause")
 

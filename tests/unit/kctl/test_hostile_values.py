@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from engine.dump.decoders import DECODER_NAMES, PairDecoder
 from engine.dump.filters import Filters
-from engine.dump.json_condition import json_condition
-from engine.dump.rows import decoded as decoded_by_dump
+from engine.dump.json_condition import parse_condition
+from engine.dump.rows import parse_decoded as decoded_by_dump
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.records.record import NO_TIMESTAMP, Record, TimestampType
@@ -215,7 +215,7 @@ def test_every_decoder_takes_what_is_hostile(value: bytes) -> None:
 @pytest.mark.parametrize("path", ["$..a", "$.a=1", "$[?@.a > 1]", "$..*", "$=x"])
 def test_a_path_is_searched_in_deep_values_and_refused_where_that_cannot_be(path: str) -> None:
     told: list[EngineError] = []
-    filters = Filters(json_conditions=(json_condition(path),), on_unjudged=told.append)
+    filters = Filters(json_conditions=(parse_condition(path),), on_unjudged=told.append)
     records = [Record(n, 0, CREATED, None, value) for n, value in enumerate((*HOSTILE, b'{"a":1}'))]
     places = filters.places(run_of(*records))
     deep = {HOSTILE.index(nested(150, b'{"a":', b"}"))}
@@ -226,7 +226,7 @@ def test_a_path_is_searched_in_deep_values_and_refused_where_that_cannot_be(path
 
 
 def test_a_path_finds_nothing_in_numbers_of_java() -> None:
-    filters = Filters(json_conditions=(json_condition("$"),))
+    filters = Filters(json_conditions=(parse_condition("$"),))
     values = (b"\0\0\0\x31", b"\0\x31", b"1", b"\xef\xbb\xbf1")
     run = run_of(*(Record(n, 0, CREATED, None, value) for n, value in enumerate(values)))
     assert [2, 3] == list(filters.places(run))

@@ -67,7 +67,7 @@ def test_what_dump_log_prints_is_read_back_exactly(found: list[Record]) -> None:
     files.make_dir("/t-3")
     files.replace_file(LOG, bytes(build_batch(stored, BatchSettings())))
     dump = RowDump(files, DumpOptions(), headers_only=False)
-    rows = [row for dumped in dump.rows([LOG]) for row in dumped.rows()]
+    rows = [row for dumped in dump.dump_rows([LOG]) for row in dumped.iter_rows()]
     for record, row in zip(stored, rows, strict=True):
         assert agrees(record, parsed(row))
         # The text alone says it too, for users who leave the long form out.

@@ -180,7 +180,7 @@ def test_the_search_looks_closely_at_few_places_of_filled_areas(
 
         return look
 
-    monkeypatch.setattr(batch_search, "_size_in", counted(batch_search._size_by_header))
+    monkeypatch.setattr(batch_search, "_size_by_header", counted(batch_search._size_by_header))
     monkeypatch.setattr(batch_search, "_legacy_size", counted(batch_search._legacy_size))
     area = fill * (1 << 18)
     assert len(area) == resync(_file(area + _batch(0)), 0)

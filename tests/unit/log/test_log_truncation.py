@@ -14,12 +14,12 @@ from engine.log.local_log import LocalLog
 from engine.log.log_messages import LogStartReason
 from engine.log.log_types import AppendInfo
 from engine.naming import FileKind
-from engine.records.one_record import one_record
+from engine.records.one_record import encode_record
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.test_local_log import SMALL, HeldTasks, fill
 from tests.unit.log.writing import NOW_MS, batches_of, open_log, sent
 
-OWN = one_record(NOW_MS, b"k", b"v", 0)
+OWN = encode_record(NOW_MS, b"k", b"v", 0)
 APPENDS: list[Callable[[LocalLog], object]] = [
     lambda log: log.append_as_leader(sent(1), 9, NOW_MS),
     lambda log: log.append_as_follower(memoryview(_batch_at(10)), NOW_MS),

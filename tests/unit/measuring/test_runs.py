@@ -63,7 +63,7 @@ def run_out(run: ProducingRun | ConsumingRun | LatencyRun) -> None:
 
 
 def test_partitions_come_in_turn_from_chunk_to_chunk() -> None:
-    chunks = [load().chunk(first, 3) for first in (0, 3)]
+    chunks = [load().build_chunk(first, 3) for first in (0, 3)]
     found = [
         (first, values.partition, list(places))
         for first, chunk in zip((0, 3), chunks, strict=True)
@@ -73,13 +73,13 @@ def test_partitions_come_in_turn_from_chunk_to_chunk() -> None:
 
 
 def test_keys_come_in_turn_and_choose_the_partition_themselves() -> None:
-    ((values, places),) = load(key_count=2).chunk(1, 3)
+    ((values, places),) = load(key_count=2).build_chunk(1, 3)
     assert ([b"1", b"0", b"1"], None, range(3)) == (values.keys, values.partition, places)
 
 
 def test_values_have_the_size_that_is_requested() -> None:
     for size in (0, 1, 5_000_000):
-        ((values, _),) = RecordLoad(LoadShape("t", 1, size), SeededLetters()).chunk(0, 1)
+        ((values, _),) = RecordLoad(LoadShape("t", 1, size), SeededLetters()).build_chunk(0, 1)
         assert size == len(values.values[0])
 
 

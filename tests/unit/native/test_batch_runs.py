@@ -12,7 +12,7 @@ import pytest
 
 from engine.native import compiled_runs
 from engine.native.batch_runs import WIDTH, BatchRun, RowFiller, RunCode, RunFinder, RunTier
-from engine.native.compiled_runs import is_right, take_up_runs
+from engine.native.compiled_runs import is_right, load_or_compile_runs
 from engine.native.run_layout import COMPRESSED, DONE, FILL, FRAME, FULL, ODD, SLACK_BYTES
 from engine.native.run_samples import is_fill_right, is_find_right
 from engine.records.batch import BatchView
@@ -92,9 +92,9 @@ def test_a_run_has_the_batches_that_follow_each_other() -> None:
     )  # fmt: skip
     assert [0, 3, 6, 9, 12, 15] == run.field("base_offset")
     assert [100 + n * len(log) // 6 for n in range(6)] == run.field("position")
-    views = [BatchView(memoryview(log), start) for start, _, _ in run.checksums()]
+    views = [BatchView(memoryview(log), start) for start, _, _ in run.iter_checksums()]
     assert [(view.crc, view.size_bytes) for view in views] == [
-        (crc, end - start) for start, end, crc in run.checksums()
+        (crc, end - start) for start, end, crc in run.iter_checksums()
     ]
     assert not run.is_compacted
 
@@ -232,13 +232,13 @@ def test_code_that_errs_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_fill_right(CODE._replace(fill=CODE.find))
     monkeypatch.setattr(RunTier, "code", None)
     monkeypatch.setattr(compiled_runs, "load_runs", lambda: swapped)
-    assert not take_up_runs()
+    assert not load_or_compile_runs()
     assert RunTier.code is None
 
 
 def test_kept_code_is_taken_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunTier, "code", None)
-    assert take_up_runs()
+    assert load_or_compile_runs()
     assert RunTier.code is not None
 
 
@@ -253,8 +253,8 @@ def test_without_kept_code_a_compiler_is_started_for_the_next(
     monkeypatch.setattr(RunTier, "code", None)
     monkeypatch.setattr(compiled_runs, "load_runs", none)
     monkeypatch.setattr(compiled_runs, "start_compiler", lambda: started.append(True))
-    assert not take_up_runs()
+    assert not load_or_compile_runs()
     assert [True] == started
     monkeypatch.setattr(compiled_runs, "kept_find_path", none)
-    assert not take_up_runs()
+    assert not load_or_compile_runs()
     assert [True] == started

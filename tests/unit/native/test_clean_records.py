@@ -17,7 +17,7 @@ from engine.native.clean_records import (
     Noted,
     is_keep_right,
     is_note_right,
-    take_up_cleaner,
+    load_or_compile_cleaner,
 )
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
@@ -125,22 +125,22 @@ def test_code_that_does_something_else_is_not_taken_up(monkeypatch: pytest.Monke
     assert is_keep_right(CODE.keep)
     monkeypatch.setattr(clean_records, "load_cleaner", lambda: CODE)
     monkeypatch.setattr(clean_records, "is_keep_right", lambda address: False)
-    assert not take_up_cleaner()
+    assert not load_or_compile_cleaner()
     assert CleanerTier.code is None
 
 
 @needs_code
 def test_kept_code_is_taken_up_at_once() -> None:
-    assert take_up_cleaner()
+    assert load_or_compile_cleaner()
     assert CODE is not None
     assert CleanerTier.code is not None
-    assert take_up_cleaner()
+    assert load_or_compile_cleaner()
 
 
 def test_without_kept_code_a_compiler_is_started_once(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[bool] = []
     monkeypatch.setattr(clean_records, "kept_note_path", lambda: None)
     monkeypatch.setattr(clean_records, "start_compiler", lambda: started.append(True))
-    assert not take_up_cleaner()
-    assert not take_up_cleaner()
+    assert not load_or_compile_cleaner()
+    assert not load_or_compile_cleaner()
     assert [True] == started

@@ -10,7 +10,7 @@ import pytest
 from engine.host.ports import FileMissing
 from engine.host.real import RealClock, RealFiles
 from engine.limits import KEPT_CODE_UNUSED_MS
-from engine.native.code_cache import keep, kept_path, read_ours
+from engine.native.code_cache import add_to_cache, kept_path, read_own_file
 from engine.native.native_code import load_native
 
 LONG_AGO_MS = KEPT_CODE_UNUSED_MS + 60_000
@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def kept(name: str, *, age_ms: int = 0) -> str:
     path = kept_path(name)
-    assert keep(FILES, path, b"code")
+    assert add_to_cache(FILES, path, b"code")
     at_s = (RealClock().wall_ms() - age_ms) / 1000
     os.utime(path, (at_s, at_s))
     return path
@@ -42,7 +42,7 @@ def test_what_nobody_has_used_for_long_goes_when_something_new_is_kept(folder: P
 
 def test_what_is_used_stays_however_long_ago_it_was_made(folder: Path) -> None:
     path = kept("walk-1.flat", age_ms=LONG_AGO_MS)
-    assert b"code" == read_ours(FILES, path)
+    assert b"code" == read_own_file(FILES, path)
     kept("walk-2.flat")
     assert ["walk-1.flat", "walk-2.flat"] == sorted(os.listdir(folder))
 
@@ -67,7 +67,7 @@ def test_another_process_may_have_removed_it_first(folder: Path) -> None:
 
     kept("walk-1.flat", age_ms=LONG_AGO_MS)
     kept("walk-2.flat", age_ms=LONG_AGO_MS)
-    assert keep(Slow(), kept_path("walk-3.flat"), b"code")
+    assert add_to_cache(Slow(), kept_path("walk-3.flat"), b"code")
     assert ["walk-3.flat"] == os.listdir(folder)
 
 
@@ -80,7 +80,7 @@ def test_use_in_a_folder_that_cannot_be_written_is_no_error(
         raise PermissionError
 
     monkeypatch.setattr(os, "utime", refused)
-    assert b"code" == read_ours(FILES, path)
+    assert b"code" == read_own_file(FILES, path)
 
 
 def test_sources_that_are_not_there_are_no_error() -> None:

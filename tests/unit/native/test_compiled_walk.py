@@ -156,7 +156,7 @@ def test_a_second_compiler_ends_at_once() -> None:
 def test_what_is_compiled_is_tried_before_it_is_kept(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.native.flat_compiler.agrees", lambda walk: False)
+    monkeypatch.setattr("engine.native.flat_compiler.is_walk_right", lambda walk: False)
     path = f"{cache}/kctl/native/walk"
     assert not compile_flat(WALK, path)
     assert [] == os.listdir(os.path.dirname(path))

@@ -10,7 +10,7 @@ import pytest
 
 from engine.native import flat_code
 from engine.native.flat_code import flat_path, keep_flat, load_flat
-from engine.native.flat_object import NotFlat, flat_code_of
+from engine.native.flat_object import NotFlat, extract_flat_code
 
 SEVEN = "define i32 @seven() { ret i32 7 }"
 CALLS = "declare i32 @getpid()\ndefine i32 @calls() { %a = call i32 @getpid() ret i32 %a }"
@@ -32,7 +32,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_kept_code_runs(path: str) -> None:
     assert load_flat(path) is None
-    assert keep_flat(path, flat_code_of(SEVEN, "seven"))
+    assert keep_flat(path, extract_flat_code(SEVEN, "seven"))
     address = load_flat(path)
     assert address is not None
     assert ctypes.CFUNCTYPE(ctypes.c_int)(address)() == 7
@@ -45,7 +45,7 @@ def test_the_cache_folder_is_ours_alone(path: str) -> None:
 
 @pytest.mark.parametrize("at", [0, 14, 64, -1])
 def test_damaged_code_is_not_loaded(path: str, at: int) -> None:
-    assert keep_flat(path, flat_code_of(SEVEN, "seven"))
+    assert keep_flat(path, extract_flat_code(SEVEN, "seven"))
     content = bytearray(Path(path).read_bytes())
     content[at] ^= 1
     Path(path).write_bytes(content)
@@ -53,7 +53,7 @@ def test_damaged_code_is_not_loaded(path: str, at: int) -> None:
 
 
 def test_code_that_others_could_have_written_is_not_loaded(path: str) -> None:
-    assert keep_flat(path, flat_code_of(SEVEN, "seven"))
+    assert keep_flat(path, extract_flat_code(SEVEN, "seven"))
     os.chmod(path, 0o666)
     assert load_flat(path) is None
 
@@ -84,4 +84,4 @@ def test_there_is_none_for_other_machines(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("text,name", [(CALLS, "calls"), (LOOKS_UP, "looks"), (SEVEN, "other")])
 def test_code_that_needs_more_than_itself_is_refused(text: str, name: str) -> None:
     with pytest.raises(NotFlat):
-        flat_code_of(text, name)
+        extract_flat_code(text, name)

@@ -16,7 +16,7 @@ from engine.native.header_counts import (
     HeaderCounter,
     HeaderRange,
     is_count_right,
-    take_up_count,
+    load_or_compile_count,
 )
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
@@ -152,15 +152,15 @@ def test_code_that_counts_wrongly_is_not_used(monkeypatch: pytest.MonkeyPatch) -
     assert is_count_right(CODE)
     monkeypatch.setattr(CountTier, "code", None)
     monkeypatch.setattr(CountTier, "is_sought", False)
-    assert take_up_count()
+    assert load_or_compile_count()
     monkeypatch.setattr(CountTier, "code", None)
     monkeypatch.setattr(CountTier, "is_sought", False)
     monkeypatch.setattr(header_counts, "is_count_right", lambda _code: False)
-    assert not take_up_count()
+    assert not load_or_compile_count()
 
 
 def test_code_that_cannot_be_tried_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CountTier, "code", None)
     monkeypatch.setattr(CountTier, "is_sought", False)
     monkeypatch.setenv("TMPDIR", "/no/such/folder")
-    assert not take_up_count()
+    assert not load_or_compile_count()

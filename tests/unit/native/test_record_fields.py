@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.native import compiled_fields
-from engine.native.compiled_fields import take_up_fields
+from engine.native.compiled_fields import load_or_compile_fields
 from engine.native.record_fields import (
     FIELDS,
     Fields,
@@ -79,7 +79,7 @@ def test_a_reader_that_errs_is_not_used() -> None:
 
 @needs_code
 def test_kept_code_is_taken_up_at_once() -> None:
-    assert take_up_fields()
+    assert load_or_compile_fields()
     assert FieldTier.read is not None
 
 
@@ -89,8 +89,8 @@ def test_without_kept_code_a_compiler_is_started_for_the_next(
     started: list[bool] = []
     monkeypatch.setattr(compiled_fields, "kept_fields_path", lambda: "/nowhere/x.flat")
     monkeypatch.setattr(compiled_fields, "start_compiler", lambda: started.append(True))
-    assert not take_up_fields()
+    assert not load_or_compile_fields()
     assert [True] == started
     monkeypatch.setattr(compiled_fields, "kept_fields_path", lambda: None)
-    assert not take_up_fields()
+    assert not load_or_compile_fields()
     assert [True] == started

@@ -10,7 +10,7 @@ from engine.errors import CorruptRecord, EngineError
 from engine.records.batch import BatchView
 from engine.records.codec import Codec
 from engine.records.compression import decompress, decompress_into, decompress_prefix
-from engine.records.control import control_type, end_transaction_marker
+from engine.records.control import control_type, parse_marker
 from engine.records.legacy import LegacyBatch
 from engine.records.record import Record
 from engine.records.view import batch_at, batches_in
@@ -60,9 +60,9 @@ def read_everything(data: bytes) -> None:
         assert eager == lazy == salvaged
     assert lazy == salvaged[: len(lazy)]
     if isinstance(batch, LegacyBatch):
-        _outcome(lambda: (_look_at(m) for m in batch.messages(limit_bytes=LIMIT_BYTES)))
+        _outcome(lambda: (_look_at(m) for m in batch.iter_messages(limit_bytes=LIMIT_BYTES)))
     for record in salvaged:
-        _outcome(lambda record=record: [control_type(record), end_transaction_marker(record)])
+        _outcome(lambda record=record: [control_type(record), parse_marker(record)])
 
 
 def decompress_everything(data: bytes) -> None:

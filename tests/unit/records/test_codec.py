@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import ConfigError, CorruptRecord
-from engine.records.codec import Codec, checked_level, codec_named, codec_of, default_level
+from engine.records.codec import Codec, codec_of, default_level, parse_codec, resolve_level
 
 
 def test_labels_are_kafkas_names() -> None:
     assert [codec.label for codec in Codec] == ["none", "gzip", "snappy", "lz4", "zstd"]
-    assert all(codec_named(codec.label) is codec for codec in Codec)
+    assert all(parse_codec(codec.label) is codec for codec in Codec)
 
 
 def test_the_low_three_bits_are_the_codec() -> None:
@@ -26,12 +26,12 @@ def test_unassigned_numbers_are_corrupt(number: int) -> None:
 
 def test_an_unknown_name_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match="must be one of none, gzip"):
-        codec_named("brotli")
+        parse_codec("brotli")
 
 
 def test_defaults_are_kafkas() -> None:
     assert [default_level(codec) for codec in Codec] == [0, -1, 0, 9, 3]
-    assert [checked_level(codec, None) for codec in Codec] == [0, -1, 0, 9, 3]
+    assert [resolve_level(codec, None) for codec in Codec] == [0, -1, 0, 9, 3]
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_defaults_are_kafkas() -> None:
 def test_levels_have_kafkas_bounds(
     codec: Codec, allowed: tuple[int, ...], refused: tuple[int, ...]
 ) -> None:
-    assert [checked_level(codec, level) for level in allowed] == list(allowed)
+    assert [resolve_level(codec, level) for level in allowed] == list(allowed)
     for level in refused:
         with pytest.raises(ConfigError):
-            checked_level(codec, level)
+            resolve_level(codec, level)
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.SNAPPY])
 def test_codecs_without_levels_take_none(codec: Codec) -> None:
     with pytest.raises(ConfigError, match="has no levels"):
-        checked_level(codec, 1)
+        resolve_level(codec, 1)

@@ -11,7 +11,7 @@ from engine.records.compression import (
     decompress,
     decompress_into,
     decompress_prefix,
-    fast_decompressor,
+    select_fast_decompressor,
 )
 from tests.unit.records.samples import LONG_TEXT as TEXT
 
@@ -101,7 +101,7 @@ FAST = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
 def test_fast_data_is_opened_into_an_arena(codec: Codec, size: int) -> None:
     arena = memoryview(bytearray(len(TEXT) + 65_536))
     packed = memoryview(compress(codec, TEXT[:size]))
-    assert fast_decompressor(codec)(packed, arena) == size
+    assert select_fast_decompressor(codec)(packed, arena) == size
     assert arena[:size] == TEXT[:size]
 
 
@@ -111,9 +111,9 @@ def test_the_fast_decompressor_never_says_anything_else_than_the_other(codec: Co
     for at in range(0, len(packed), 7):
         for damaged in (packed[:at], packed[:at] + b"\xff" + packed[at + 1 :]):
             arena = memoryview(bytearray(131_072))
-            size = fast_decompressor(codec)(memoryview(damaged), arena)
+            size = select_fast_decompressor(codec)(memoryview(damaged), arena)
             assert size is None or arena[:size] == decompress(codec, damaged)
 
 
 def test_what_is_not_compressed_has_no_fast_decompressor() -> None:
-    assert fast_decompressor(Codec.NONE)(memoryview(TEXT), memoryview(bytearray())) is None
+    assert select_fast_decompressor(Codec.NONE)(memoryview(TEXT), memoryview(bytearray())) is None

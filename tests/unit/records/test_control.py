@@ -14,7 +14,7 @@ from engine.records.control import (
     control_key,
     control_type,
     control_type_id,
-    end_transaction_marker,
+    parse_marker,
     read_marker,
 )
 from engine.records.record import Record, TimestampType
@@ -49,7 +49,7 @@ def test_a_marker_is_a_batch_of_78_bytes_with_the_given_fields() -> None:
     assert (batch.is_transactional, batch.is_control) == (True, True)
     (record,) = batch.records()
     assert (record.key, record.value) == (bytes((0, 0, 0, 1)), bytes((0, 0, 0, 0, 0, 12)))
-    assert end_transaction_marker(record) == COMMIT
+    assert parse_marker(record) == COMMIT
 
 
 @pytest.mark.parametrize("kind", [ControlType.ABORT, ControlType.COMMIT])
@@ -86,7 +86,7 @@ def test_types_of_a_later_kafka_are_unknown_but_keep_their_number() -> None:
 
 def test_later_versions_are_read_as_the_first() -> None:
     record = control(b"\x00\x05\x00\x00more", b"\x00\x05\x00\x00\x00\x07more")
-    assert end_transaction_marker(record) == EndTransactionMarker(ControlType.ABORT, 7)
+    assert parse_marker(record) == EndTransactionMarker(ControlType.ABORT, 7)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_malformed_markers_are_corrupt(
     key: bytes | None, value: bytes | None, expected: str
 ) -> None:
     with pytest.raises(CorruptRecord, match=expected):
-        end_transaction_marker(control(key, value))
+        parse_marker(control(key, value))
 
 
 def test_only_known_types_are_written() -> None:

@@ -9,8 +9,8 @@ from engine.records.builder import write_record
 from engine.records.decode import (
     Origin,
     RecordsEndEarly,
+    decode_header_key,
     decode_records,
-    header_key,
     int64,
     read_record,
 )
@@ -223,4 +223,4 @@ def test_a_malformed_record_before_a_fault_speaks_for_itself() -> None:
     ],
 )
 def test_header_keys_are_repaired_as_in_java(key: bytes, text: str) -> None:
-    assert header_key(key) == text
+    assert decode_header_key(key) == text

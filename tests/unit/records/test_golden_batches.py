@@ -14,7 +14,7 @@ from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, build_empty_batch, settings_of
 from engine.records.codec import Codec
 from engine.records.compression import compress, decompress
-from engine.records.control import control_type, end_transaction_marker
+from engine.records.control import control_type, parse_marker
 from engine.records.legacy import LegacyBatch
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
@@ -188,11 +188,11 @@ def walked(data: bytes) -> tuple[list[tuple[object, ...]], bool]:
 
 
 def walk_records(batch: RecordBatch, found: list[tuple[object, ...]]) -> None:
-    rows = batch.messages() if isinstance(batch, LegacyBatch) else batch.records()
+    rows = batch.iter_messages() if isinstance(batch, LegacyBatch) else batch.records()
     for row in rows:
         found.append((row.offset, row.key_size, row.value_size))
         if isinstance(row, Record) and batch.is_control and control_type(row) in (0, 1):
-            end_transaction_marker(row)
+            parse_marker(row)
 
 
 def deep_dumps() -> Iterator[tuple[str, int, bytes]]:

@@ -228,7 +228,7 @@ def test_another_magic_is_refused_when_fields_are_requested() -> None:
 
 def test_a_size_beyond_the_message_is_shown_and_its_bytes_are_refused() -> None:
     found = patched(message(), 26 + 4 + 3, ">i", 6)
-    (shown,) = found.messages()
+    (shown,) = found.iter_messages()
     assert (shown.key_size, shown.value_size) == (3, 6)
     assert not shown.is_crc_valid()
     with pytest.raises(CorruptRecord, match="at most 5 bytes, got 6"):

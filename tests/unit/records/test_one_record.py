@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
-from engine.records.one_record import batch_bytes, one_record, one_record_batch
+from engine.records.one_record import batch_bytes, encode_record, one_record_batch
 
 
 def built(time_ms: int, key: bytes, value: bytes | None, base_sequence: int) -> bytes:
@@ -18,7 +18,7 @@ def built(time_ms: int, key: bytes, value: bytes | None, base_sequence: int) -> 
 
 
 def made(time_ms: int, key: bytes, value: bytes | None, base_sequence: int) -> bytes:
-    record = one_record(time_ms, key, value, base_sequence)
+    record = encode_record(time_ms, key, value, base_sequence)
     batch = one_record_batch(0, -1, record)
     assert batch_bytes(record) == len(batch)
     return batch
@@ -44,7 +44,7 @@ def test_any_record(time_ms: int, key: bytes, value: bytes | None, base_sequence
 
 
 def test_a_batch_has_its_place_and_a_right_checksum() -> None:
-    batch = one_record_batch(77, 3, one_record(5, b"k", b"v", 0))
+    batch = one_record_batch(77, 3, encode_record(5, b"k", b"v", 0))
     view = BatchView(memoryview(batch))
     assert (77, 3, len(batch)) == (view.base_offset, view.leader_epoch, view.size_bytes)
     assert view.is_crc_valid()

@@ -12,7 +12,7 @@ from engine.records.builder import BatchSettings, build_batch
 from engine.records.codec import Codec
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
-from engine.records.record_run import RecordRun, record_run_fast, runs
+from engine.records.record_run import RecordRun, read_run_fast, read_runs
 from engine.records.view import batches_in
 from tests.compiled_walk import compiled_fields_here
 from tests.runs import run_of
@@ -45,10 +45,10 @@ def test_both_ways_give_the_records(drawn: list[tuple], codec: Codec) -> None:  
     with pytest.MonkeyPatch.context() as patch:
         for reader in (None, compiled_fields_here()):
             patch.setattr(FieldTier, "read", None if reader is None else staticmethod(reader))
-            found = [record for run in runs(batch) for record in run.records()]
+            found = [record for run in read_runs(batch) for record in run.records()]
             assert [record[:6] for record in expected] == [record[:6] for record in found]
         if compiled_fields_here() is not None:
-            assert record_run_fast(batch, batch.opened()) is not None
+            assert read_run_fast(batch, batch.decompress_records()) is not None
 
 
 def test_append_time_stands_for_all_records() -> None:
@@ -57,7 +57,7 @@ def test_append_time_stands_for_all_records() -> None:
     for reader in (None, compiled_fields_here()):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(FieldTier, "read", None if reader is None else staticmethod(reader))
-            (run,) = runs(batch)
+            (run,) = read_runs(batch)
             assert (TimestampType.LOG_APPEND_TIME, [99, 99]) == (
                 run.timestamp_type,
                 list(run.timestamps_ms),
@@ -67,7 +67,7 @@ def test_append_time_stands_for_all_records() -> None:
 def test_old_formats_have_runs_without_an_epoch() -> None:
     data = build_messages(simple_records(), LegacySettings(magic=1))
     batches = batches_in(memoryview(data), allow_partial_tail=False)
-    found = [run for batch in batches for run in runs(batch)]
+    found = [run for batch in batches for run in read_runs(batch)]
     assert {-1} == {run.leader_epoch for run in found}
     assert [r.value for r in simple_records()] == [v for run in found for v in run.values]
 
@@ -88,7 +88,7 @@ THREE = run_of(*(Record(offset, 1, KIND, None, b"%d" % offset) for offset in (4,
     ],
 )
 def test_a_run_is_cut_by_offsets(start: int, end: int | None, offsets: list[int]) -> None:
-    cut = THREE.between(start, end)
+    cut = THREE.select_offsets(start, end)
     assert offsets == list(cut.offsets)
     assert [b"%d" % offset for offset in offsets] == list(cut.values)
 

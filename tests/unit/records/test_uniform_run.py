@@ -6,7 +6,7 @@ import pytest
 
 from engine.limits import UNIFORM_RUN_MIN
 from engine.native.record_walk import walk_plainly
-from engine.native.uniform_run import UniformRun, uniform_run
+from engine.native.uniform_run import UniformRun, find_uniform_run
 from tests.unit.records.test_record_walk import numbers, record
 
 
@@ -21,7 +21,7 @@ def block(
 
 def run_behind_first(data: bytes, index: int, count: int = 1 << 20) -> UniformRun | None:
     """Look behind the first record of a block, the one before `index`."""
-    return uniform_run(data, 0, 1 + (data[0] >> 1), index, count)
+    return find_uniform_run(data, 0, 1 + (data[0] >> 1), index, count)
 
 
 def test_a_run_goes_to_the_end_of_the_data() -> None:

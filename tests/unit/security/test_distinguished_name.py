@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.der import MalformedDer, der_values, object_identifier
+from engine.der import MalformedDer, iter_der_values, read_object_identifier
 from engine.security.distinguished_name import alternative_names, distinguished_name, subject_of
 
 _PRINTED = json.loads(Path(__file__).with_name("distinguished_names_jdk17.json").read_text())
@@ -62,12 +62,12 @@ def test_the_subject_of_a_certificate_is_whom_it_is_for() -> None:
 @pytest.mark.parametrize("raw", [b"\x30", b"\x30\x05\x00", b"\x1f\x01\x00", b"\x30\x80\x00\x00"])
 def test_bytes_that_are_no_der_are_refused(raw: bytes) -> None:
     with pytest.raises(MalformedDer):
-        list(der_values(raw))
+        list(iter_der_values(raw))
 
 
 def test_identifiers_are_numbers_with_dots() -> None:
-    assert "1.2.840.113549.1.9.1" == object_identifier(bytes.fromhex("2a864886f70d010901"))
-    assert "2.999.3" == object_identifier(bytes.fromhex("883703"))
+    assert "1.2.840.113549.1.9.1" == read_object_identifier(bytes.fromhex("2a864886f70d010901"))
+    assert "2.999.3" == read_object_identifier(bytes.fromhex("883703"))
     for raw in (b"", b"\x81"):
         with pytest.raises(MalformedDer):
-            object_identifier(raw)
+            read_object_identifier(raw)

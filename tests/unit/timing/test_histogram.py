@@ -62,7 +62,7 @@ def test_a_timer_counts_in_a_smaller_unit_than_it_shows() -> None:
 
 
 def test_nothing_noted_is_all_zeros() -> None:
-    assert HistogramReading(0, *(0.0,) * 11) == Moments().reading([])
+    assert HistogramReading(0, *(0.0,) * 11) == Moments().read_distribution([])
 
 
 def test_zeros_are_counted_without_being_listed() -> None:
@@ -70,7 +70,7 @@ def test_zeros_are_counted_without_being_listed() -> None:
     moments.add_all([4, 6])
     moments.add_zeros(2)
     moments.add_zeros(0)
-    reading = moments.reading([0, 0, 4, 6])
+    reading = moments.read_distribution([0, 0, 4, 6])
     assert (4, 0.0, 6.0, 2.5, 2.0) == (*reading[:4], reading.median)
 
 

@@ -37,7 +37,7 @@ def test_rates_are_codahales(rows: list[tuple[int, float, float, float]]) -> Non
     for number, (events, *expected) in enumerate(rows, 1):
         count += events
         meter.tick(number, count)
-        reading = meter.reading(number, count, number * TICK_MS)
+        reading = meter.read_rates(number, count, number * TICK_MS)
         assert count == reading.event_count
         assert pytest.approx(expected, rel=1e-12) == rates(reading)
 
@@ -51,19 +51,19 @@ def test_ticks_without_events_may_be_left_out(
         count += events
         if events:
             meter.tick(number, count)
-        assert pytest.approx(expected, rel=1e-12) == rates(meter.reading(number, count, 1))
+        assert pytest.approx(expected, rel=1e-12) == rates(meter.read_rates(number, count, 1))
 
 
 def test_a_minute_is_made_up_for_in_one_step() -> None:
     meter = Meter(0, 40)
     meter.tick(41, 3)
-    assert pytest.approx(_LATER, rel=1e-12) == rates(meter.reading(53, 3, 1))
+    assert pytest.approx(_LATER, rel=1e-12) == rates(meter.read_rates(53, 3, 1))
 
 
 def test_rates_stay_between_ticks_and_the_count_does_not() -> None:
     meter = Meter(1_000, 0)
-    assert MeterReading(4, 0.0, 0.0, 0.0, 0.0) == meter.reading(0, 4, 1_000)
-    assert MeterReading(4, 2.0, 0.0, 0.0, 0.0) == meter.reading(0, 4, 3_000)
+    assert MeterReading(4, 0.0, 0.0, 0.0, 0.0) == meter.read_rates(0, 4, 1_000)
+    assert MeterReading(4, 2.0, 0.0, 0.0, 0.0) == meter.read_rates(0, 4, 3_000)
     meter.tick(1, 4)
-    assert MeterReading(9, 1.5, 0.8, 0.8, 0.8) == meter.reading(1, 9, 7_000)
+    assert MeterReading(9, 1.5, 0.8, 0.8, 0.8) == meter.read_rates(1, 9, 7_000)
     assert 4 == meter.counted

@@ -48,11 +48,11 @@ def test_an_event_completes_what_it_makes_ready() -> None:
     first, second = Waiting(), Waiting()
     for operation in (first, second):
         assert not purgatory.try_complete_else_watch(operation, ["a", "b"])
-    assert [] == purgatory.check("a")
+    assert [] == purgatory.complete_for("a")
     second.ready = True
-    assert [] == purgatory.check("c")
-    assert [second] == purgatory.check("b")
-    assert [] == purgatory.check("a")
+    assert [] == purgatory.complete_for("c")
+    assert [second] == purgatory.complete_for("b")
+    assert [] == purgatory.complete_for("a")
     assert not second.is_expired
     assert [first] == purgatory.advance(100)
     assert first.is_expired
@@ -64,7 +64,7 @@ def test_an_event_between_try_and_watch_is_seen_by_the_second_try() -> None:
 
     def event_after_first_look(look: int) -> None:
         if look == 1:
-            assert [] == purgatory.check("a")
+            assert [] == purgatory.complete_for("a")
         else:
             operation.ready = True
 
@@ -72,7 +72,7 @@ def test_an_event_between_try_and_watch_is_seen_by_the_second_try() -> None:
     assert purgatory.try_complete_else_watch(operation, ["a"])
     assert 2 == operation.looks
     assert 0 == purgatory.delayed_count
-    assert [] == purgatory.check("a")
+    assert [] == purgatory.complete_for("a")
     assert (0, 0) == (purgatory.watched_count, purgatory.key_count)
 
 
@@ -100,11 +100,11 @@ def test_a_nested_check_completes_once() -> None:
 
     def check_again(look: int) -> None:
         operation.on_poll = lambda look: None
-        nested.extend(purgatory.check("a"))
+        nested.extend(purgatory.complete_for("a"))
 
     operation.ready = True
     operation.on_poll = check_again
-    assert [] == purgatory.check("a")
+    assert [] == purgatory.complete_for("a")
     assert [operation] == nested
     assert 0 == purgatory.watched_count
 
@@ -116,7 +116,7 @@ def test_a_forced_completion_is_owed_by_who_forced_it() -> None:
     assert operation.force_complete()
     assert not operation.force_complete()
     operation.ready = True
-    assert [] == purgatory.check("a")
+    assert [] == purgatory.complete_for("a")
     assert [] == purgatory.advance(1000)
 
 
@@ -126,7 +126,7 @@ def test_dead_entries_are_swept_when_they_exceed_the_interval() -> None:
         operation = Waiting()
         purgatory.try_complete_else_watch(operation, [number, "shared"])
         operation.ready = True
-        assert [operation] == purgatory.check(number)
+        assert [operation] == purgatory.complete_for(number)
     assert 3 == purgatory.watched_count
     purgatory.advance(1)
     assert 3 == purgatory.watched_count
@@ -174,7 +174,7 @@ def test_what_nobody_waits_for_any_more_is_dropped_without_a_response() -> None:
     # The one that has been completed is dropped by whom that was.
     assert (True, False) == (operation.on_poll is not on_poll[0], done.on_poll is not on_poll[1])
     assert 0 == purgatory.delayed_count
-    assert ([], []) == (purgatory.check("a"), purgatory.advance(1000))
+    assert ([], []) == (purgatory.complete_for("a"), purgatory.advance(1000))
 
 
 def test_watching_alone_keeps_the_lists_bounded() -> None:
@@ -183,7 +183,7 @@ def test_watching_alone_keeps_the_lists_bounded() -> None:
         operation = Waiting(10_000)
         purgatory.try_complete_else_watch(operation, [number, "quiet"])
         operation.ready = True
-        assert [operation] == purgatory.check(number)
+        assert [operation] == purgatory.complete_for(number)
         assert purgatory.watched_count <= 11
 
 
@@ -223,7 +223,7 @@ def test_a_request_that_was_just_checked_waits_without_another_check() -> None:
     purgatory.watch(second, ["a"])
     assert (0, 0, 2) == (first.looks, second.looks, purgatory.delayed_count)
     second.ready = True
-    assert [second] == purgatory.check("a")
+    assert [second] == purgatory.complete_for("a")
     assert [first] == purgatory.advance(50)
 
 
@@ -248,7 +248,7 @@ def test_a_fault_of_a_check_loses_no_operation_that_could_complete() -> None:
 
     faulty.on_poll = fail
     with pytest.raises(KeyError):
-        purgatory.check("a")
+        purgatory.complete_for("a")
     faulty.on_poll = lambda look: None
-    assert [ready, last] == purgatory.check("a")
+    assert [ready, last] == purgatory.complete_for("a")
     assert [faulty] == purgatory.advance(100)

@@ -69,5 +69,5 @@ def test_steady_events_above_the_bound_are_throttled_from_the_tenth_second_on() 
 def test_any_number_is_a_bound(bound_per_s: float, over_ms: float) -> None:
     rate = SampledRate(11, 1000)
     rate.record(0, 1e9)
-    assert over_ms == rate.over_ms(bound_per_s, 0)
+    assert over_ms == rate.throttle_ms(bound_per_s, 0)
     assert min(over_ms, 1000) == rate.delay_ms(bound_per_s, 0)

@@ -135,7 +135,7 @@ class Stage:
         turns = LoopTurns(self.timers, self.clock)
         self.coordinator = TransactionCoordinator(settings, ports, turns)
         for partition in range(COUNT):
-            self.coordinator.registry.elected(partition, 1)
+            self.coordinator.registry.on_elected(partition, 1)
 
     def _new_id(self) -> int:
         self.next_producer_id += 1
@@ -161,7 +161,7 @@ class Stage:
     ) -> InitResult:
         """Send InitProducerId."""
         own = None if expected is None else ProducerOfEpoch(*expected)
-        begun = self.coordinator.producers.init(transactional_id, timeout_ms, own)
+        begun = self.coordinator.producers.init_producer(transactional_id, timeout_ms, own)
         self.timers.run_until_idle()
         return begun.result()
 
@@ -169,13 +169,13 @@ class Stage:
         self, *partitions: TopicPartition, epoch: int = 0, producer_id: int = 100
     ) -> Promise[int]:
         """Send AddPartitionsToTxn for id x."""
-        return self.coordinator.partitions.add("x", producer_id, epoch, partitions)
+        return self.coordinator.partitions.add_partitions("x", producer_id, epoch, partitions)
 
     def end(
         self, *, is_commit: bool = True, epoch: int = 0, producer_id: int = 100
     ) -> Promise[int]:
         """Send EndTxn for id x; markers are sent in the next turn."""
-        ended = self.coordinator.ends.end("x", producer_id, epoch, is_commit=is_commit)
+        ended = self.coordinator.ends.end_transaction("x", producer_id, epoch, is_commit=is_commit)
         self.timers.run_until_idle()
         return ended
 
@@ -199,7 +199,7 @@ class Stage:
 
     def expire(self) -> None:
         """Look for ids that nobody uses."""
-        for _ in self.coordinator.admin.expire():
+        for _ in self.coordinator.admin.expire_ids():
             pass
 
 

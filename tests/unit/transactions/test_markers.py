@@ -35,8 +35,8 @@ def test_a_leader_is_sent_what_waits_in_one_request() -> None:
     stage.end().result()
     for id_ in ("y", "z"):
         producer_id = stage.init(id_).producer_id
-        stage.coordinator.partitions.add(id_, producer_id, 0, [T0]).result()
-        stage.coordinator.ends.end(id_, producer_id, 0, is_commit=True).result()
+        stage.coordinator.partitions.add_partitions(id_, producer_id, 0, [T0]).result()
+        stage.coordinator.ends.end_transaction(id_, producer_id, 0, is_commit=True).result()
     assert 1 == len(stage.channels.written)
     stage.channels.release()
     stage.timers.run_until_idle()
@@ -65,8 +65,12 @@ def test_markers_of_many_ids_share_requests_as_far_as_they_fit() -> None:
     partitions = [TopicPartition("t", index) for index in range(MARKERS_PER_REQUEST_MAX // 2)]
     for number in range(3):
         producer_id = stage.init(f"y{number}").producer_id
-        stage.coordinator.partitions.add(f"y{number}", producer_id, 0, partitions).result()
-        stage.coordinator.ends.end(f"y{number}", producer_id, 0, is_commit=True).result()
+        stage.coordinator.partitions.add_partitions(
+            f"y{number}", producer_id, 0, partitions
+        ).result()
+        stage.coordinator.ends.end_transaction(
+            f"y{number}", producer_id, 0, is_commit=True
+        ).result()
     stage.channels.release()
     stage.timers.run_until_idle()
     assert [1, 2, 1] == [len(markers) for _, markers in stage.channels.written]
@@ -135,8 +139,8 @@ def test_a_broker_that_is_lost_is_asked_after_longer_and_longer_pauses() -> None
     # One response, and the next loss is the first again.
     stage.channels.error = LOST
     producer_id = stage.init("y").producer_id
-    stage.coordinator.partitions.add("y", producer_id, 0, [T0]).result()
-    stage.coordinator.ends.end("y", producer_id, 0, is_commit=True).result()
+    stage.coordinator.partitions.add_partitions("y", producer_id, 0, [T0]).result()
+    stage.coordinator.ends.end_transaction("y", producer_id, 0, is_commit=True).result()
     stage.channels.error = None
     later(stage)
     assert "CompleteCommit" == stage.transaction("y").state.value
@@ -150,8 +154,8 @@ def test_while_a_broker_is_left_alone_other_ends_wait_too_and_other_leaders_do_n
     for name, partitions in (("y", [T0]), ("z", [T1])):
         stage.channels.leaders = {T1: 2}
         producer_id = stage.init(name).producer_id
-        stage.coordinator.partitions.add(name, producer_id, 0, partitions).result()
-        stage.coordinator.ends.end(name, producer_id, 0, is_commit=True).result()
+        stage.coordinator.partitions.add_partitions(name, producer_id, 0, partitions).result()
+        stage.coordinator.ends.end_transaction(name, producer_id, 0, is_commit=True).result()
         stage.timers.run_until_idle()
     assert [1, 2] == [broker_id for broker_id, _ in stage.channels.written]
     later(stage)
@@ -175,7 +179,7 @@ def test_what_waits_for_a_lost_broker_waits_no_more_for_an_id_that_is_lost_too()
     stage.channels.leaders = {T0: -1}
     stage.end().result()
     registry = stage.coordinator.registry
-    registry.resigned(registry.partition_of("x"))
+    registry.on_resigned(registry.partition_of("x"))
     later(stage)
     assert {} == stage.coordinator.markers._waiting
     assert 0 == stage.timers.waiting_count
@@ -278,7 +282,7 @@ def test_who_coordinates_no_more_sends_no_more() -> None:
     stage.channels.codes = {T0: 6}
     stage.end().result()
     registry = stage.coordinator.registry
-    registry.resigned(registry.partition_of("x"))
+    registry.on_resigned(registry.partition_of("x"))
     later(stage, 3)
     assert 1 == len(stage.channels.written)
     assert () == stage.coordinator.markers.pending_ids

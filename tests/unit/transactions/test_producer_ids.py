@@ -45,7 +45,7 @@ def test_ids_come_from_the_controllers_block() -> None:
 
 def test_the_next_block_is_requested_before_the_last_id() -> None:
     controller = Controller()
-    controller.ids.prefetch()
+    controller.ids.request_next_block()
     controller.give(0, 10)
     assert list(range(9)) == [controller.ids.generate() for _ in range(9)]
     assert 0 == len(controller.requested)
@@ -57,7 +57,7 @@ def test_the_next_block_is_requested_before_the_last_id() -> None:
 
 def test_a_refused_ask_is_repeated_after_a_pause() -> None:
     controller = Controller()
-    controller.ids.prefetch()
+    controller.ids.request_next_block()
     controller.refuse()
     assert controller.is_waiting()
     assert [] == controller.requested
@@ -70,7 +70,7 @@ def test_a_refused_ask_is_repeated_after_a_pause() -> None:
 @pytest.mark.parametrize("first_id", [-1, 5, (1 << 63) - 1])
 def test_a_block_that_would_repeat_ids_is_not_used(first_id: int) -> None:
     controller = Controller()
-    controller.ids.prefetch()
+    controller.ids.request_next_block()
     controller.give(0, 10)
     for _ in range(10):
         controller.ids.generate()
@@ -80,7 +80,7 @@ def test_a_block_that_would_repeat_ids_is_not_used(first_id: int) -> None:
 
 def test_an_empty_block_is_not_used() -> None:
     controller = Controller()
-    controller.ids.prefetch()
+    controller.ids.request_next_block()
     controller.give(0, 0)
     assert controller.is_waiting()
 

@@ -56,7 +56,7 @@ def test_an_empty_id_is_refused() -> None:
 
 def test_an_id_of_another_broker_is_refused() -> None:
     stage = Stage()
-    stage.coordinator.registry.resigned(stage.coordinator.registry.partition_of("x"))
+    stage.coordinator.registry.on_resigned(stage.coordinator.registry.partition_of("x"))
     assert 16 == stage.init().error_code
 
 
@@ -178,7 +178,7 @@ def test_while_a_change_is_written_nobody_begins() -> None:
     stage = Stage()
     stage.init()
     stage.log.is_held = True
-    first = stage.coordinator.producers.init("x", 60_000, None)
+    first = stage.coordinator.producers.init_producer("x", 60_000, None)
     assert 51 == stage.init().error_code
     stage.log.release()
     assert (0, 100, 1) == first.result()
@@ -209,7 +209,7 @@ def test_an_epoch_that_fences_and_is_not_written_is_used_again() -> None:
 def test_the_old_producer_cannot_end_what_is_fenced() -> None:
     stage = Stage().begun()
     stage.log.is_held = True
-    stage.coordinator.producers.init("x", 60_000, None)
+    stage.coordinator.producers.init_producer("x", 60_000, None)
     assert 90 == stage.end().result()
     stage.log.release()
     stage.timers.run_until_idle()

@@ -68,7 +68,7 @@ def test_what_is_not_known_is_not_described() -> None:
     admin = stage.coordinator.admin
     assert 105 == admin.describe("nobody").error_code
     assert 42 == admin.describe("").error_code
-    stage.coordinator.registry.resigned(stage.coordinator.registry.partition_of("x"))
+    stage.coordinator.registry.on_resigned(stage.coordinator.registry.partition_of("x"))
     assert 16 == admin.describe("x").error_code
     stage.coordinator.stop()
     assert (15, 15) == (admin.describe("x").error_code, admin.list(TransactionFilter()).error_code)
@@ -128,10 +128,10 @@ def test_an_id_that_was_loaded_again_meanwhile_is_not_forgotten() -> None:
     stage.init("x")
     stage.init("y")
     stage.clock.advance(WEEK_MS)
-    steps = stage.coordinator.admin.expire()
+    steps = stage.coordinator.admin.expire_ids()
     next(steps)
     for partition in range(COUNT):
-        stage.coordinator.registry.elected(partition, 2)
+        stage.coordinator.registry.on_elected(partition, 2)
     assert (0, 101, 1) == stage.init("y")
     for _ in steps:
         pass
@@ -145,7 +145,7 @@ def test_a_tombstone_that_is_confirmed_late_leaves_an_id_that_is_in_use_again() 
     stage.log.is_held = True
     stage.expire()
     stage.log.is_held = False
-    stage.coordinator.registry.elected(stage.coordinator.registry.partition_of("x"), 2)
+    stage.coordinator.registry.on_elected(stage.coordinator.registry.partition_of("x"), 2)
     assert (0, 101, 0) == stage.init()
     stage.log.release()
     assert (0, 101, 1) == stage.init()

@@ -32,7 +32,7 @@ def test_the_client_is_answered_before_the_markers_are_there() -> None:
 def decided() -> Stage:
     """Return a coordinator that has answered an EndTxn in this turn of the loop."""
     stage = Stage().begun()
-    assert 0 == stage.coordinator.ends.end("x", 100, 0, is_commit=True).result()
+    assert 0 == stage.coordinator.ends.end_transaction("x", 100, 0, is_commit=True).result()
     assert ("PrepareCommit", []) == (stage.state, stage.channels.written)
     return stage
 
@@ -47,7 +47,7 @@ def test_markers_are_sent_in_the_turn_after_the_answer() -> None:
 def test_who_lost_the_id_in_the_turn_of_the_answer_sends_no_markers() -> None:
     stage = decided()
     registry = stage.coordinator.registry
-    registry.resigned(registry.partition_of("x"))
+    registry.on_resigned(registry.partition_of("x"))
     stage.timers.run_until_idle()
     assert [] == stage.channels.written
 
@@ -55,7 +55,7 @@ def test_who_lost_the_id_in_the_turn_of_the_answer_sends_no_markers() -> None:
 def test_who_loads_the_id_again_in_the_turn_of_the_answer_sends_markers_once() -> None:
     stage = decided()
     registry = stage.coordinator.registry
-    registry.elected(registry.partition_of("x"), 2)
+    registry.on_elected(registry.partition_of("x"), 2)
     stage.timers.run_until_idle()
     ((_, (marker,)),) = stage.channels.written
     assert (2, "CompleteCommit") == (marker.coordinator_epoch, stage.state)
@@ -98,8 +98,8 @@ def test_only_the_current_producer_may_end() -> None:
     assert 90 == stage.end(epoch=1).result()
     assert 49 == stage.end(producer_id=1).result()
     ends = stage.coordinator.ends
-    assert 49 == ends.end("nobody", 1, 0, is_commit=True).result()
-    assert 42 == ends.end("", 1, 0, is_commit=True).result()
+    assert 49 == ends.end_transaction("nobody", 1, 0, is_commit=True).result()
+    assert 42 == ends.end_transaction("", 1, 0, is_commit=True).result()
     assert "Ongoing" == stage.state
 
 
@@ -139,7 +139,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_fenced(
 def test_a_transaction_that_is_known_no_more_is_not_aborted() -> None:
     stage = Stage().begun()
     transaction, written = stage.transaction(), stage.log.states()
-    fence = transaction.fence()
+    fence = transaction.prepare_fence()
     stage.coordinator.registry.remove(transaction)
     assert 16 == drive(stage.coordinator.ends.abort_fenced(transaction, fence)).result()
     assert written == stage.log.states()
@@ -150,7 +150,7 @@ def test_a_transaction_that_is_known_no_more_is_not_aborted() -> None:
 def test_a_transaction_of_a_coordinator_that_has_stopped_is_not_aborted() -> None:
     stage = Stage().begun()
     transaction, written = stage.transaction(), stage.log.states()
-    fence = transaction.fence()
+    fence = transaction.prepare_fence()
     stage.coordinator.registry.stop()
     assert 15 == drive(stage.coordinator.ends.abort_fenced(transaction, fence)).result()
     assert written == stage.log.states()
@@ -184,7 +184,7 @@ def test_an_abort_by_time_that_is_not_written_is_tried_again() -> None:
 def test_a_fence_whose_abort_is_written_has_not_failed() -> None:
     stage = Stage().begun()
     transaction = stage.transaction()
-    fence = transaction.fence()
+    fence = transaction.prepare_fence()
     assert 0 == drive(stage.coordinator.ends.abort_fenced(transaction, fence)).result()
     # The markers, and with them the end, come in the next turn.
     assert ("PrepareAbort", 1) == (stage.state, transaction.producer_epoch)
@@ -236,7 +236,7 @@ def test_markers_of_a_later_epoch_say_so() -> None:
     stage.end().result()
     registry = stage.coordinator.registry
     stage.channels.is_held = False
-    registry.elected(registry.partition_of("x"), 5)
+    registry.on_elected(registry.partition_of("x"), 5)
     stage.timers.run_until_idle()
     stage.channels.release()
     stage.timers.run_until_idle()

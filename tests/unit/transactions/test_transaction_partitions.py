@@ -45,8 +45,8 @@ def test_the_client_of_another_producer_is_refused() -> None:
     stage = Stage().begun(T0)
     assert 49 == stage.add(T1, producer_id=5).result()
     assert 90 == stage.add(T1, epoch=1).result()
-    assert 49 == stage.coordinator.partitions.add("nobody", 1, 0, [T0]).result()
-    assert 42 == stage.coordinator.partitions.add("", 1, 0, [T0]).result()
+    assert 49 == stage.coordinator.partitions.add_partitions("nobody", 1, 0, [T0]).result()
+    assert 42 == stage.coordinator.partitions.add_partitions("", 1, 0, [T0]).result()
 
 
 def test_while_the_end_is_on_its_way_nothing_is_added() -> None:
@@ -101,7 +101,7 @@ def test_what_was_written_for_an_earlier_epoch_is_not_applied() -> None:
     stage.log.is_held = True
     added = stage.add(T0)
     registry = stage.coordinator.registry
-    registry.elected(registry.partition_of("x"), 2)
+    registry.on_elected(registry.partition_of("x"), 2)
     stage.timers.run_until_idle()
     stage.log.release()
     assert 16 == added.result()
@@ -117,7 +117,7 @@ def test_who_writes_hears_that_the_partition_is_loaded_for_a_later_epoch() -> No
     added = stage.add(T0)
     log.stage = stage
     registry = stage.coordinator.registry
-    registry.elected(registry.partition_of("x"), 2)
+    registry.on_elected(registry.partition_of("x"), 2)
     log.release()
     assert 14 == added.result()
 
@@ -137,7 +137,7 @@ def test_nothing_is_written_for_an_id_that_is_used_no_more() -> None:
 
 def test_a_partition_of_the_open_transaction_is_confirmed() -> None:
     stage = Stage().begun(T0)
-    verify = stage.coordinator.partitions.verify
+    verify = stage.coordinator.partitions.verify_partitions
     assert {T0: 0, T1: 120} == verify("x", 100, 0, [T0, T1])
     assert {T0: 49} == verify("x", 7, 0, [T0])
     assert {T0: 90} == verify("x", 100, 3, [T0])
@@ -148,6 +148,6 @@ def test_while_the_end_is_decided_nothing_is_confirmed() -> None:
     stage = Stage().begun(T0)
     stage.channels.is_held = True
     stage.end().result()
-    assert {T0: 51} == stage.coordinator.partitions.verify("x", 100, 0, [T0])
+    assert {T0: 51} == stage.coordinator.partitions.verify_partitions("x", 100, 0, [T0])
     stage.channels.release()
-    assert {T0: 120} == stage.coordinator.partitions.verify("x", 100, 0, [T0])
+    assert {T0: 120} == stage.coordinator.partitions.verify_partitions("x", 100, 0, [T0])

@@ -10,8 +10,8 @@ from engine.records.view import batches_in
 from engine.transactions.records import (
     TransactionRecord,
     UnknownTransactionRecord,
+    build_record,
     decode_transaction_record,
-    transaction_record,
     transaction_tombstone,
 )
 from engine.transactions.states import TransactionState
@@ -47,7 +47,7 @@ def test_the_records_of_a_broker_are_written_again_byte_for_byte() -> None:
             known.start_ms,
             known.last_update_ms,
         )
-        assert record == transaction_record(id_, transition)
+        assert record == build_record(id_, transition)
         count += 1
     assert count > 50
 
@@ -59,14 +59,14 @@ NEVER_WRITTEN = {TransactionState.DEAD, TransactionState.PREPARE_EPOCH_FENCE}
 @pytest.mark.parametrize("state", NEVER_WRITTEN)
 def test_a_state_that_is_never_written_is_not_read(state: TransactionState) -> None:
     with pytest.raises(UnknownTransactionRecord, match="record of __transaction_state cannot be"):
-        decode_transaction_record(transaction_record("x", OPEN._replace(state=state)))
+        decode_transaction_record(build_record("x", OPEN._replace(state=state)))
 
 
 def test_all_states_are_read_as_they_were_written() -> None:
     for state in set(TransactionState) - NEVER_WRITTEN:
         partitions = () if state is TransactionState.EMPTY else (T0, T1, U0)
         written = OPEN._replace(state=state, partitions=partitions)
-        id_, known = decode_transaction_record(transaction_record("ïd", written))
+        id_, known = decode_transaction_record(build_record("ïd", written))
         assert known is not None
         assert ("ïd", state, partitions) == (id_, known.state, tuple(known.partitions))
         assert (5, 1, -1, 60_000, 11, 12) == (
@@ -93,9 +93,9 @@ def test_a_tombstone_says_its_id() -> None:
         TransactionRecord(
             transaction_tombstone("x").key,
             # Status 9 is no state.
-            (transaction_record("x", OPEN).value or b"")[:16]
+            (build_record("x", OPEN).value or b"")[:16]
             + b"\x09"
-            + (transaction_record("x", OPEN).value or b"")[17:],
+            + (build_record("x", OPEN).value or b"")[17:],
         ),
     ],
 )

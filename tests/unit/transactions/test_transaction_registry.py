@@ -63,7 +63,7 @@ def test_bytes_behind_keys_and_values_are_passed_over() -> None:
 def test_each_partition_is_served_by_its_own_leader() -> None:
     stage = Stage()
     registry = stage.coordinator.registry
-    registry.resigned(coordinator_partition("x", COUNT))
+    registry.on_resigned(coordinator_partition("x", COUNT))
     assert 16 == registry.find("x").error_code
     others = [name for name in map(str, range(20)) if registry.partition_of(name) != 2]
     assert {0} == {
@@ -78,9 +78,9 @@ def test_an_older_epoch_loads_nothing() -> None:
     partition = coordinator_partition("x", COUNT)
     before = stage.transaction()
     for epoch in (0, 1):
-        stage.coordinator.registry.elected(partition, epoch)
+        stage.coordinator.registry.on_elected(partition, epoch)
         assert before is stage.transaction()
-    stage.coordinator.registry.elected(partition, 2)
+    stage.coordinator.registry.on_elected(partition, 2)
     assert before is not stage.transaction()
     assert 2 == stage.coordinator.registry.find("x").coordinator_epoch
 
@@ -92,7 +92,7 @@ def test_while_a_partition_is_loaded_its_ids_are_not_served() -> None:
         stage.init()
     log.stage = stage
     registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
-    registry.elected(partition, 2)
+    registry.on_elected(partition, 2)
     assert registry.is_loading
     assert 14 == registry.find("x").error_code
     assert 14 == stage.init().error_code
@@ -108,8 +108,8 @@ def test_a_partition_that_is_lost_while_it_is_loaded_stays_lost() -> None:
         stage.init()
     log.stage = stage
     registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
-    registry.elected(partition, 2)
-    registry.resigned(partition)
+    registry.on_elected(partition, 2)
+    registry.on_resigned(partition)
     stage.timers.run_until_idle()
     assert 16 == registry.find("x").error_code
 
@@ -122,10 +122,10 @@ def test_nothing_of_a_deleted_topic_is_loaded_for_one_that_is_made_in_its_place(
     registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
     later = log.partitions[partition][-1]
     log.stage = stage
-    registry.elected(partition, 2)
-    registry.resigned(partition)
+    registry.on_elected(partition, 2)
+    registry.on_resigned(partition)
     log.partitions[partition] = [*log.partitions[partition], TransactionRecord(later.key, None)]
-    registry.elected(partition, 2)
+    registry.on_elected(partition, 2)
     stage.timers.run_until_idle()
     assert (0, 2, None) == registry.find("x")
 
@@ -139,7 +139,7 @@ def test_the_load_for_a_later_epoch_is_the_one_that_counts() -> None:
     registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
     log.read_count = 0
     for epoch in (2, 3, 3, 2):
-        registry.elected(partition, epoch)
+        registry.on_elected(partition, epoch)
     assert 2 == log.read_count
     stage.timers.run_until_idle()
     assert (0, 3) == registry.find("x")[:2]
@@ -172,7 +172,7 @@ def test_a_partition_is_read_again_until_it_can_be_read() -> None:
 
 def test_a_partition_that_is_lost_is_not_read_again() -> None:
     stage = Stage(Unreadable(COUNT))
-    stage.coordinator.registry.resigned(coordinator_partition("x", COUNT))
+    stage.coordinator.registry.on_resigned(coordinator_partition("x", COUNT))
     stage.clock.advance(COORDINATOR_LOAD_RETRY_MS)
     stage.timers.run_until_idle()
     assert 16 == stage.init().error_code
@@ -184,7 +184,7 @@ def test_a_broker_that_stops_coordinates_nothing() -> None:
     assert 15 == stage.init().error_code
     assert stage.coordinator.registry.is_stopped
     assert [] == list(stage.coordinator.registry.transactions())
-    stage.coordinator.registry.elected(0, 9)
+    stage.coordinator.registry.on_elected(0, 9)
     assert 15 == stage.coordinator.registry.find("x").error_code
 
 
@@ -195,7 +195,7 @@ def test_markers_wait_while_their_partition_is_loaded_for_a_later_epoch() -> Non
     stage.end().result()
     log.stage = stage
     registry = stage.coordinator.registry
-    registry.elected(registry.partition_of("x"), 2)
+    registry.on_elected(registry.partition_of("x"), 2)
     assert () == stage.coordinator.markers.pending_ids
     stage.timers.run_until_idle()
     assert ("x",) == stage.coordinator.markers.pending_ids
@@ -208,7 +208,7 @@ def test_a_load_ends_as_the_broker_stops() -> None:
         stage.init()
     log.stage = stage
     registry, partition = stage.coordinator.registry, coordinator_partition("x", COUNT)
-    registry.elected(partition, 2)
+    registry.on_elected(partition, 2)
     stage.coordinator.stop()
     stage.timers.run_until_idle()
     assert [] == list(registry.transactions())
@@ -222,8 +222,8 @@ def decided(count: int) -> MemoryLog:
     names = (f"x{number}" for number in range(100))
     for name in [name for name in names if registry.partition_of(name) == 0][:count]:
         producer_id = stage.init(name).producer_id
-        stage.coordinator.partitions.add(name, producer_id, 0, [T0]).result()
-        stage.coordinator.ends.end(name, producer_id, 0, is_commit=True).result()
+        stage.coordinator.partitions.add_partitions(name, producer_id, 0, [T0]).result()
+        stage.coordinator.ends.end_transaction(name, producer_id, 0, is_commit=True).result()
     return stage.log
 
 
@@ -240,7 +240,7 @@ def resuming(log: MemoryLog) -> Stage:
         send(coordinator_epoch, transaction)
 
     registry._on_prepared = send_slowly
-    registry.elected(0, 2)
+    registry.on_elected(0, 2)
     return stage
 
 
@@ -255,7 +255,7 @@ def test_decided_ends_go_on_in_turns_and_ids_are_served_meanwhile() -> None:
 
 def test_decided_ends_go_on_no_more_as_the_partition_is_lost() -> None:
     stage = resuming(decided(3))
-    stage.coordinator.registry.resigned(0)
+    stage.coordinator.registry.on_resigned(0)
     stage.channels.release()
     stage.timers.run_until_idle()
     assert [1] == count_of(stage)
@@ -295,7 +295,7 @@ def test_what_is_loaded_is_served_once_it_is_committed() -> None:
 
 def test_what_is_loaded_is_not_served_of_a_partition_that_is_lost_before_it_is_committed() -> None:
     stage = _loaded_while_uncommitted()
-    stage.coordinator.registry.resigned(coordinator_partition("x", COUNT))
+    stage.coordinator.registry.on_resigned(coordinator_partition("x", COUNT))
     stage.log.high_watermark = None
     stage.clock.advance(10_000)
     stage.timers.run_until_idle()

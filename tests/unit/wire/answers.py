@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.wire.codec import message_codec
 from engine.wire.json_form import json_node, json_text
-from engine.wire.record_decoders import decoder_for
+from engine.wire.record_decoders import select_decoder
 from engine.wire.tool_reader import ToolFailure, nearest_version, read_as_tool
 from tests.unit.wire.questions import PARSERS, hex_of
 
@@ -32,7 +32,7 @@ def _damaged(name: str, version: int, raw: bytes, release: str) -> str:
 
 
 def _record(parser: str, key: str, value: str, offset: str, release: str) -> str:
-    decode = decoder_for(PARSERS[parser.rpartition("$")[2]], release)
+    decode = select_decoder(PARSERS[parser.rpartition("$")[2]], release)
     texts = decode(unhex(key), unhex(value), int(offset))
     return "\t".join(["OK", *("N" if text is None else f"S{_escaped(text)}" for text in texts)])
 

@@ -8,14 +8,14 @@ import pytest
 
 from engine.groups.group import Group
 from engine.groups.group_offsets import CommittedOffset
-from engine.groups.records import group_record, group_tombstone, offset_record
+from engine.groups.records import build_group_record, build_offset_record, group_tombstone
 from engine.model import TopicPartition
 from engine.wire.codec import message_codec
 from engine.wire.fast_commit_bytes import (
     INDEX_BYTES,
     CommitRequest,
-    offset_key_names,
-    offset_value_fast,
+    encode_offset_value_fast,
+    parse_offset_key,
     read_commit_fast,
     read_offset_value_fast,
 )
@@ -109,19 +109,19 @@ def test_commits_of_short_strings_are_read(metadata_size: int, name_size: int) -
 @pytest.mark.parametrize("metadata", ["", "m", "ä" * 63, "x" * 5_000])
 def test_records_of_committed_offsets_are_read(metadata: str) -> None:
     key = TopicPartition("t" * 200, 7)
-    record = offset_record("grüppe", key, CommittedOffset(5, 3, metadata, 9))
+    record = build_offset_record("grüppe", key, CommittedOffset(5, 3, metadata, 9))
     assert record.value is not None
-    assert ("grüppe", key.topic) == offset_key_names(record.key[:-INDEX_BYTES])
+    assert ("grüppe", key.topic) == parse_offset_key(record.key[:-INDEX_BYTES])
     assert (5, 3, metadata, 9) == read_offset_value_fast(record.value)
     if len(metadata.encode()) <= 126:
-        assert record.value == offset_value_fast(5, 3, metadata, 9)
+        assert record.value == encode_offset_value_fast(5, 3, metadata, 9)
 
 
 def test_records_of_other_kinds_and_sizes_are_not_read() -> None:
     key = TopicPartition("t", 7)
-    record = offset_record("g", key, CommittedOffset(5, 3, "note", 9))
-    with_expiry = offset_record("g", key, CommittedOffset(5, 3, "note", 9, 10))
-    group, value = group_record(Group("g", 5), {}), record.value
+    record = build_offset_record("g", key, CommittedOffset(5, 3, "note", 9))
+    with_expiry = build_offset_record("g", key, CommittedOffset(5, 3, "note", 9, 10))
+    group, value = build_group_record(Group("g", 5), {}), record.value
     assert value is not None
     assert with_expiry.value is not None
     for other_key in (
@@ -134,7 +134,7 @@ def test_records_of_other_kinds_and_sizes_are_not_read() -> None:
         record.key[:3],
         b"",
     ):
-        assert offset_key_names(other_key[:-INDEX_BYTES]) is None
+        assert parse_offset_key(other_key[:-INDEX_BYTES]) is None
     for other_value in (
         with_expiry.value,
         b"\0\4" + value[2:],

@@ -13,7 +13,7 @@ from engine.wire.codec import message_codec
 from engine.wire.fast_fetch_bytes import (
     TAGS_AFTER_RECORDS,
     answer_without_news,
-    head_of_answer,
+    encode_response_head,
     read_fetch_request,
 )
 from engine.wire.fetch_bytes import (
@@ -88,7 +88,7 @@ def test_one_partition_is_written_as_the_other_writes_it(
     found = FetchedPartition(3, 0, 1 << 40, 1 << 39, 7, records, aborted)
     parts = encode_fetch_response(version, FetchResponse([(topic, [found])], 0, 9))
     tags = TAGS_AFTER_RECORDS if version >= 12 else b""
-    head = head_of_answer(
+    head = encode_response_head(
         version, 9, topic, (3, 1 << 40, 1 << 39, 7), size, has_aborted=aborted is not None
     )
     before, between, *behind = parts

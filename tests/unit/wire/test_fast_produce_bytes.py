@@ -11,7 +11,7 @@ from engine.wire import fast_produce_bytes
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 from engine.wire.fast_produce_bytes import read_produce_fast
-from engine.wire.headers import read_request_header, request_header_bytes, response_header_bytes
+from engine.wire.headers import encode_request_header, read_request_header, response_header_bytes
 from engine.wire.produce_bytes import decode_produce_request, encode_produce_response_fast
 from tests.unit.api.data_stage import produce_request
 
@@ -25,7 +25,7 @@ def frame_of(
     request = produce_request({"t": [(3, bytes(size))]}, acks=1)
     for name, value in more.items():
         setattr(request, name, value)
-    head = request_header_bytes(_KEY, version, 77, client_id)
+    head = encode_request_header(_KEY, version, 77, client_id)
     return head + message_codec("ProduceRequest", version).encode(request)
 
 
@@ -56,9 +56,9 @@ def read_here(frame: bytes) -> object:
 
 @pytest.mark.parametrize("id_", ["x", "a transactional id of another length"])
 def test_a_request_in_a_transaction_takes_no_place_among_the_heads(id_: str) -> None:
-    before = fast_produce_bytes._head.cache_info()
+    before = fast_produce_bytes._parse_head.cache_info()
     assert read_here(frame_of(200, transactional_id=id_)) is None
-    assert before == fast_produce_bytes._head.cache_info()
+    assert before == fast_produce_bytes._parse_head.cache_info()
 
 
 @pytest.mark.parametrize("size", [1, 126, 127, 128, 16_382, 16_383, 16_384, 2_097_150, 2_097_151])

@@ -13,7 +13,7 @@ from engine.wire.fast_replica_bytes import (
     ReplicaFetched,
     ReplicaLimits,
     encode_replica_fetch_fast,
-    head_of_replica_response,
+    encode_replica_response_head,
     read_replica_fetch_fast,
     read_replica_response_fast,
 )
@@ -23,7 +23,9 @@ REQUEST = ReplicaFetch(
     7, ReplicaLimits(17, 500, 1, 10 << 20, 99, 2, 25), 3, ID, 1, 4, 1000, 4, 10, 1 << 20
 )
 FRAME = encode_replica_fetch_fast(b"broker-2-fetcher-0", REQUEST)
-RESPONSE = head_of_replica_response(7, 99, ID, (1, 900, 900, 10), 3) + b"abc" + TAGS_AFTER_RECORDS
+RESPONSE = (
+    encode_replica_response_head(7, 99, ID, (1, 900, 900, 10), 3) + b"abc" + TAGS_AFTER_RECORDS
+)
 #: Where things stand in the frames.
 VERSION, TOPICS, LAST = 3, 10 + 18 + 22, len(FRAME) - 1
 
@@ -76,5 +78,5 @@ def test_responses_with_more_to_them_are_not_read(place: int) -> None:
 
 
 def test_a_response_without_records_is_not_read() -> None:
-    head = head_of_replica_response(7, 99, ID, (1, 900, 900, 10), 0)
+    head = encode_replica_response_head(7, 99, ID, (1, 900, 900, 10), 0)
     assert read_replica_response_fast(memoryview(head + TAGS_AFTER_RECORDS)) is None

@@ -14,9 +14,9 @@ from engine.wire.headers import (
     RequestHeader,
     api,
     apis,
+    encode_request_header,
     read_request_header,
     read_response_header,
-    request_header_bytes,
     request_header_version,
     response_header_bytes,
     response_header_version,
@@ -28,22 +28,22 @@ V2 = bytes.fromhex("0003 000c 0000002a 0003") + b"cli" + b"\x00"
 
 
 def test_classic_request_has_client_id_only() -> None:
-    assert V1 == request_header_bytes(3, 1, 42, "cli")
+    assert V1 == encode_request_header(3, 1, 42, "cli")
     assert RequestHeader(3, 1, 42, "cli", 13) == read_request_header(V1 + b"body")
 
 
 def test_flexible_request_adds_a_tagged_section_but_keeps_the_plain_client_id() -> None:
-    assert V2 == request_header_bytes(3, 12, 42, "cli")
+    assert V2 == encode_request_header(3, 12, 42, "cli")
     assert RequestHeader(3, 12, 42, "cli", 14) == read_request_header(V2 + b"body")
 
 
 def test_null_client_id_stays_null() -> None:
-    raw = request_header_bytes(3, 12, 1, None)
+    raw = encode_request_header(3, 12, 1, None)
     assert read_request_header(raw).client_id is None
 
 
 def test_first_controlled_shutdown_has_no_client_id() -> None:
-    raw = request_header_bytes(7, 0, 5, "ignored")
+    raw = encode_request_header(7, 0, 5, "ignored")
     assert len(raw) == 8
     assert RequestHeader(7, 0, 5, None, 8) == read_request_header(raw)
     assert RequestHeader(7, 0, 5, None, 8) == read_request_header(raw + bytes(4))
@@ -57,7 +57,7 @@ def test_unknown_tags_are_passed_over() -> None:
 
 
 def test_version_that_does_not_exist_still_has_a_header() -> None:
-    raw = request_header_bytes(18, 99, 1, "x")
+    raw = encode_request_header(18, 99, 1, "x")
     assert read_request_header(raw).api_version == 99
 
 

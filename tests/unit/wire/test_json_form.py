@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.wire.errors import FieldNotInVersion, UnsupportedVersion
-from engine.wire.json_form import java_double, json_node, json_text, quoted
+from engine.wire.json_form import format_double, json_node, json_text, quoted
 from engine.wire.structs import message_class
 
 
@@ -88,7 +88,7 @@ def test_plain_values() -> None:
     ],
 )
 def test_doubles_print_as_java_prints_them(value: float, text: str) -> None:
-    assert text == java_double(value)
+    assert text == format_double(value)
 
 
 def test_doubles_without_value_are_quoted() -> None:

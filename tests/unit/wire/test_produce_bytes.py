@@ -11,7 +11,7 @@ from engine.wire.produce_bytes import (
     decode_produce_request,
     encode_produce_response,
     encode_produce_response_fast,
-    head_of_request,
+    parse_request_head,
 )
 from engine.wire.structs import message_class
 
@@ -51,10 +51,10 @@ def test_a_request_in_a_transaction_needs_no_table_and_no_place_among_the_heads(
         made(transactional_id=id_, acks=-1, timeout_ms=5, topic_data=[topic])
     )
     monkeypatch.setattr(produce_bytes, "message_codec", None)
-    before = head_of_request.cache_info()
+    before = parse_request_head.cache_info()
     request = decode_produce_request(memoryview(body), 9)
     assert (id_, -1, 5, [("t", [(3, bytes(120))])]) == request
-    assert before == head_of_request.cache_info()
+    assert before == parse_request_head.cache_info()
 
 
 def test_records_are_a_view_of_the_request() -> None:

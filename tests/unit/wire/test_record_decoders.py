@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.records.batch import BatchView
-from engine.wire.record_decoders import NoSuchDecoder, control_record_json, decoder_for
+from engine.wire.record_decoders import NoSuchDecoder, format_control_record, select_decoder
 from engine.wire.tool_reader import ToolFailure
 from tests.golden_cases import case, case_dir, expected_outputs
 
@@ -42,7 +42,7 @@ def invocations(name: str) -> Iterator[tuple[str, dict[str, Any], str]]:
 def printed(name: str, path: str, kind: str, version: str) -> Iterator[tuple[int, str]]:
     """Yield (offset, words) of every record of a log as the decoders print it."""
     raw = memoryview((case_dir(name) / path).read_bytes())
-    decode = decoder_for(kind, version)
+    decode = select_decoder(kind, version)
     position = 0
     while position < len(raw):
         batch = BatchView(raw, position)
@@ -63,7 +63,7 @@ def control_words(key: Any, value: Any, version: str) -> str:
     if type_id not in CONTROL or (type_id == 2 and version == "3.9.1"):
         return ""
     message, word = CONTROL[type_id]
-    return word + control_record_json(message, value)
+    return word + format_control_record(message, value)
 
 
 @pytest.mark.parametrize("name", ["groups", "txn", "kraft-391", "kraft-430"])
@@ -84,7 +84,7 @@ def test_decoders_of_other_releases_and_kinds_do_not_exist() -> None:
     wrong = [("share_group_state", "3.9.1"), ("offsets", "2.8.0"), ("nonsense", "4.3.0")]
     for kind, version in wrong:
         with pytest.raises(NoSuchDecoder) as caught:
-            decoder_for(kind, version)
+            select_decoder(kind, version)
         assert (kind, version) == (caught.value.kind, caught.value.kafka_version)
 
 
@@ -93,7 +93,7 @@ def test_decoders_of_other_releases_and_kinds_do_not_exist() -> None:
 )
 def test_record_without_key_ends_the_tool(version: str, words: str) -> None:
     with pytest.raises(ToolFailure) as caught:
-        decoder_for("offsets", version)(None, b"", 12)
+        select_decoder("offsets", version)(None, b"", 12)
     assert caught.value.java_class == "java.lang.RuntimeException"
     assert caught.value.java_message == (
         f"Failed to decode message at offset 12 using {words} (message had a missing key)"
@@ -102,12 +102,12 @@ def test_record_without_key_ends_the_tool(version: str, words: str) -> None:
 
 def test_control_record_without_value_ends_the_tool() -> None:
     with pytest.raises(ToolFailure, match="NullPointerException"):
-        control_record_json("SnapshotHeaderRecord", None)
+        format_control_record("SnapshotHeaderRecord", None)
 
 
 def test_control_record_is_printed_in_the_version_it_names() -> None:
     raw = struct.pack(">hi", 1, 7) + bytes.fromhex("02 00000007 00 01 00")
-    assert control_record_json("LeaderChangeMessage", raw) == (
+    assert format_control_record("LeaderChangeMessage", raw) == (
         '{"version":1,"leaderId":7,"voters":[{"voterId":7,"voterDirectoryId":'
         '"AAAAAAAAAAAAAAAAAAAAAA"}],"grantingVoters":[]}'
     )

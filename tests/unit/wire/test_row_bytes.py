@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.wire.codec import message_codec
-from engine.wire.row_bytes import encode_rows, with_rows
+from engine.wire.row_bytes import encode_rows, insert_rows
 from engine.wire.structs import message_class
 
 _COUNTS = (0, 1, 127, 128, 300)
@@ -37,7 +37,7 @@ def test_the_parts_of_a_response_are_the_whole(version: int, count: int) -> None
     empty = copy.copy(whole)
     empty.topics = []
     expected = message_codec("ListOffsetsResponse", version).encode(whole)
-    assert expected == b"".join(with_rows("ListOffsets", version, empty, "topics", count, parts))
+    assert expected == b"".join(insert_rows("ListOffsets", version, empty, "topics", count, parts))
 
 
 @pytest.mark.parametrize("version", range(13))
@@ -52,7 +52,7 @@ def test_fields_of_fixed_size_may_stand_behind_the_rows(version: int) -> None:
     empty.topics = []
     part = encode_rows("Metadata", version, whole, "topics")
     expected = message_codec("MetadataResponse", version).encode(whole)
-    assert expected == b"".join(with_rows("Metadata", version, empty, "topics", 200, [part]))
+    assert expected == b"".join(insert_rows("Metadata", version, empty, "topics", 200, [part]))
 
 
 def test_fields_without_a_size_may_not_stand_behind_the_rows() -> None:

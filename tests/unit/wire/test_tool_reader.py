@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.wire.tool_reader import ToolFailure, java_utf8, nearest_version, read_as_tool
+from engine.wire.tool_reader import ToolFailure, decode_java_utf8, nearest_version, read_as_tool
 
 
 def failure(name: str, raw: str, version: int = 0) -> tuple[str, str | None]:
@@ -40,6 +40,8 @@ def test_short_buffers_have_no_message() -> None:
 
 
 def test_strings_are_replaced_as_java_replaces_them() -> None:
-    replaced = [java_utf8(bytes.fromhex(raw)) for raw in ("41ff42", "eda080", "eda041", "f0908041")]
+    replaced = [
+        decode_java_utf8(bytes.fromhex(raw)) for raw in ("41ff42", "eda080", "eda041", "f0908041")
+    ]
     assert ["A�B", "�", "�A", "�A"] == replaced
-    assert java_utf8("é😀".encode()) == "é😀"
+    assert decode_java_utf8("é😀".encode()) == "é😀"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.wire.tool_reader import ToolFailure
-from engine.wire.transaction_text import transaction_texts
+from engine.wire.transaction_text import format_transaction_record
 
 KEY = bytes.fromhex("0000 0002 7431")
 
@@ -17,7 +17,7 @@ def value(status: int, partitions: str) -> bytes:
 
 def test_ongoing_transaction() -> None:
     raw = value(1, "00000001 0001 61 00000002 00000000 00000001")
-    assert transaction_texts(KEY, raw, 0) == (
+    assert format_transaction_record(KEY, raw, 0) == (
         "transaction_metadata::transactionalId=t1",
         "producerId:5,producerEpoch:2,state=Ongoing,partitions=[a-1,a-0],"
         "txnLastUpdateTimestamp=7,txnTimeoutMs=60000",
@@ -25,17 +25,17 @@ def test_ongoing_transaction() -> None:
 
 
 def test_empty_transaction_may_have_null_partitions() -> None:
-    text = transaction_texts(KEY, value(0, "ffffffff"), 0)[1]
+    text = format_transaction_record(KEY, value(0, "ffffffff"), 0)[1]
     assert text is not None
     assert "state=Empty,partitions=[]" in text
 
 
 def test_null_value_is_a_deletion() -> None:
-    assert transaction_texts(KEY, None, 0)[1] == "<DELETE>"
+    assert format_transaction_record(KEY, None, 0)[1] == "<DELETE>"
 
 
 def test_unknown_key_version_is_shown() -> None:
-    assert transaction_texts(b"\x00\x07rest", b"", 0) == ("unknown::version=7", None)
+    assert format_transaction_record(b"\x00\x07rest", b"", 0) == ("unknown::version=7", None)
 
 
 @pytest.mark.parametrize(
@@ -51,5 +51,5 @@ def test_unknown_key_version_is_shown() -> None:
 )
 def test_wrong_records_end_the_tool(key: bytes | None, raw: bytes, java_class: str) -> None:
     with pytest.raises(ToolFailure) as caught:
-        transaction_texts(key, raw, 0)
+        format_transaction_record(key, raw, 0)
     assert java_class == caught.value.java_class

@@ -132,7 +132,7 @@ def test_a_fault_leaves_no_cleaned_file_open(
     def fail(_self: object, _batch: object) -> None:
         raise fault
 
-    monkeypatch.setattr(batch_filter.BatchFilter, "keep", fail)
+    monkeypatch.setattr(batch_filter.BatchFilter, "filter_batch", fail)
     with pytest.raises(type(fault)):
         clean(log, files)
     assert [] == [path.name for path in folder.iterdir() if ".cleaned" in path.name]

@@ -752,7 +752,7 @@ def test_a_damaged_log_goes_with_its_topic(is_future: bool) -> None:
 
 
 @pytest.mark.parametrize("change", ["deleted", "deleted and made again", "offline", "stopped"])
-@pytest.mark.parametrize("task", ["clean_up", "flush_dirty", "expire_producers"])
+@pytest.mark.parametrize("task", ["apply_retention", "flush_dirty", "expire_producers"])
 def test_a_task_in_steps_passes_over_what_is_gone_meanwhile(task: str, change: str) -> None:
     host = Host()
     host.configs["t"] = SMALL._replace(retention_ms=1000, flush_ms=1000)

@@ -42,7 +42,7 @@ class Rounds:
             self.read_count += 1
             return answer(fetch, *arguments)
 
-        patch.setattr(FetchSessionHandler, "_message", asking)
+        patch.setattr(FetchSessionHandler, "_build_message", asking)
         patch.setattr(Fetch, "answer", reading)
 
     def produce(self, key: TopicPartition = T0, count: int = 1) -> None:

@@ -81,7 +81,7 @@ def test_a_round_without_partitions_forgets_those_that_are_held() -> None:
     message_of(one.build_call({A: SPEC}, set(), IDS))
     one.process_response(response(9))
     assert one.holds_partitions
-    request = message_of(one.call({}, set(), IDS))
+    request = message_of(one.build_call({}, set(), IDS))
     assert (9, 1, {}) == (request.session_id, request.session_epoch, requested(request))
     assert {IDS[A]: [0]} == forgotten(request)
     assert not one.holds_partitions
@@ -124,7 +124,7 @@ def test_a_lost_session_begins_again() -> None:
     assert not one.is_first
     assert [] == one.process_response(response(error_code=FETCH_SESSION_ID_NOT_FOUND))
     assert one.is_first
-    assert {IDS[A]: [0]} == requested(message_of(one.call({A: SPEC}, set(), IDS)))
+    assert {IDS[A]: [0]} == requested(message_of(one.build_call({A: SPEC}, set(), IDS)))
 
 
 def test_without_a_session_every_request_is_a_first_one() -> None:

@@ -52,7 +52,7 @@ def test_a_leader_that_is_not_known_for_a_while_is_found_again_without_a_back_of
 ) -> None:
     cluster, _ = followed(is_one_process=True, replica_fetch_backoff_ms="0")
     with monkeypatch.context() as patch:
-        patch.setattr(LeaderEndPoint, "reach", lambda _leader: False)
+        patch.setattr(LeaderEndPoint, "ensure_connected", lambda _leader: False)
         cluster.pass_time(1000)
     cluster.pass_time(100)
     assert 0 == cluster.produce(1, 3).code()
