@@ -189,7 +189,7 @@ class AuthenticationGate:
         self._client.end_unauthenticated("Failed authentication (it took too long)")
 
     def _too_large(self, size_bytes: int) -> None:
-        self._follow(self._authenticator.too_large(size_bytes))
+        self._follow(self._authenticator.refuse_large_frame(size_bytes))
 
     def _fail(self, step: AuthenticationStep) -> None:
         """Close the connection after the delay that prevents fast retries."""
