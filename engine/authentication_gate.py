@@ -190,7 +190,7 @@ class AuthenticationGate:
         self._client.end_unauthenticated("Failed authentication (it took too long)")
 
     def _too_large(self, size_bytes: int) -> None:
-        self._apply_step(self._authenticator.too_large(size_bytes))
+        self._apply_step(self._authenticator.refuse_large_frame(size_bytes))
 
     def _close_after_failure(self, step: AuthenticationStep) -> None:
         """Close the connection after the delay that prevents fast retries."""

@@ -29,7 +29,7 @@ def goes_when_empty(entity_path: str) -> bool:
 
 async def has_children(znodes: ZnodeClient, path: str) -> bool:
     """Return True if a node has children, which are other entities."""
-    return bool(await _children(znodes, path))
+    return bool(await _child_names(znodes, path))
 
 
 async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, note: Create) -> bool:
@@ -44,14 +44,14 @@ async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, no
     deletes = [Delete(path, version)]
     clients = parent_of(path)
     is_of_user = clients.startswith(f"{CONFIG}/{USER_CONFIGS}/")
-    if is_of_user and await _children(znodes, clients) == [name_of(path)]:
+    if is_of_user and await _child_names(znodes, clients) == [name_of(path)]:
         deletes.append(Delete(clients))
         user = parent_of(clients)
         try:
             data, stat = await znodes.get(user)
         except NoNode:
             return False
-        if not decode_config(data, user) and await _children(znodes, user) == [CLIENT_CONFIGS]:
+        if not decode_config(data, user) and await _child_names(znodes, user) == [CLIENT_CONFIGS]:
             deletes.append(Delete(user, stat.version))
     try:
         await znodes.multi([*deletes, note])
@@ -62,7 +62,7 @@ async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, no
     return True
 
 
-async def _children(znodes: ZnodeClient, path: str) -> list[str]:
+async def _child_names(znodes: ZnodeClient, path: str) -> list[str]:
     """Return the names of a node's children; empty if the node does not exist."""
     try:
         return await znodes.children(path)

@@ -22,7 +22,7 @@ from engine.admin.quota_entities import (
     Entity,
     QuotaChange,
     QuotaFilter,
-    changed,
+    apply_quota_changes,
     check_components,
     name_of,
     node_of,
@@ -60,7 +60,7 @@ class QuotaAdmin:
         node = node_of(entity, lambda host: self._address_of(host) is not None)
         await self._configs.change(
             node.path,
-            lambda current: changed(current, changes, node.keys),
+            lambda current: apply_quota_changes(current, changes, node.keys),
             validate_only=validate_only,
         )
 

@@ -117,7 +117,7 @@ def path_of(entity: Entity) -> str:
     return f"{user}/{client}" if client else user
 
 
-def changed(
+def apply_quota_changes(
     current: Mapping[str, str], changes: Iterable[QuotaChange], keys: Mapping[str, ConfigKey]
 ) -> dict[str, str]:
     """Return an entity's settings after changes; raises InvalidRequest, UnexpectedChange."""

@@ -88,7 +88,10 @@ class TopicCreation:
         describe: bool,
         quota: MutationQuota = UNBOUNDED,
     ) -> dict[str, TopicResult]:
-        """Check topics with distinct names, and create the valid ones."""
+        """Check topics with distinct names, and create the valid ones; return each result.
+
+        `validate_only` writes nothing, `describe` adds the topics' settings to the results.
+        """
         results: dict[str, TopicResult] = {}
         planned: dict[str, _Planned] = {}
         share = self._ports.turns.begin()

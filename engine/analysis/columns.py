@@ -188,11 +188,11 @@ def spark_schema(columns: tuple[ViewColumn, ...]) -> str:
     """Return the columns as Spark's schema text, with each column's documentation as comment."""
     return ", ".join(
         f"`{c.name}` {spark_type(c.type)}{'' if c.nullable else ' NOT NULL'}"
-        f" COMMENT {_quoted(c.doc)}"
+        f" COMMENT {_sql_literal(c.doc)}"
         for c in columns
     )
 
 
-def _quoted(text: str) -> str:
+def _sql_literal(text: str) -> str:
     """Return a text as a string literal of Spark SQL."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -71,7 +71,7 @@ def decoded_rows(files: Files, view: str, split: Split, note: ReaderNote) -> Ite
             for record in records:
                 if record.offset < split.log_start_offset:
                     continue
-                row = _row(view, split, batch, record)
+                row = _record_row(view, split, batch, record)
                 if row is not None:
                     yield {
                         **_location_columns(view, split, position),
@@ -80,7 +80,10 @@ def decoded_rows(files: Files, view: str, split: Split, note: ReaderNote) -> Ite
                     }
         for problem in reader.problems:
             if problem.code in _SHOWN_CODES:
-                yield {**_location_columns(view, split, problem.position), **_shown(problem)}
+                yield {
+                    **_location_columns(view, split, problem.position),
+                    **_problem_column(problem),
+                }
 
 
 def _has_rows(view: str, split: Split, batch: RecordBatch) -> bool:
@@ -114,12 +117,12 @@ def _record_columns(record: Record) -> Row:
     }
 
 
-def _shown(problem: Problem) -> Row:
+def _problem_column(problem: Problem) -> Row:
     """Return the column `problem` of a row that shows damage."""
     return {"problem": f"{problem.code}: {problem.message}"}
 
 
-def _row(view: str, split: Split, batch: RecordBatch, record: Record) -> Row | None:
+def _record_row(view: str, split: Split, batch: RecordBatch, record: Record) -> Row | None:
     """Return a record's row in the view, None for a record that belongs to another view.
 
     A record that cannot be decoded gets a row with `problem`.

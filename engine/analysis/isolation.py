@@ -69,7 +69,7 @@ def hide_uncommitted(files: Files, splits: list[Split]) -> Committed:
         read = _read(files, [split._replace(is_compacted=True) for split in splits])
     found = [
         split._replace(
-            aborted=tuple((*piece,) for piece in _between(read.outcome.hidden, first, end)),
+            aborted=tuple((*piece,) for piece in _hidden_between(read.outcome.hidden, first, end)),
             end_offset=read.outcome.stable_offset,
         )
         for split, (first, end) in zip(splits, read.ranges, strict=True)
@@ -128,7 +128,7 @@ def _read_txn_index(files: Files, split: Split) -> tuple[AbortedTransaction, ...
     return None if index.leftover_bytes else index.entries
 
 
-def _between(hidden: Iterable[Hidden], first: int, end: int) -> Iterator[Hidden]:
+def _hidden_between(hidden: Iterable[Hidden], first: int, end: int) -> Iterator[Hidden]:
     """Yield the hidden ranges that overlap the offsets [first, end)."""
     for piece in hidden:
         if piece.last_offset >= first and piece.first_offset < end:

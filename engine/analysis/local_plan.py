@@ -66,10 +66,10 @@ def view_scans(
         for node in json.loads(text):
             for view, scan in _scans_below(node, views, sql):
                 scans.setdefault(view, []).append(scan)
-    return {view: _merged(found) for view, found in scans.items()}
+    return {view: _merge_scans(found) for view, found in scans.items()}
 
 
-def _merged(scans: list[ViewScan]) -> ViewScan:
+def _merge_scans(scans: list[ViewScan]) -> ViewScan:
     """Merge the scans of one view.
 
     Several scans become one of all their columns without conditions.

@@ -131,7 +131,7 @@ def query_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
     return _run(translated, splits, _How(control, None, ReadDamage()))
 
 
-def _named(table: pa.Table, query: LocalQuery) -> pa.Table:
+def _rename_columns(table: pa.Table, query: LocalQuery) -> pa.Table:
     """Return the result with Spark's column names.
 
     Raises QueryFailed if DuckDB merged two columns.
@@ -183,7 +183,7 @@ class _How(NamedTuple):
 def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
     """Return the result of a query as a table with times in UTC. Raises QueryFailed."""
 
-    def work(connection: DuckDBPyConnection, files: QueryFiles) -> pa.Table:
+    def run_query(connection: DuckDBPyConnection, files: QueryFiles) -> pa.Table:
         """Create the views that the query reads, and run it."""
         import duckdb
 
@@ -201,7 +201,7 @@ def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
             raise QueryFailed(failure_of(error)) from error
 
     with open_spill_folder() as folder:
-        return _named(on_query_thread(partial(connect, folder), work), query)
+        return _rename_columns(on_query_thread(partial(connect, folder), run_query), query)
 
 
 def _plan_scans(
@@ -241,23 +241,23 @@ def _cast_to_spark_types(table: pa.Table) -> pa.Table:
 def _explain(query: LocalQuery, views: Views) -> QueryResult:
     """Return DuckDB's plan of a query as rows. Raises QueryFailed."""
 
-    def work(connection: DuckDBPyConnection) -> QueryResult:
+    def explain_query(connection: DuckDBPyConnection) -> QueryResult:
         """Return the texts of the plan."""
         rows = connection.execute(f"explain {query.sql}").fetchall()
         return QueryResult(["plan"], [{"plan": text} for _, text in rows], is_cut=False)
 
-    return _run_over_stand_ins(views, work)
+    return _run_over_stand_ins(views, explain_query)
 
 
 def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryResult:
     """Return the names and types of a query's columns, from its result over empty views."""
 
-    def work(connection: DuckDBPyConnection) -> pa.Table:
+    def run_query(connection: DuckDBPyConnection) -> pa.Table:
         """Return the query's empty result."""
         return _cast_to_spark_types(connection.sql(query.sql).to_arrow_table())
 
-    table = _run_over_stand_ins(views, work)
-    types = (spark_type_of(field.type) for field in _named(table, query).schema)
+    table = _run_over_stand_ins(views, run_query)
+    types = (spark_type_of(field.type) for field in _rename_columns(table, query).schema)
     return describe_columns(zip(query.columns, types, strict=True), names_alone=names_alone)
 
 
@@ -267,7 +267,7 @@ def _run_over_stand_ins(views: Views, work: Callable[[DuckDBPyConnection], Resul
     For `explain` and `describe`, which need no rows.
     """
 
-    def prepared(connection: DuckDBPyConnection, _files: QueryFiles) -> Result:
+    def run_prepared(connection: DuckDBPyConnection, _files: QueryFiles) -> Result:
         """Create the empty tables, then run `work`."""
         import duckdb
 
@@ -277,7 +277,7 @@ def _run_over_stand_ins(views: Views, work: Callable[[DuckDBPyConnection], Resul
         except duckdb.Error as error:
             raise QueryFailed(failure_of(error)) from error
 
-    return on_query_thread(connect, prepared)
+    return on_query_thread(connect, run_prepared)
 
 
 def failure_of(error: Exception) -> str:

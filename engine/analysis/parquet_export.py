@@ -206,7 +206,7 @@ def _complete_staging(
         known = read_earlier_problems(files, f"{plan.out}/{PROBLEMS_FILE}")
         problems = [*known, *(problem for problem in problems if problem not in known)]
     if not entries:
-        _empty_file(files, staging, plan)
+        _write_empty_file(files, staging, plan)
     _write_problems(files, staging, problems)
     summary = ExportSummary(
         out=plan.out,
@@ -253,7 +253,7 @@ def remove_unlisted(files: Files, folder: str, listed: set[str], within: str = "
     files.sync_dir(folder)
 
 
-def _empty_file(files: Files, staging: str, plan: ExportPlan) -> None:
+def _write_empty_file(files: Files, staging: str, plan: ExportPlan) -> None:
     """Write a file without rows, so that readers of the folder find the columns."""
     file_format = plan.shape.file_format
     path = f"{staging}/part-00000-empty{EXTENSIONS[file_format]}"

@@ -85,7 +85,7 @@ def require_columns_of_folders(
     return columns
 
 
-def values_of_folder(folder: str) -> dict[str, str | None]:
+def parse_folder_values(folder: str) -> dict[str, str | None]:
     """Parse a file's folders such as `topic=a/partition=0` into values by name; null is None."""
     parts = (part.partition("=") for part in folder.split("/") if part)
     return {name: None if value == _NULL else value for name, _, value in parts}
@@ -129,13 +129,13 @@ class PartitionedFiles:
     def add(self, read: pa.RecordBatch, written: pa.RecordBatch) -> None:
         """Add rows: the values in `read` choose the folders, `written` has the columns to write."""
         for folder, rows in self._rows_by_folder(read, written):
-            for piece in self._file_of(folder).slices_of(rows):
-                file = self._file_of(folder)
+            for piece in self._open_file(folder).slices_of(rows):
+                file = self._open_file(folder)
                 file.add(piece)
                 if file.is_full:
                     self._close(folder)
 
-    def _file_of(self, folder: str) -> ExportFile:
+    def _open_file(self, folder: str) -> ExportFile:
         """Return the open file of a folder, or open one; close the oldest if too many are open."""
         if folder not in self._open:
             if len(self._open) >= EXPORT_FILES_OPEN_MAX:

@@ -79,15 +79,15 @@ def conditions_above(lines: list[str], number: int, columns: Mapping[str, str]) 
 
 def _conjuncts(text: str) -> Iterator[str]:
     """Yield the conditions that `AND` joins, recursively; the text itself if there is no `AND`."""
-    parts = _parts(text, " AND ")
-    if len(parts) == 1 or len(_parts(text, " OR ")) > 1:
+    parts = _split_at(text, " AND ")
+    if len(parts) == 1 or len(_split_at(text, " OR ")) > 1:
         yield text
         return
     for part in parts:
         yield from _conjuncts(part)
 
 
-def _parts(text: str, keyword: str) -> list[str]:
+def _split_at(text: str, keyword: str) -> list[str]:
     """Split a text at a keyword outside of parentheses; return [text] if the keyword is absent."""
     inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text
     parts, depth, start = [], 0, 0
@@ -103,7 +103,7 @@ def _parts(text: str, keyword: str) -> list[str]:
 
 def _sql_of(text: str, columns: Mapping[str, str]) -> str | None:
     """Return one condition as SQL, None for a condition of an unknown form."""
-    if len(either := _parts(text, " OR ")) > 1:
+    if len(either := _split_at(text, " OR ")) > 1:
         read = [_sql_of(part, columns) for part in either]
         return None if None in read else f"({' OR '.join(filter(None, read))})"
     if compared := _COMPARISON.fullmatch(text):

@@ -155,7 +155,7 @@ def range_of_comparison(operator: str, value: Constant) -> ValueRange | None:
     return ValueRange(most=value - (operator == "<")) if operator in ("<", "<=") else None
 
 
-def listed(values: Iterable[Constant]) -> ValueRange | None:
+def range_of_list(values: Iterable[Constant]) -> ValueRange | None:
     """Return the values that `column in (…)` allows, None for an empty list."""
     found = [range_of_comparison("=", value) for value in values]
     among = [one for values in found if values and values.among for one in values.among]
@@ -194,7 +194,7 @@ def _range_of(node: exp.Expression) -> tuple[str, ValueRange] | None:
         return _merge_either(_range_of(node.left.unnest()), _range_of(node.right.unnest()))
     if isinstance(node, exp.In) and _is_column(node.this):
         constants = [_constant(value) for value in node.expressions]
-        values = listed(value for value in constants if value is not None)
+        values = range_of_list(value for value in constants if value is not None)
         return None if None in constants or values is None else (node.this.name, values)
     if isinstance(node, exp.Binary) and _is_column(node.left):
         value = _constant(node.right)

@@ -101,7 +101,7 @@ class _Query(Generic[Result]):
         self._lock = threading.Lock()
 
     def run(self) -> Result:
-        """Run to the end; on the query's thread."""
+        """Open a connection and run the query's work to its end, on the query's own thread."""
         self._files.check()
         connection = self._connect()
         self._use(connection)
@@ -117,7 +117,7 @@ class _Query(Generic[Result]):
             self._connection = connection
 
     def stop(self, ended: threading.Event, end_s: float) -> None:
-        """Stop the query and wait for its end; called on the waiting thread."""
+        """Interrupt the query until it has ended, for `end_s` at most; called by another thread."""
         self._files.stop()
         for _ in range(round(end_s / _INTERRUPT_EVERY_S)):
             if ended.wait(_INTERRUPT_EVERY_S):

@@ -204,7 +204,7 @@ class ViewReader:
         import pyarrow as pa
 
         schema = arrow_schema(self._columns)
-        rows = iter(self._rows(split))
+        rows = iter(self._rows_of_split(split))
         while some := list(islice(rows, ARROW_BATCH_RECORDS_MAX)):
             yield pa.RecordBatch.from_pylist(some, schema=schema)
 
@@ -243,7 +243,7 @@ class ViewReader:
         if is_whole or key not in self.seen:
             self.seen[key] = found
 
-    def _rows(self, split: Split) -> Iterable[Row]:
+    def _rows_of_split(self, split: Split) -> Iterable[Row]:
         """Return the rows of one split for any view other than `records`."""
         files, view = self._files, self._view
 

@@ -42,8 +42,8 @@ from engine.analysis.partition_numbers import parse_numbers
 from engine.analysis.pruning import (
     ValueRange,
     bounds_of_ranges,
-    listed,
     range_of_comparison,
+    range_of_list,
     within,
 )
 from engine.analysis.record_batches import SplitRecords, ViewReader
@@ -214,7 +214,7 @@ def range_of_filter(pushed: Any) -> tuple[str, ValueRange] | None:
     if len(pushed.attribute) != 1 or isinstance(pushed.value, bool | float):
         return None
     values = (
-        listed(pushed.value)
+        range_of_list(pushed.value)
         if kind == "In"
         else range_of_comparison(_OPERATORS[kind], pushed.value)
     )

@@ -125,7 +125,7 @@ def _used_in(frame: DataFrame, views: Views) -> UsedViews:
         found |= {a.name() for a in source if a.exprId().id() in referred}
         conditions.setdefault(view, []).append(filters.get(_number_of(source), ()))
     of_all = {view: found[0] for view, found in conditions.items() if len(found) == 1}
-    return _chosen(used, views, of_all)
+    return _choose_columns(used, views, of_all)
 
 
 def _number_of(source: list[JavaObject]) -> int:
@@ -147,11 +147,11 @@ def find_used_by_text(
         return whole(views)
     is_readable = are_readable((query, *saved.values()))
     if not is_readable or not has_views_alone(plan.analyzed, (*views, *saved)):
-        return _chosen(used, views, {})
-    return _chosen(used, views, conditions_of_all(plan, views))
+        return _choose_columns(used, views, {})
+    return _choose_columns(used, views, conditions_of_all(plan, views))
 
 
-def _chosen(
+def _choose_columns(
     used: Mapping[str, set[str]], views: Views, conditions: Mapping[str, tuple[str, ...]]
 ) -> UsedViews:
     """Return the columns to read and the conditions, by view.

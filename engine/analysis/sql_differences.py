@@ -54,12 +54,12 @@ def replace_difference(node: exp.Expression) -> bool:
 
     pattern = node.args.get("format")
     if isinstance(pattern, exp.Literal) and pattern.is_string:
-        pattern.set("this", strftime_pattern(pattern.name))
+        pattern.set("this", translate_pattern(pattern.name))
     replace = _REPLACEMENTS.get(type(node).__name__)
     return replace is not None and replace(node)
 
 
-def strftime_pattern(pattern: str) -> str:
+def translate_pattern(pattern: str) -> str:
     """Translate a pattern of Spark's date_format to strftime."""
     parts = _QUOTED.split(pattern)
     plain = (_MILLISECONDS.sub("%g", part) for part in parts[::2])

@@ -52,7 +52,7 @@ from engine.analysis.parquet_export import (
     remove_unlisted,
     write_table,
 )
-from engine.analysis.partitioned_files import FileEntry, values_of_folder
+from engine.analysis.partitioned_files import FileEntry, parse_folder_values
 from engine.analysis.problem import Problem
 from engine.analysis.table_format import Ends, Table, TableColumns, TableFile, TableState
 from engine.errors import EngineError
@@ -198,7 +198,7 @@ def _known_problems(files: Files, out: str) -> set[Problem]:
 def _move_of(entry: FileEntry, data_folder: str) -> _Move:
     """Return the move of a staged file into the table, with its entry for the commit."""
     target = f"{data_folder}{entry.name}"
-    values = values_of_folder(posixpath.dirname(entry.name))
+    values = parse_folder_values(posixpath.dirname(entry.name))
     added = TableFile(target, entry.record_count, entry.file_bytes, values)
     return _Move(entry.name, target, added)
 

@@ -138,7 +138,7 @@ class PartitionTransactions:
             return
         start_offset = max(self._next_offset, self._segment_base)
         self._unbounded.append(Damage(self._segment, position, start_offset, None))
-        self._doubt_all(self._unbounded[-1])
+        self._note_doubt_of_all(self._unbounded[-1])
 
     def see(self, position: int, batch: RecordBatch, *, is_compacted: bool) -> None:
         """Note one good batch; offsets missing before it are damage unless the log is compacted."""
@@ -160,7 +160,7 @@ class PartitionTransactions:
         except CorruptRecord:
             damage = Damage(self._segment, position, batch.base_offset, batch.next_offset)
             self._damages.append(damage)
-            self._doubt(batch.producer_id, damage)
+            self._note_doubt(batch.producer_id, damage)
             return
         if kind in (ControlType.ABORT, ControlType.COMMIT):
             self._end_transaction(
@@ -192,7 +192,7 @@ class PartitionTransactions:
         first_offset = first_offset if piece is None else piece.first_offset
         self._open[producer_id] = Hidden(producer_id, first_offset, last_offset)
 
-    def _doubt(self, producer_id: int, damage: Damage) -> None:
+    def _note_doubt(self, producer_id: int, damage: Damage) -> None:
         """Note that damage may have contained the marker of a producer's open transaction."""
         doubts = self._doubts.setdefault(producer_id, [])
         piece = self._open.pop(producer_id, None)
@@ -227,12 +227,12 @@ class PartitionTransactions:
         segment = self._segment - is_before
         damage = Damage(segment, 0 if is_before else position, self._next_offset, base_offset)
         self._damages.append(damage)
-        self._doubt_all(damage)
+        self._note_doubt_of_all(damage)
 
-    def _doubt_all(self, damage: Damage) -> None:
+    def _note_doubt_of_all(self, damage: Damage) -> None:
         """Note for all open or doubted pieces that the damage may have contained their marker."""
         for producer_id in {**self._open, **self._doubts}:
-            self._doubt(producer_id, damage)
+            self._note_doubt(producer_id, damage)
 
     def _bound(self, base_offset: int) -> None:
         """Set the end of the damages before a good batch to the batch's base offset."""

@@ -220,7 +220,10 @@ class Session:
     def may(
         self, operation: AclOperation, kind: AclResource, name: str, audit: Audit = NAMED
     ) -> bool:
-        """Return whether this client may perform an operation on a resource."""
+        """Return True if this client may perform an operation on a resource.
+
+        Grants are cached for the fast path; `audit` decides how the authorizer logs the result.
+        """
         if self.may_take_fast_path or self.is_granted(operation, kind, name):
             return True
         authorizer = self.admission.authorizer

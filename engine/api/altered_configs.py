@@ -91,7 +91,7 @@ def alter_each(
             return result_of_error(error, kind, name)
         return ResourceResult()
 
-    async def work() -> list[tuple[R, ResourceResult]]:
+    async def alter_in_order() -> list[tuple[R, ResourceResult]]:
         return [(resource, await alter_one(resource)) for resource in resources]
 
-    return promised(work())
+    return promised(alter_in_order())

@@ -49,9 +49,12 @@ class ClientQuotas:
     def describe(
         self, request: messages.DescribeClientQuotasRequest, _exchange: Exchange
     ) -> Promise[messages.DescribeClientQuotasResponse]:
-        """Promise the entities that match the filter, with their quotas."""
+        """Promise the entities that match the filter, with their quotas.
 
-        async def work() -> messages.DescribeClientQuotasResponse:
+        An invalid filter or an error of the store becomes the response's error code.
+        """
+
+        async def describe_matching() -> messages.DescribeClientQuotasResponse:
             """Return the matching entities; an EngineError becomes the response's error code."""
             try:
                 components = [_component_of(component) for component in request.components]
@@ -65,14 +68,17 @@ class ClientQuotas:
                 entries=[_description_row(row) for row in found]
             )
 
-        return promised(work())
+        return promised(describe_matching())
 
     def alter(
         self, request: messages.AlterClientQuotasRequest, _exchange: Exchange
     ) -> Promise[messages.AlterClientQuotasResponse]:
-        """Promise the result for each entity."""
+        """Alter the quotas of each entity in order; promise a result for each.
 
-        async def work() -> messages.AlterClientQuotasResponse:
+        An error fails its own entity alone.
+        """
+
+        async def alter_in_order() -> messages.AlterClientQuotasResponse:
             """Alter the quotas of each entry in order; an error fails its entry alone."""
             results = {}
             for entry in request.entries:
@@ -86,7 +92,7 @@ class ClientQuotas:
                 results[tuple(sorted(entity.items(), key=str))] = _alteration_row(entity, *result)
             return messages.AlterClientQuotasResponse(entries=list(results.values()))
 
-        return promised(work())
+        return promised(alter_in_order())
 
 
 def _component_of(part: messages.DescribeClientQuotasRequest.ComponentData) -> Component:

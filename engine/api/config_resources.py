@@ -102,7 +102,7 @@ def result_of_error(error: EngineError, resource_type: int, name: str) -> Resour
 
 def value_message(error: ConfigError) -> str:
     """Return Kafka's message for a broker's invalid value, converted from the engine's rule."""
-    message = _value_message(error) if error.kafka_message is None else error.kafka_message
+    message = _convert_value_error(error) if error.kafka_message is None else error.kafka_message
     if isinstance(error, ReconfigurationRefused):
         # As in Kafka: the exception's text in place of the value, a sentence in place of the key.
         message = (
@@ -112,7 +112,7 @@ def value_message(error: ConfigError) -> str:
     return message
 
 
-def _value_message(error: ConfigError) -> str:
+def _convert_value_error(error: ConfigError) -> str:
     """Convert the engine's ConfigError into Kafka's message for the value."""
     key = find_key(error.key)
     value, rule = error.value, error.rule

@@ -20,7 +20,7 @@ from engine.admin.topic_growth import MorePartitions
 from engine.admin.topic_results import TopicResult
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
-from engine.api.mutation_throttle import quota_of, with_throttle
+from engine.api.mutation_throttle import apply_throttle, quota_of
 from engine.api.promised import promised
 from engine.controller.ports import ControllerView
 from engine.hash_order import in_immutable_set_order
@@ -54,7 +54,10 @@ class CreatePartitions:
     def handle(
         self, request: messages.CreatePartitionsRequest, exchange: Exchange
     ) -> messages.CreatePartitionsResponse | Promise[messages.CreatePartitionsResponse]:
-        """Return the response, or promise it when the partitions have leaders."""
+        """Add partitions to topics; promise each topic's result once its partitions have leaders.
+
+        A broker that is not the controller refuses all topics at once.
+        """
         names = list(dict.fromkeys(topic.name for topic in request.topics))
         if not self._controller.is_active:
             return self._response(names, dict.fromkeys(names, TopicResult(NOT_CONTROLLER)))
@@ -73,7 +76,7 @@ class CreatePartitions:
             return _unknown_error_response(request)
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
-        async def work() -> messages.CreatePartitionsResponse:
+        async def add_partitions() -> messages.CreatePartitionsResponse:
             """Add partitions to topics that are not refused; return a result for every topic."""
             results = await self._admin.create_partitions(
                 [_more_partitions(topic) for topic in request.topics if topic.name not in refused],
@@ -83,11 +86,11 @@ class CreatePartitions:
             )
             # Topics that were refused before the admin was called come last.
             answered = [name for name in names if name not in refused]
-            return with_throttle(
+            return apply_throttle(
                 self._response([*answered, *refused], {**results, **refused}), quota, exchange
             )
 
-        return promised(work())
+        return promised(add_partitions())
 
     def _response(
         self, names: list[str], results: dict[str, TopicResult]

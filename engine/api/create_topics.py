@@ -23,7 +23,7 @@ from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
 from engine.api.admission import UNLOGGED_DENIAL, AclOperation, AclResource
 from engine.api.exchange import EncodedRows, Exchange, Handled
-from engine.api.mutation_throttle import quota_of, with_throttle
+from engine.api.mutation_throttle import apply_throttle, quota_of
 from engine.api.promised import in_order, promised
 from engine.api.response_errors import error_counts
 from engine.controller.ports import ControllerView
@@ -52,7 +52,10 @@ class CreateTopics:
         self._turns = turns
 
     def handle(self, request: messages.CreateTopicsRequest, exchange: Exchange) -> Handled:
-        """Return the response, or promise it when the topics have leaders."""
+        """Create topics; promise each topic's result once its partitions have leaders.
+
+        A broker that is not the controller refuses all topics at once.
+        """
         names = [topic.name for topic in request.topics]
         if not self._controller.is_active:
             return self._response(names, dict.fromkeys(names, TopicResult(NOT_CONTROLLER)))
@@ -70,10 +73,10 @@ class CreateTopics:
 
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
-        async def work() -> messages.CreateTopicsResponse | EncodedRows:
+        async def create_and_respond() -> messages.CreateTopicsResponse | EncodedRows:
             """Create the topics that are not refused; encode a long response in turns."""
             results = await self._admin.create_topics(
-                [_new_topic(topic) for topic in request.topics if topic.name not in refused],
+                [_topic_to_create(topic) for topic in request.topics if topic.name not in refused],
                 timeout_ms=request.timeout_ms,
                 validate_only=request.validate_only,
                 describe=exchange.api_version >= 5,
@@ -81,11 +84,11 @@ class CreateTopics:
             )
             results |= refused
             if len(names) <= ROWS_PER_SHARE:
-                return with_throttle(self._response(names, results, hidden), quota, exchange)
+                return apply_throttle(self._response(names, results, hidden), quota, exchange)
             encoded = await self._encode_in_turns(names, results, hidden, exchange.api_version)
-            return with_throttle(encoded, quota, exchange)
+            return apply_throttle(encoded, quota, exchange)
 
-        response = promised(work())
+        response = promised(create_and_respond())
         # A small response is encoded in one turn.
         return response if len(names) <= ROWS_PER_SHARE else in_order(response)
 
@@ -176,7 +179,7 @@ def _refused_names(names: list[str]) -> dict[str, TopicResult]:
     return refused
 
 
-def _new_topic(topic: messages.CreateTopicsRequest.CreatableTopic) -> CreatableTopic:
+def _topic_to_create(topic: messages.CreateTopicsRequest.CreatableTopic) -> CreatableTopic:
     """Convert a request's row into the topic that the admin creates."""
     return CreatableTopic(
         topic.name,

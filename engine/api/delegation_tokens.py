@@ -84,7 +84,7 @@ class DelegationTokens:
             code = refusal or DELEGATION_TOKEN_AUTH_DISABLED
             return _create_response_without_token(owner, requester, code, version)
 
-        async def work() -> messages.CreateDelegationTokenResponse:
+        async def create_token() -> messages.CreateDelegationTokenResponse:
             """Create the token; an EngineError becomes the response's error code."""
             try:
                 token = await admin.create(owner, requester, renewers, request.max_lifetime_ms)
@@ -92,7 +92,7 @@ class DelegationTokens:
                 return _create_response_without_token(owner, requester, _code_of(error), version)
             return _create_response(token, admin.cache.hmac_of(token.token_id), version)
 
-        return promised(work())
+        return promised(create_token())
 
     def renew(
         self, request: messages.RenewDelegationTokenRequest, exchange: Exchange
@@ -130,7 +130,7 @@ class DelegationTokens:
         if refusal or admin is None:
             return response(error_code=refusal, expiry_timestamp_ms=_NEVER_MS)
 
-        async def work() -> R:
+        async def run_change() -> R:
             """Return the token's new expiry in wall-clock ms, or an error code and -1."""
             try:
                 at_ms = await change(admin)
@@ -138,7 +138,7 @@ class DelegationTokens:
                 return response(error_code=_code_of(error), expiry_timestamp_ms=_NEVER_MS)
             return response(expiry_timestamp_ms=at_ms)
 
-        return promised(work())
+        return promised(run_change())
 
     def describe(
         self, request: messages.DescribeDelegationTokenRequest, exchange: Exchange

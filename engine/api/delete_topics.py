@@ -18,7 +18,7 @@ from __future__ import annotations
 from engine.admin.topic_admin import TopicAdmin
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
-from engine.api.mutation_throttle import quota_of, with_throttle
+from engine.api.mutation_throttle import apply_throttle, quota_of
 from engine.api.promised import promised
 from engine.controller.ports import ControllerView
 from engine.host.promise import Promise
@@ -60,8 +60,11 @@ class DeleteTopics:
     def handle(
         self, request: messages.DeleteTopicsRequest, exchange: Exchange
     ) -> messages.DeleteTopicsResponse | Promise[messages.DeleteTopicsResponse]:
-        """Return the response, or promise it when the topics are deleted."""
-        requested = _requested(request, exchange.api_version)
+        """Delete topics; promise each topic's result once the metadata no longer has it.
+
+        A refused request, or one without a topic to delete, gets its response at once.
+        """
+        requested = _requested_topics(request, exchange.api_version)
         code = self._refusal(requested, exchange.api_version)
         if code != NONE:
             return messages.DeleteTopicsResponse(
@@ -78,7 +81,7 @@ class DeleteTopics:
 
         quota = quota_of(exchange, strict_since=_STRICT_SINCE)
 
-        async def work() -> messages.DeleteTopicsResponse:
+        async def delete_and_respond() -> messages.DeleteTopicsResponse:
             """Delete the accepted topics and write each result's code into its row."""
             results = await self._admin.delete_topics(
                 going, timeout_ms=request.timeout_ms, quota=quota
@@ -86,9 +89,9 @@ class DeleteTopics:
             for row in rows:
                 if row.error_code == NONE and row.name is not None:
                     row.error_code = results[row.name].code
-            return with_throttle(messages.DeleteTopicsResponse(responses=rows), quota, exchange)
+            return apply_throttle(messages.DeleteTopicsResponse(responses=rows), quota, exchange)
 
-        return promised(work())
+        return promised(delete_and_respond())
 
     def _refusal(self, requested: list[tuple[str | None, bytes]], version: int) -> int:
         """Return the error code that refuses the whole request, or NONE."""
@@ -131,7 +134,7 @@ class DeleteTopics:
         )
 
 
-def _requested(
+def _requested_topics(
     request: messages.DeleteTopicsRequest, version: int
 ) -> list[tuple[str | None, bytes]]:
     """Return (name, topic id) per topic: the name may be None, the id NO_UUID."""

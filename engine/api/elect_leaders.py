@@ -66,7 +66,7 @@ class ElectLeaders:
         deadline_ms = self._clock.monotonic_ms() + request.timeout_ms
         is_all = request.topic_partitions is None
 
-        async def work() -> messages.ElectLeadersResponse:
+        async def elect_and_wait() -> messages.ElectLeadersResponse:
             """Elect, then wait until this broker's metadata has the leaders or time is over."""
             results = await self._controller.elect_leaders(
                 self._partitions(request), is_unclean=request.election_type == _UNCLEAN
@@ -78,7 +78,7 @@ class ElectLeaders:
             late = await self._waiting.await_new_leaders(leaders, left_ms)
             return self._response(self._time_out_late_elections(results, late), is_all)
 
-        return promised(work())
+        return promised(elect_and_wait())
 
     def _partitions(self, request: messages.ElectLeadersRequest) -> Iterable[TopicPartition]:
         """Return the requested partitions, or all partitions of the cluster if the list is null."""
@@ -132,7 +132,7 @@ class ElectLeaders:
             for topic, partitions in by_topic_in_hash_order(listed).items()
         }
         return messages.ElectLeadersResponse(
-            replica_election_results=self._topics(by_topic.items())
+            replica_election_results=self._topic_rows(by_topic.items())
         )
 
     def _unknown_type_response(
@@ -151,10 +151,10 @@ class ElectLeaders:
             for topic in request.topic_partitions or ()
         ]
         return messages.ElectLeadersResponse(
-            error_code=UNKNOWN_SERVER_ERROR, replica_election_results=self._topics(requested)
+            error_code=UNKNOWN_SERVER_ERROR, replica_election_results=self._topic_rows(requested)
         )
 
-    def _topics(
+    def _topic_rows(
         self,
         by_topic: Iterable[tuple[str, list[messages.ElectLeadersResponse.PartitionResult]]],
     ) -> list[messages.ElectLeadersResponse.ReplicaElectionResult]:

@@ -25,7 +25,7 @@ from engine.api.fetch_session import (
     FetchSession,
     FetchSessionCache,
     SessionPartition,
-    spec_of,
+    make_spec,
 )
 from engine.api.response_errors import ONE_SUCCESS
 from engine.errors import ApiError, StorageError
@@ -279,7 +279,7 @@ def _only_partition_of_session(
         return None
     (requested,) = requested_partitions
     return (
-        (partition, spec_of(requested)) if partition.key == (topic, requested.partition) else None
+        (partition, make_spec(requested)) if partition.key == (topic, requested.partition) else None
     )
 
 

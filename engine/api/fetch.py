@@ -251,7 +251,7 @@ class Fetch:
             for topic, requested in pieces(request.topics):
                 if share.is_over():
                     await share.next()
-                self._sessions.name(topic, requested, named)
+                self._sessions.add_named(topic, requested, named)
             context = self._sessions.open_context(
                 request, exchange.api_version, exchange.received_ms, named
             )

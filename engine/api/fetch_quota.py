@@ -74,11 +74,11 @@ def fetch_errors(whole: FetchResponse) -> ErrorCounts | None:
 def _size_of(fetched: FetchedPartitions, version: int) -> int:
     """Return the bytes of a response with only the rows that have records or errors."""
     with_news = [(each, row) for each, row in fetched if row.records or row.error_code]
-    parts = encode_fetch_response(version, FetchResponse(_by_topic(with_news)))
+    parts = encode_fetch_response(version, FetchResponse(_group_by_topic(with_news)))
     return sum(part.length if isinstance(part, FileRegion) else len(part) for part in parts)
 
 
-def _by_topic(
+def _group_by_topic(
     fetched: Iterable[tuple[SessionPartition, FetchedPartition]],
 ) -> list[FetchedTopic]:
     """Group partitions of one topic that follow each other, as a response has them."""

@@ -77,7 +77,7 @@ class SessionPartition:
         """Create from a requested partition; a topic id is resolved to a name."""
         self.key = key
         #: Position and limits as last requested.
-        self.spec = spec_of(requested)
+        self.spec = make_spec(requested)
         #: Offsets of the last response, −1 before the first: the partition is in a response only if
         #: they have changed or it has records.
         self.high_watermark = -1
@@ -106,7 +106,7 @@ class SessionPartition:
 
     def update_request_params(self, requested: RequestedPartition) -> None:
         """Update the partition by a later request."""
-        self.spec = spec_of(requested)
+        self.spec = make_spec(requested)
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
         """Store the offsets that are sent to the client.
@@ -135,7 +135,7 @@ class SessionPartition:
 FetchedPartitions: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
 
 
-def spec_of(requested: RequestedPartition) -> FetchSpec:
+def make_spec(requested: RequestedPartition) -> FetchSpec:
     """Convert a requested partition to a FetchSpec; epochs below 0 become None."""
     _, leader_epoch, offset, fetched_epoch, log_start, max_bytes = requested
     return new_tuple(
@@ -263,7 +263,10 @@ class _FullContext(FetchContext):
         self._uses_ids = uses_ids
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
-        """Send every partition; return session id 0 if the cache has no room for a session."""
+        """Return every partition of a full fetch, and open a session for the next fetches.
+
+        The session id is 0 if the cache has no room for a session.
+        """
         for partition, fetched in partitions:
             partition.note_response(fetched)
         session_id = self._sessions.maybe_create(
@@ -283,7 +286,10 @@ class _IncrementalContext(FetchContext):
         self._epoch = epoch
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
-        """Return only the partitions that have changed since the session's last response."""
+        """Return only the partitions that have changed since the session's last response.
+
+        INVALID_FETCH_SESSION_EPOCH if a later request has advanced the session meanwhile.
+        """
         session = self.session
         if session.epoch != self._epoch:
             # The session has advanced by a later request: this response is outdated.
@@ -333,9 +339,10 @@ class FetchSessionCache:
         now_ms: int,
         named: dict[SessionKey, SessionPartition] | None = None,
     ) -> FetchContext:
-        """Return the partitions that a request reads, and advance its session.
+        """Return the context that a request's session id and epoch name; advance its session.
 
-        `named` is the result of `name` for all partitions of the request, if it has no session.
+        A full request ends its session, INITIAL_EPOCH begins another one. `named` is the result of
+        `name` for all partitions of the request, if it has no session.
         """
         uses_ids = api_version >= FIRST_WITH_TOPIC_IDS
         epoch = request.session_epoch
@@ -359,10 +366,10 @@ class FetchSessionCache:
         """Return the request's partitions by topic (name or id) and index, in request order."""
         named: dict[SessionKey, SessionPartition] = {}
         for topic, partitions in request.topics:
-            self.name(topic, partitions, named)
+            self.add_named(topic, partitions, named)
         return named
 
-    def name(
+    def add_named(
         self,
         topic: str | bytes,
         partitions: Iterable[RequestedPartition],
@@ -402,7 +409,11 @@ class FetchSessionCache:
         return _IncrementalContext(session, session.epoch)
 
     def find_ongoing(self, session_id: int, epoch: int, *, uses_ids: bool) -> FetchSession | None:
-        """Return the session that a request of this epoch continues, None if there is none."""
+        """Return the session that a request of this epoch continues.
+
+        None if the session is unknown or evicted, has another epoch, or was opened by topic names
+        where the request has ids, or vice versa.
+        """
         session = self._sessions.get(session_id)
         if session is None or session.epoch != epoch or session.uses_ids != uses_ids:
             return None

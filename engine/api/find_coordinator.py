@@ -87,7 +87,7 @@ class FindCoordinator:
     def handle(
         self, request: messages.FindCoordinatorRequest, exchange: Exchange
     ) -> messages.FindCoordinatorResponse:
-        """Return a response of the version's form for each key."""
+        """Return the coordinator of each key, in the form of the request's version."""
         version, kind, session = exchange.api_version, request.key_type, exchange.session
         if version < _LIST_VERSION:
             found = self._find(kind, request.key, version, session)

@@ -42,7 +42,10 @@ class Groups:
     def list_groups(
         self, request: messages.ListGroupsRequest, exchange: Exchange
     ) -> messages.ListGroupsResponse:
-        """Return the groups that this broker coordinates, and the client may see."""
+        """Return the groups that this broker coordinates and that the client may describe.
+
+        The request's filters of states and types are compared case-insensitively.
+        """
         code, listed = self._admin.list_groups()
         version, session = exchange.api_version, exchange.session
         states = {state.lower() for state in request.states_filter}

@@ -27,7 +27,10 @@ class Heartbeat:
     def handle(
         self, request: messages.HeartbeatRequest, exchange: Exchange
     ) -> messages.HeartbeatResponse:
-        """Return an error code; REBALANCE_IN_PROGRESS (27) makes the member rejoin."""
+        """Record a member's heartbeat; return an error code.
+
+        REBALANCE_IN_PROGRESS (27) makes the member rejoin.
+        """
         if not exchange.session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
             return messages.HeartbeatResponse(error_code=GROUP_AUTHORIZATION_FAILED)
         code = self._memberships.heartbeat(

@@ -53,11 +53,11 @@ class InitProducerId:
         """
         code = _denial(request.transactional_id, exchange.session)
         if code:
-            return self._refused(code)
+            return self._refusal_response(code)
         has_id = request.producer_id != _NO_PRODUCER
         has_epoch = request.producer_epoch != _NO_PRODUCER
         if has_id != has_epoch or request.transactional_id == "":
-            return self._refused(INVALID_REQUEST)
+            return self._refusal_response(INVALID_REQUEST)
         if request.transactional_id is not None:
             expected = ProducerOfEpoch(request.producer_id, request.producer_epoch)
             begun = self._producers.init_producer(
@@ -69,10 +69,10 @@ class InitProducerId:
         try:
             producer_id = self._producer_ids.generate()
         except ProducerIdsNotReady as error:
-            return self._refused(error.code)
+            return self._refusal_response(error.code)
         return messages.InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
-    def _refused(self, code: int) -> messages.InitProducerIdResponse:
+    def _refusal_response(self, code: int) -> messages.InitProducerIdResponse:
         return messages.InitProducerIdResponse(
             error_code=code, producer_id=_NO_PRODUCER, producer_epoch=-1
         )

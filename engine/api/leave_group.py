@@ -29,7 +29,7 @@ class LeaveGroup:
     def handle(
         self, request: messages.LeaveGroupRequest, exchange: Exchange
     ) -> messages.LeaveGroupResponse:
-        """Return the error code of each member."""
+        """Remove members from a group; return the error code of each member."""
         if not exchange.session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
             return messages.LeaveGroupResponse(error_code=GROUP_AUTHORIZATION_FAILED)
         has_members = exchange.api_version >= _WITH_MEMBERS

@@ -90,13 +90,13 @@ class ListOffsets:
                 topic_partition = TopicPartition(topic.name, requested.partition_index)
                 version = exchange.api_version
                 if not may_describe:
-                    rows.append(self._refused(requested, TOPIC_AUTHORIZATION_FAILED))
+                    rows.append(self._row_without_offset(requested, TOPIC_AUTHORIZATION_FAILED))
                 elif version > 0 and topic_partition in repeated:
-                    rows.append(self._refused(requested, INVALID_REQUEST))
+                    rows.append(self._row_without_offset(requested, INVALID_REQUEST))
                 elif requested.timestamp < 0 and version < _FIRST_VERSIONS.get(
                     requested.timestamp, 99
                 ):
-                    rows.append(self._refused(requested, UNSUPPORTED_VERSION))
+                    rows.append(self._row_without_offset(requested, UNSUPPORTED_VERSION))
                 else:
                     rows.append(self._find_offset(topic_partition, requested, request, version))
             (topics if may_describe else denied).append(
@@ -106,7 +106,7 @@ class ListOffsets:
             )
         return messages.ListOffsetsResponse(topics=[*topics, *denied])
 
-    def _refused(self, requested: _Requested, code: int) -> _Row:
+    def _row_without_offset(self, requested: _Requested, code: int) -> _Row:
         """Return a row with an error code and no offset; with 0 the caller fills it."""
         return messages.ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=requested.partition_index, error_code=code
@@ -123,17 +123,17 @@ class ListOffsets:
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
         if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-            return self._refused(requested, UNKNOWN_SERVER_ERROR)
+            return self._row_without_offset(requested, UNKNOWN_SERVER_ERROR)
         try:
             partition = self._replica_manager.find(topic_partition)
             if version == 0:
                 partition.ensure_serves(None, is_leader_required=is_leader_required)
                 if requested.max_num_offsets < 0:
-                    return self._refused(requested, UNKNOWN_SERVER_ERROR)
+                    return self._row_without_offset(requested, UNKNOWN_SERVER_ERROR)
                 offsets = _offsets_before(partition.log, requested.timestamp, self._clock.wall_ms())
                 if is_consumer:
                     offsets = _below(offsets, partition.high_watermark)
-                row = self._refused(requested, 0)
+                row = self._row_without_offset(requested, 0)
                 row.old_style_offsets = offsets[: requested.max_num_offsets]
                 return row
             epoch = requested.current_leader_epoch
@@ -144,8 +144,10 @@ class ListOffsets:
                 is_leader_required=is_leader_required,
             )
         except (ApiError, StorageError) as failure:
-            return self._refused(requested, self._code_of(topic_partition, failure, version))
-        row = self._refused(requested, 0)
+            return self._row_without_offset(
+                requested, self._code_of(topic_partition, failure, version)
+            )
+        row = self._row_without_offset(requested, 0)
         if result is not None:
             row.timestamp = result.timestamp_ms
             row.offset = result.offset

@@ -95,7 +95,7 @@ def _respond(
     refused: Mapping[TopicPartition, PartitionResponse],
     results: FetchResults,
 ) -> LocalFetched:
-    """Return the response for a session, and store its offsets as sent."""
+    """Return the response for a session, and store its offsets as the last ones sent."""
     answers = [(key, _read_result(result)) for key, result in results]
     answers += refused.items()
     positions = session.positions

@@ -312,7 +312,7 @@ class Metadata:
         auto_create = self._auto_create
         assert auto_create is not None
 
-        async def work() -> messages.MetadataResponse:
+        async def create_and_respond() -> messages.MetadataResponse:
             """Create the topics; rows of created ones have LEADER_NOT_AVAILABLE: clients retry."""
             codes = await auto_create(wanted) if wanted else {}
             for name in missing:
@@ -321,7 +321,7 @@ class Metadata:
                 rows.append(self._row_without_partitions(name, made, key))
             return self._response(key, rows + hidden)
 
-        return promised(work())
+        return promised(create_and_respond())
 
     def _requested_names(self, key: _ResponseKey) -> list[str]:
         """Return the requested topic names: all, those of the known ids, or those named."""

@@ -23,8 +23,11 @@ def quota_of(exchange: Exchange, *, strict_since: int) -> MutationQuota:
     return session.admission.quotas.mutation_quota(session, exchange.client_id, is_strict=is_strict)
 
 
-def with_throttle(response: T, quota: MutationQuota, exchange: Exchange) -> T:
-    """Set the response's throttle time; mute the connection unless partitions were refused."""
+def apply_throttle(response: T, quota: MutationQuota, exchange: Exchange) -> T:
+    """Set the throttle time in a response of topic changes, and return the response.
+
+    The connection is muted for that time, unless partitions were refused.
+    """
     throttle_ms = quota.throttle_ms()
     if throttle_ms > 0:
         message = response.message if isinstance(response, EncodedRows) else response

@@ -31,7 +31,10 @@ class OffsetDelete:
     def handle(
         self, request: messages.OffsetDeleteRequest, exchange: Exchange
     ) -> messages.OffsetDeleteResponse:
-        """Delete offsets; return an error code for each partition, or one of the group."""
+        """Delete a group's committed offsets; return an error code for each partition.
+
+        The response has one code instead if the whole group is refused.
+        """
         session = exchange.session
         if not session.may(AclOperation.DELETE, AclResource.GROUP, request.group_id):
             return messages.OffsetDeleteResponse(error_code=GROUP_AUTHORIZATION_FAILED)

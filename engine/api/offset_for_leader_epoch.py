@@ -47,7 +47,9 @@ class OffsetForLeaderEpoch:
                 result.partitions = [self._find(topic.topic, each) for each in topic.partitions]
                 allowed.append(result)
             else:
-                result.partitions = [_denied(requested.partition) for requested in topic.partitions]
+                result.partitions = [
+                    _denied_topic(requested.partition) for requested in topic.partitions
+                ]
                 denied.append(result)
         return messages.OffsetForLeaderEpochResponse(topics=[*allowed, *denied])
 
@@ -78,7 +80,7 @@ def _may_describe(session: Session, topic: str) -> bool:
     )
 
 
-def _denied(partition: int) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
+def _denied_topic(partition: int) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
     return messages.OffsetForLeaderEpochResponse.EpochEndOffset(
         partition=partition, error_code=TOPIC_AUTHORIZATION_FAILED
     )

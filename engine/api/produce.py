@@ -34,8 +34,8 @@ from engine.api.produce_records import (
     TransactionalIdRefused,
     TwoProducers,
     is_fast_path,
-    judged,
     needs_transaction,
+    refusal_of_records,
     transactional_batch,
 )
 from engine.api.promised import in_order, promised
@@ -103,7 +103,7 @@ class _Answered:
         self.exchange = exchange
         self.leaders: CurrentLeaders | None = None
 
-    def encoded(self) -> EncodedResponse:
+    def encode(self) -> EncodedResponse:
         """Return the encoded response, with its error counts."""
         exchange, leaders = self.exchange, self.leaders
         endpoints = None if leaders is None else leaders.endpoints
@@ -186,7 +186,7 @@ class Produce:
         return self.encode_all({topic_partition: appended}, exchange)
 
     def _encode_one(self, results: Results, exchange: Exchange) -> Encoded:
-        """Return the response to one batch that has waited for followers."""
+        """Return the response to a request of one batch, after its wait for followers."""
         (((topic, index), (error, *offsets)),) = results.items()
         if error is not None:
             return self.encode_all(results, exchange)
@@ -358,10 +358,10 @@ class Produce:
         exchange: Exchange,
         found: _Judged,
     ) -> None:
-        """Sort a topic's partitions into those to append and those to refuse.
+        """Sort a topic's partitions into batches to append, refused ones and transactional ones.
 
-        Raises the errors that refuse the whole request: CorruptMessage, TransactionalIdRefused,
-        UnreadableRecords.
+        The result is added to `found`. Raises the errors that refuse the whole request:
+        CorruptMessage, TransactionalIdRefused, UnreadableRecords.
         """
         batches, refused, transactional = found
         version, session = exchange.api_version, exchange.session
@@ -381,7 +381,9 @@ class Produce:
             elif not self._metadata_cache.is_known(topic_partition):
                 error = UnknownTopicOrPartition(topic_partition)
             elif not is_fast:
-                error = judged(records, usable_id, version, is_in_transaction=is_in_transaction)
+                error = refusal_of_records(
+                    records, usable_id, version, is_in_transaction=is_in_transaction
+                )
             if error is not None:
                 refused[topic_partition] = ProduceResult(error)
             elif records is None:
@@ -433,7 +435,7 @@ class Produce:
         With acks=0 an error raises CloseConnection, the only way to signal it to the client.
         """
         if acks != 0:
-            return self.encoded(results, exchange)
+            return self.encode(results, exchange)
         failures = [
             f"{topic_partition}: {result.error.name}"
             for topic_partition, result in results.items()
@@ -445,7 +447,7 @@ class Produce:
             raise CloseConnection(reason, Counter(codes))
         return None
 
-    def encoded(self, results: Results, exchange: Exchange) -> Encoded:
+    def encode(self, results: Results, exchange: Exchange) -> Encoded:
         """Encode results in the form that the client of an exchange expects."""
         version = exchange.api_version
         if len(results) == 1 and version >= _FIRST_WITH_LOG_START and not exchange.throttle_ms:
@@ -459,7 +461,7 @@ class Produce:
         """Encode results of any number, with or without errors."""
         answered = _Answered(exchange)
         self._add_rows(results.items(), answered)
-        return answered.encoded()
+        return answered.encode()
 
     async def _encode_in_turns(
         self, results: Results, exchange: Exchange, share: Share
@@ -472,7 +474,7 @@ class Produce:
                 await share.next()
             self._add_rows(some, answered)
         await share.next()
-        return answered.encoded()
+        return answered.encode()
 
     def _add_rows(
         self, results: Iterable[tuple[TopicPartition, ProduceResult]], answered: _Answered

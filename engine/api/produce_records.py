@@ -77,7 +77,7 @@ class TwoProducers(ApiError):
 def is_fast_path(
     records: memoryview | None, api_version: int, transactional_id: str | None = None
 ) -> bool:
-    """Return True if records are one batch that `judged` certainly accepts, as nearly all are.
+    """Return True if records are one batch that `refusal_of_records` surely accepts.
 
     False does not mean that they are refused. `transactional_id` is given only if the client may
     write with it: then a transactional batch may be accepted too.
@@ -146,7 +146,7 @@ def needs_transaction(records: memoryview | None, transactional_id: str | None) 
     return is_in_transaction
 
 
-def judged(
+def refusal_of_records(
     records: memoryview | None,
     transactional_id: str | None,
     api_version: int,

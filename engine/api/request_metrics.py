@@ -324,7 +324,7 @@ class RequestMetrics:
         self.noted.clear()
         # Sizes of both paths together, as their times are recorded together.
         found: dict[int, list[int]] = {}
-        for number, sizes in self._pending():
+        for number, sizes in self._pending_sizes():
             if sizes:
                 found.setdefault(number, []).extend(sizes)
                 sizes.clear()
@@ -371,11 +371,11 @@ class RequestMetrics:
     def _totals(self) -> dict[int, int]:
         """Return the number of requests by combined API key and version."""
         totals = dict(self._counts)
-        for number, sizes in self._pending():
+        for number, sizes in self._pending_sizes():
             totals[number] = totals.get(number, 0) + len(sizes)
         return totals
 
-    def _pending(self) -> Iterator[tuple[int, list[int]]]:
+    def _pending_sizes(self) -> Iterator[tuple[int, list[int]]]:
         """Yield the sizes since the last fold by number, which may be on both paths."""
         for number, sizes in self.fast.items():
             yield number_of_frame(number), sizes

@@ -196,7 +196,7 @@ class SaslAuthenticator:
         except WireError as error:
             return AuthenticationStep(None, str(error))
 
-    def too_large(self, size_bytes: int) -> AuthenticationStep:
+    def refuse_large_frame(self, size_bytes: int) -> AuthenticationStep:
         """Refuse a frame whose size is beyond `sasl.server.max.receive.size`."""
         reason = f"Failing SASL authentication due to invalid receive size {size_bytes}"
         return AuthenticationStep(None, reason, is_delayed=True)
@@ -275,7 +275,7 @@ class SaslAuthenticator:
         key, version, correlation_id, client_id, position = read_request_header(frame)
         exchange = self._exchange(key, version, correlation_id, client_id)
         if key != _AUTHENTICATE_KEY:
-            raise self._unexpected(exchange)
+            raise self._unexpected_request(exchange)
         request = _decode_request("SaslAuthenticate", exchange, frame[position:])
         assert isinstance(request, messages.SaslAuthenticateRequest)
         try:
@@ -296,7 +296,7 @@ class SaslAuthenticator:
             answer.session_lifetime_ms = self._lifetime_ms
         return _encode_response("SaslAuthenticate", exchange, answer)
 
-    def _unexpected(self, exchange: Exchange) -> _Refused:
+    def _unexpected_request(self, exchange: Exchange) -> _Refused:
         """Return the refusal of a request other than SaslAuthenticate in place of a token."""
         name, version = api(exchange.api_key).name, exchange.api_version
         reason = f"Unexpected Kafka request of type {name} during SASL authentication."

@@ -137,7 +137,7 @@ class TransactionVerifier:
         producer_id, epoch, _ = next(iter(batches.values()))
         answer = self._verify_with_coordinator(transactional_id, producer_id, epoch, verifications)
 
-        def taken(codes: dict[TopicPartition, int]) -> Verified:
+        def move_errors(codes: dict[TopicPartition, int]) -> Verified:
             """Move each partition with an error code from `verifications` to `errors`."""
             for key, code in codes.items():
                 if code:
@@ -145,7 +145,7 @@ class TransactionVerifier:
                     del verifications[key]
             return Verified(errors, verifications)
 
-        return answer.then(taken)
+        return answer.then(move_errors)
 
     def check(
         self, verified: Verified, batches: Mapping[TopicPartition, TransactionalBatch]

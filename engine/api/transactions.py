@@ -93,13 +93,13 @@ class Transactions:
                 request.v3_and_below_producer_id,
                 request.v3_and_below_producer_epoch,
             )
-            return self._added(producer, request.v3_and_below_topics, exchange).then(
+            return self._add_partitions_of(producer, request.v3_and_below_topics, exchange).then(
                 lambda topics: _Response(results_by_topic_v3_and_below=topics)
             )
         if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
             return _Response(error_code=CLUSTER_AUTHORIZATION_FAILED)
         added = [
-            self._added(
+            self._add_partitions_of(
                 _Producer(row.transactional_id, row.producer_id, row.producer_epoch),
                 row.topics,
                 exchange,
@@ -109,7 +109,7 @@ class Transactions:
         ]
         return when_all(added, partial(_batched_response, request))
 
-    def _added(
+    def _add_partitions_of(
         self,
         producer: _Producer,
         topics: Sequence[_Request.AddPartitionsToTxnTopic],
@@ -117,13 +117,12 @@ class Transactions:
         *,
         is_verified_only: bool = False,
     ) -> Promise[list[_Topic]]:
-        """Promise the topics of one transaction with an error code for each partition.
+        """Add partitions to one transaction, or only verify them; promise a code for each.
 
         They are in the request's order, except if partitions are refused or only verified: Kafka
-        puts these and their topics into maps, and omits topics without partitions.
-
-        Differs: up to four partitions that are only verified have the order of the request. In
-        Kafka their order varies between runs.
+        puts these and their topics into maps, and omits topics without partitions. Differs: up to
+        four partitions that are only verified have the order of the request. In Kafka their order
+        varies between runs.
         """
         version = exchange.api_version
         partitions = [
@@ -258,7 +257,8 @@ def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> lis
     Source: AddPartitionsToTxnRequest.errorResponseForTransaction.
     """
     return [
-        _topic(topic.name, [_row(index, code) for index in topic.partitions]) for topic in topics
+        _topic(topic.name, [_partition_row(index, code) for index in topic.partitions])
+        for topic in topics
     ]
 
 
@@ -266,11 +266,11 @@ def _topic_rows(codes: _Codes) -> list[_Topic]:
     """Return topics in the order of a hash map. Source: AddPartitionsToTxnResponse."""
     rows: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
     for key, code in codes.items():
-        rows.setdefault(key.topic, []).append(_row(key.partition, code))
+        rows.setdefault(key.topic, []).append(_partition_row(key.partition, code))
     return [_topic(name, rows[name]) for name in in_java_hash_order(rows)]
 
 
-def _row(index: int, code: int) -> _Response.AddPartitionsToTxnPartitionResult:
+def _partition_row(index: int, code: int) -> _Response.AddPartitionsToTxnPartitionResult:
     return _Response.AddPartitionsToTxnPartitionResult(
         partition_index=index, partition_error_code=code
     )

@@ -127,7 +127,7 @@ class TxnOffsetCommit:
             producer = CommittingProducer(request.producer_id, request.producer_epoch)
             written = await self._commits.commit_in_transaction(member, producer, offsets)
         if version < _FIRST_WITH_LOADING:
-            written = {key: _before_loading(code) for key, code in written.items()}
+            written = {key: _replace_loading(code) for key, code in written.items()}
         return written
 
     async def _verify_group_partition(self, request: _Request, version: int) -> int:
@@ -146,7 +146,7 @@ class TxnOffsetCommit:
         return 0 if error is None else LOG_ERRORS.get(error.code, error.code)
 
 
-def _before_loading(code: int) -> int:
+def _replace_loading(code: int) -> int:
     """Replace COORDINATOR_LOAD_IN_PROGRESS, which clients of old versions do not know."""
     return COORDINATOR_NOT_AVAILABLE if code == COORDINATOR_LOAD_IN_PROGRESS else code
 

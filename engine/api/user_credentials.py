@@ -44,7 +44,7 @@ class UserScramCredentials:
         """Promise the SCRAM mechanisms and iterations of users; of all users if none is named."""
         response = messages.DescribeUserScramCredentialsResponse
 
-        async def work() -> messages.DescribeUserScramCredentialsResponse:
+        async def describe_users() -> messages.DescribeUserScramCredentialsResponse:
             """Describe the named users, all for none named; fail as UNKNOWN_SERVER_ERROR."""
             try:
                 found = await self._admin.describe([user.name for user in request.users or ()])
@@ -52,7 +52,7 @@ class UserScramCredentials:
                 return response(error_code=UNKNOWN_SERVER_ERROR, error_message=_UNEXPECTED)
             return response(results=[_credentials_row(one) for one in found])
 
-        return promised(work())
+        return promised(describe_users())
 
     def alter(
         self, request: messages.AlterUserScramCredentialsRequest, exchange: Exchange
@@ -75,10 +75,10 @@ class UserScramCredentials:
         ]
         changes += [CredentialChange(one.name, one.mechanism, None) for one in request.deletions]
 
-        async def work() -> messages.AlterUserScramCredentialsResponse:
+        async def alter_users() -> messages.AlterUserScramCredentialsResponse:
             return _alter_response(await self._admin.alter(changes))
 
-        return promised(work())
+        return promised(alter_users())
 
 
 def _code_and_message(error: EngineError) -> tuple[int, str | None]:

@@ -55,7 +55,9 @@ class WriteTxnMarkers:
 
     def handle(self, request: _Request, _exchange: Exchange) -> Promise[_Response]:
         """Append the markers; promise an error code for each partition."""
-        return self._write_all(list(map(_marker, request.markers)), partial(_response, request))
+        return self._write_all(
+            list(map(_make_marker, request.markers)), partial(_response, request)
+        )
 
     def handle_local(
         self, markers: Sequence[Marker], _exchange: Exchange
@@ -96,7 +98,7 @@ class WriteTxnMarkers:
         )
         appended = self._append(known, batch)
 
-        def taken(results: ProduceResults) -> MarkerCodes:
+        def settle_commits(results: ProduceResults) -> MarkerCodes:
             """Return a code per partition; commit or drop offsets where the marker is written."""
             for key, result in results.items():
                 codes[key] = 0 if result.error is None else result.error.code
@@ -104,8 +106,8 @@ class WriteTxnMarkers:
             return codes
 
         if isinstance(appended, Promise):
-            return appended.then(taken)
-        return Promise.of(taken(appended))
+            return appended.then(settle_commits)
+        return Promise.of(settle_commits(appended))
 
     def _append(
         self, keys: list[TopicPartition], batch: bytearray
@@ -143,7 +145,7 @@ class WriteTxnMarkers:
             )
 
 
-def _marker(row: _Request.WritableTxnMarker) -> Marker:
+def _make_marker(row: _Request.WritableTxnMarker) -> Marker:
     """Convert a request's row to a marker."""
     partitions = tuple(
         TopicPartition(topic.name, index)
@@ -163,13 +165,15 @@ def _response(request: _Request, written: list[MarkerCodes]) -> _Response:
     """Return one result per marker, in the request's order."""
     return _Response(
         markers=[
-            _Response.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=_topics(codes))
+            _Response.WritableTxnMarkerResult(
+                producer_id=marker.producer_id, topics=_topic_rows(codes)
+            )
             for marker, codes in zip(request.markers, written, strict=True)
         ]
     )
 
 
-def _topics(codes: MarkerCodes) -> list[_Response.WritableTxnMarkerTopicResult]:
+def _topic_rows(codes: MarkerCodes) -> list[_Response.WritableTxnMarkerTopicResult]:
     """Return the codes by topic; Kafka keeps topics and partitions in hash maps."""
     topics: dict[str, list[_Response.WritableTxnMarkerPartitionResult]] = {}
     for key in partitions_in_java_hash_order(codes):

@@ -196,7 +196,7 @@ class Broker:
         self._open_services()
         self._open_controller()
         self._open_listeners()
-        self.live.on_topic(self._topic_changed)
+        self.live.on_topic(self._on_topic_change)
         self.live.on_broker(self._on_settings_change)
         await self._register_first()
         self._join_cluster()
@@ -399,7 +399,7 @@ class Broker:
         return settings.with_generated_id(broker_id)
 
     def _open_controller(self) -> None:
-        """Create the controller module and the session keeper; closing resigns."""
+        """Create the controller and the broker's session with the store; closing resigns."""
         self.controller = Controller(
             self.broker_id,
             self.live.config,
@@ -410,7 +410,7 @@ class Broker:
                 self.host.clock,
                 self.host.timers,
                 self.host.entropy,
-                ControllerLog(self.broker_id, self._became_controller),
+                ControllerLog(self.broker_id, self._on_elected),
                 self.host.ends_early,
                 self.host.work_ns,
             ),
@@ -424,13 +424,13 @@ class Broker:
         )
         self._closing.add("the controller", self._leave_cluster)
 
-    def _became_controller(self) -> None:
+    def _on_elected(self) -> None:
         """Schedule the removal of expired delegation tokens."""
         if self.tokens is not None:
             self.host.timers.call_soon(self.tokens.remove_expired)
 
     def _leave_cluster(self) -> None:
-        """Stop to serve local requests, end the broker's session, and resign as controller."""
+        """Stop serving local requests, end the broker's session, and resign as controller."""
         if self._peers.get(self.broker_id) == self.serve_local:
             del self._peers[self.broker_id]
         self.session.stop()
@@ -448,7 +448,7 @@ class Broker:
             self.host.network,
             self.host.clock,
             self.table,
-            ServerEvents(self.refusals.note, self._faulty, self._on_broken_rule),
+            ServerEvents(self.refusals.note, self._on_handler_fault, self._on_broken_rule),
             self.host.work_ns,
         )
         self.fetch_sessions = FetchSessionCache(
@@ -603,7 +603,7 @@ class Broker:
         """Serve a request of a broker in this process, and promise the response."""
         return self._local_server.serve(name, version, request)
 
-    def _topic_changed(self, topic: str) -> None:
+    def _on_topic_change(self, topic: str) -> None:
         """Apply a topic's settings to its logs; start unclean elections if they are allowed."""
         self.storage.reconfigure(topic)
         if self.live.topic_config(topic).unclean_leader_election_enable:
@@ -617,7 +617,7 @@ class Broker:
         if new.unclean_leader_election_enable and not old.unclean_leader_election_enable:
             self.controller.elect_after_setting_change()
 
-    def _faulty(self, row: ApiRow, error: Exception) -> None:
+    def _on_handler_fault(self, row: ApiRow, error: Exception) -> None:
         """Log an exception of a request handler."""
         _log.error("%s was not served: %r", row.name, error, exc_info=error)
 

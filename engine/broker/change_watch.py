@@ -128,9 +128,9 @@ class ChangeWatch:
 
     def _note(self, _event: WatchEvent) -> None:
         """Schedule a reading: the watch of the directory has fired."""
-        self._later()
+        self._schedule_reading()
 
-    def _later(self) -> None:
+    def _schedule_reading(self) -> None:
         """Schedule a reading for a later turn, unless one is scheduled."""
         if not self._is_due:
             self._is_due = True
@@ -153,12 +153,14 @@ class ChangeWatch:
         self._is_reading = False
         has_unread_change, self._has_unread_change = self._has_unread_change, False
         if has_unread_change:
-            self._later()
+            self._schedule_reading()
 
-    def _again_in(self, delay_ms: int) -> None:
+    def _schedule_reading_in(self, delay_ms: int) -> None:
         """Schedule a reading after a delay, in place of an earlier delay."""
         self._cancel()
-        self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._later)
+        self._cancel = self._timers.call_at(
+            self._clock.monotonic_ms() + delay_ms, self._schedule_reading
+        )
 
     def _on_applied(self, work: Promise[None]) -> None:
         """Log a failed read and schedule a retry; after an expired session `start` reads again."""
@@ -171,7 +173,7 @@ class ChangeWatch:
             subject = self._reader.subject
             _log.error("Changes of %s could not be read, trying again: %s", subject, error)
             if not self._is_stopped:
-                self._again_in(CONFIG_CHANGES_RETRY_MS)
+                self._schedule_reading_in(CONFIG_CHANGES_RETRY_MS)
 
     async def _apply_changes(self) -> None:
         """Apply the changes since the last read; load everything if a node was deleted unread."""

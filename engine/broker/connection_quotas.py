@@ -146,10 +146,10 @@ class ConnectionQuotas:
         return None
 
     def enter(self, address: str) -> str | None:
-        """Count a new connection, or return the reason if its address has too many.
+        """Count an accepted connection; return the reason if its address has too many.
 
-        If the broker has more than `max.connections` then, `on_exceeded` closes idle connections of
-        other listeners. Source: ConnectionQuotas.inc.
+        None if the connection stays open. If the broker then has more than `max.connections`,
+        `on_exceeded` closes idle connections of other listeners. Source: ConnectionQuotas.inc.
         """
         count = self._per_address.get(address, 0)
         bound = self.bounds.per_address.get(address, self.bounds.per_address_max)
@@ -206,7 +206,10 @@ class ListenerGate:
         return self._quotas.waiting_reason(self.name, self.count)
 
     def enter(self, address: str) -> str | None:
-        """Count a connection, or return the reason for its rejection."""
+        """Count an accepted connection; return the reason if it must be closed instead.
+
+        None if the connection stays open.
+        """
         if self._excess_ms:
             return (
                 f"Rejected connection from /{address}, its connection_creation_rate is exceeded "

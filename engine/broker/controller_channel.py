@@ -85,7 +85,7 @@ class _Queue:
         """Queue a request; return the promise of its response."""
         request = _Request(call, Promise())
         self._requests.append(request)
-        self._next_soon()
+        self._schedule_first()
         return request.promise
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class _Queue:
             request.promise.fail(QueueClosed(self._broker_id))
         self._requests.clear()
 
-    def _next_soon(self) -> None:
+    def _schedule_first(self) -> None:
         """Schedule the first request for a later turn, unless a request is in progress."""
         if self._requests and not self._is_busy and not self._is_closed:
             self._is_busy = True
@@ -122,7 +122,7 @@ class _Queue:
             return
         request = self._requests.popleft()
         self._is_busy = self._is_silent = False
-        self._next_soon()
+        self._schedule_first()
         if error is not None:
             name = request.call.api_name
             _log.error("broker %d failed to serve %s: %s", self._broker_id, name, error)

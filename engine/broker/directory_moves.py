@@ -121,7 +121,7 @@ class DirectoryMoves:
             return
         if topic_partition not in self._moving:
             self._moving.append(topic_partition)
-        self._next_soon()
+        self._schedule_step()
 
     def stop(self, topic_partition: TopicPartition) -> None:
         """Stop the move of a partition, if there is one; its files remain."""
@@ -136,7 +136,7 @@ class DirectoryMoves:
         if cancel is not None:
             cancel()
 
-    def _next_soon(self) -> None:
+    def _schedule_step(self) -> None:
         """Schedule a step for a later turn, unless a step or a wait is pending."""
         if not self._is_busy:
             self._is_busy = True
@@ -167,7 +167,7 @@ class DirectoryMoves:
             if not is_over:
                 self._moving.append(topic_partition)
             if self._moving:
-                self._next_soon()
+                self._schedule_step()
 
     def _resume_later(self, topic_partition: TopicPartition) -> None:
         """Resume a failed move after the back-off: a read may succeed then, or the log be deleted.

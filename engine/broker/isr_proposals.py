@@ -87,7 +87,10 @@ class IsrProposals:
         return len(self._waiting)
 
     def propose(self, proposal: ProposeIsr) -> None:
-        """Queue an ISR proposal; `decided` is called on a later turn."""
+        """Queue an ISR proposal for the next AlterPartition; `decided` is called on a later turn.
+
+        A second proposal for the same partition is refused with OPERATION_NOT_ATTEMPTED.
+        """
         if self._is_stopped:
             return
         if proposal.topic_partition in self._waiting:
@@ -210,7 +213,7 @@ class IsrProposals:
 def _decisions(
     response: messages.AlterPartitionResponse, names: Mapping[bytes | None, str]
 ) -> dict[TopicPartition, IsrDecision]:
-    """Return the decision on each partition; `names` has the topic names by id."""
+    """Return the controller's decision on each partition; `names` has topic names by id."""
     return {
         TopicPartition(topic.topic_name or names.get(topic.topic_id, ""), row.partition_index): (
             IsrDecision(row.error_code, tuple(row.isr), row.leader_epoch, row.partition_epoch)

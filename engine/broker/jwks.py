@@ -79,19 +79,19 @@ class JwksKeys:
         self._read_ms = self._clock.monotonic_ms()
         found: list[list[JsonKey]] = []
 
-        def work() -> None:
+        def read_keys() -> None:
             """Read the keys; after an error log it and keep the present keys."""
             try:
                 found.append(self._read(self.url))
             except EngineError as error:
                 _log.warning("The keys of %s stay as they are: %s", self.url, error)
 
-        def done() -> None:
+        def end_reading() -> None:
             self._is_reading = False
             if found:
                 self._keys = found[0]
 
-        self.offload(work, done)
+        self.offload(read_keys, end_reading)
 
 
 class JwksCache:

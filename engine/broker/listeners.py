@@ -169,14 +169,14 @@ class BrokerListeners:
             listener.limits = limits
         self._room.in_flight_bytes_max = in_flight_bytes_max(self._live.config)
         try:
-            bounds = bounds_of(self._live, self._per_address())
+            bounds = bounds_of(self._live, self._resolve_address_limits())
         except ConfigError as error:
             _log.error("The bounds on connections stay as they are: %s", error)
             return
         _log_change(self.quotas.bounds, bounds)
         self.quotas.change(bounds)
 
-    def _per_address(self) -> Mapping[str, int]:
+    def _resolve_address_limits(self) -> Mapping[str, int]:
         """Return the limits of addresses; host names are resolved only after a change."""
         config = self._live.config
         if config.max_connections_per_ip_overrides == self._overrides:

@@ -61,13 +61,13 @@ def serve_encoded(
 
     Tests use it to show that message objects between local brokers equal their encoded form.
     """
-    arrived = _through_bytes(f"{name}Request", version, request)
+    arrived = _encode_and_decode(f"{name}Request", version, request)
     return serve(name, version, arrived).then(
-        lambda response: _through_bytes(f"{name}Response", version, response)
+        lambda response: _encode_and_decode(f"{name}Response", version, response)
     )
 
 
-def _through_bytes(name: str, version: int, message: Struct) -> Message:
+def _encode_and_decode(name: str, version: int, message: Struct) -> Message:
     """Encode and decode a message."""
     codec = message_codec(name, version)
     return codec.decode(memoryview(codec.encode(message)))

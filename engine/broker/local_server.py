@@ -30,7 +30,7 @@ class LocalServer:
         # The shared session of calls with values, which keep no state in it; None before the first.
         self._session: Session | None = None
 
-    def _session_of(self, *, is_message: bool) -> Session:
+    def _session_for(self, *, is_message: bool) -> Session:
         """Return a new session for a message, or the shared session for a call with values.
 
         Handlers of messages may keep state in their session, which callers must not share.
@@ -55,7 +55,7 @@ class LocalServer:
         """
         is_message = isinstance(request, Struct)
         row = self._api_row(name, is_message=is_message)
-        session = self._session_of(is_message=is_message)
+        session = self._session_for(is_message=is_message)
         exchange = Exchange(session, row.key, version, 0, None, self._server.clock.monotonic_ms())
         try:
             handled, _ = serve(row, request_for(row, version, request), exchange)

@@ -263,7 +263,7 @@ class BrokerMeters:
                 yield BrokerMetric(name, reading)
 
     def _topic_metrics(self, topic: str, now_ms: int) -> Iterator[BrokerMetric]:
-        """Yield the meters of a topic with a count above 0."""
+        """Yield the meters of a topic whose count is above 0."""
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return

@@ -67,7 +67,7 @@ def _gauge_value(text: str) -> MetricValue:
     return float(text) if "." in text or "e" in text else int(text)
 
 
-def _meter(figures: list[str]) -> MeterReading:
+def _parse_meter(figures: list[str]) -> MeterReading:
     """Parse a meter: count, mean rate, and the rates of 1, 5 and 15 minutes."""
     count, *rates = figures
     mean, one, five, fifteen = map(float, rates)
@@ -82,12 +82,12 @@ def _histogram(figures: list[str]) -> HistogramReading:
 
 def _timer(figures: list[str]) -> TimerReading:
     """Return a timer: the figures of its meter, then those of its histogram."""
-    return TimerReading(_meter(figures[:_METER_SIZE]), _histogram(figures[_METER_SIZE:]))
+    return TimerReading(_parse_meter(figures[:_METER_SIZE]), _histogram(figures[_METER_SIZE:]))
 
 
 #: Number of figures of the other kinds of metrics, and the function that parses them.
 _KINDS: Final[dict[str, tuple[int, Callable[[list[str]], MetricValue]]]] = {
-    "meter": (_METER_SIZE, _meter),
+    "meter": (_METER_SIZE, _parse_meter),
     "histogram": (_HISTOGRAM_SIZE, _histogram),
     "timer": (_METER_SIZE + _HISTOGRAM_SIZE, _timer),
 }

@@ -149,7 +149,7 @@ def directory_metrics(
     offline_count = sum(not is_online for is_online in paths.values())
     yield BrokerMetric("kafka.log:type=LogManager,name=OfflineLogDirectoryCount", offline_count)
     for path, is_online in sorted(paths.items()):
-        place = f"logDirectory={_quoted(path)}"
+        place = f"logDirectory={_quote(path)}"
         sizes = [log.cleanable_bytes for where, log in left_alone if where == path]
         yield BrokerMetric(
             f"kafka.log:type=LogManager,name=LogDirectoryOffline,{place}", int(not is_online)
@@ -237,7 +237,7 @@ def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -
     return state.leader != preferred
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a value for an object name. Source: javax.management.ObjectName.quote."""
     escaped = re.sub(r'[\\"*?]', r"\\\g<0>", text).replace("\n", r"\n")
     return f'"{escaped}"'

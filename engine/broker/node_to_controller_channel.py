@@ -89,7 +89,7 @@ class NodeToControllerChannel:
             return Promise.failed(BrokerStopped())
         request = _Request(Call(api_name, message, highest=highest), Promise())
         self._requests.append(request)
-        self._next()
+        self._send_if_idle()
         return request.promise
 
     def stop(self) -> None:
@@ -102,7 +102,7 @@ class NodeToControllerChannel:
         for request in requests:
             request.promise.fail(BrokerStopped())
 
-    def _next(self) -> None:
+    def _send_if_idle(self) -> None:
         """Send the next request, unless one is in progress."""
         if self._requests and not self._is_busy and not self._is_stopped:
             self._is_busy = True
@@ -150,7 +150,7 @@ class NodeToControllerChannel:
                 promise.keep(response.result())
             else:
                 promise.fail(error)
-            self._next()
+            self._send_if_idle()
         else:
             _log.info("controller %s: %s, trying again", self._controller_id, error)
             self._forget_controller()

@@ -70,7 +70,7 @@ class OffsetsTopic:
             )
         try:
             waiting = self._waiting if is_awaited else _NO_WAITING
-            return self._topic.append(partition, records, settings, waiting, _written)
+            return self._topic.append(partition, records, settings, waiting, _convert_result)
         except BatchRefused:
             # A client may send any producer, such as one without an epoch.
             return Promise.of(Written(UNKNOWN_SERVER_ERROR))
@@ -89,7 +89,7 @@ class OffsetsTopic:
             return self.append(partition, (record,), base_sequence=base_sequence)
         if isinstance(own, int):
             return own
-        return own.then(_written) if isinstance(own, Promise) else _written(own)
+        return own.then(_convert_result) if isinstance(own, Promise) else _convert_result(own)
 
     def read(self, partition: int) -> Iterator[LoadedRecords]:
         """Yield all records in order; see `GroupLog.read`.
@@ -119,7 +119,7 @@ def _few(records: Iterable[Record], open_producer_id: int = -1) -> Iterator[Load
         yield LoadedRecords(some, open_producer_id)
 
 
-def _written(result: ProduceResult) -> Written:
+def _convert_result(result: ProduceResult) -> Written:
     """Convert the result of an append: error code, 0 for success, and base offset."""
     code = 0 if result.error is None else result.error.code
     return Written(code, result.base_offset)

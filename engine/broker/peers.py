@@ -138,7 +138,7 @@ class LocalChannel:
         return self._requested is not None and self._requested == self._brokers.get(self._broker_id)
 
     def close(self) -> None:
-        """Abandon the response to the last request, as if a connection were closed."""
+        """Close the channel; the handler's response to the last request is abandoned."""
         self._on_close(self)
         response, self._response = self._response, None
         if response is not None:

@@ -68,16 +68,19 @@ class BrokerSession:
         self._cancel()
 
     def _on_event(self, event: SessionEvent) -> None:
-        """Log an event of the session; after EXPIRED call `on_expired`, and open a new session."""
+        """Log an event of the session; after EXPIRED call `on_expired`, and open a new session.
+
+        The store's client calls it.
+        """
         if self._is_stopped:
             return
         _log.info("session with the metadata store: %s", event.value)
         if event is SessionEvent.EXPIRED:
             self.expired_count += 1
             self._on_expired()
-            self._again_in(0)
+            self._schedule_attempt(0)
 
-    def _again_in(self, delay_ms: int) -> None:
+    def _schedule_attempt(self, delay_ms: int) -> None:
         """Schedule an attempt after `delay_ms`, in place of one scheduled before."""
         self._cancel()
         self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._try)
@@ -103,4 +106,4 @@ class BrokerSession:
             if self._is_stopped:
                 return
             _log.error("no new session yet, trying again: %s", error)
-            self._again_in(BROKER_SESSION_RETRY_MS)
+            self._schedule_attempt(BROKER_SESSION_RETRY_MS)

@@ -103,7 +103,7 @@ class Storage:
                 host.lock,
                 self._log_config_of,
                 self._high_watermark_of,
-                self._directory_offline,
+                self._on_offline_directory,
                 host.run_all,
                 host.work_ns,
             ),
@@ -124,7 +124,7 @@ class Storage:
                 propose_isr=self._propose_isr,
                 fetching=self.fetchers,
                 moving=self.moves,
-                on_log_dir_offline=self._failed_below,
+                on_log_dir_offline=self._on_failed_path,
                 on_waiting=deadlines.note,
                 nearest=_nearest(config, metadata_cache, host),
                 leader_quota=self.quotas.leader,
@@ -315,13 +315,13 @@ class Storage:
 
     # Directories that fail
 
-    def _failed_below(self, failure: LogDirOffline) -> None:
+    def _on_failed_path(self, failure: LogDirOffline) -> None:
         """Set the log directory offline that contains the failed path."""
         for directory in self.logs.directories:
             if failure.path == directory.path or failure.path.startswith(f"{directory.path}/"):
                 self.logs.take_offline(directory.path, failure)
 
-    def _directory_offline(
+    def _on_offline_directory(
         self, path: str, error: StorageError, lost: Sequence[TopicPartition]
     ) -> None:
         """Mark the replicas of a failed directory offline, then notify the broker."""

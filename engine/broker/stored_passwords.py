@@ -68,7 +68,7 @@ async def re_encode_passwords(
             stored = decode_config(data, path)
         except (NoNode, InvalidZnodeValue):
             return
-        changed = _re_encoded(stored, old, new)
+        changed = _encrypt_again(stored, old, new)
         if changed == stored:
             return
         write = SetData(path, encode_config(changed), stat.version)
@@ -81,7 +81,7 @@ async def re_encode_passwords(
             return
 
 
-def _re_encoded(
+def _encrypt_again(
     stored: dict[str, str], old: PasswordEncoder, new: PasswordEncoder
 ) -> dict[str, str]:
     """Return the settings with passwords of the new secret.

@@ -52,7 +52,7 @@ class LoopTasks:
         self._ended: deque[Callable[[], None]] = deque()
 
     def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
-        """Run `action` once after `delay_ms`."""
+        """Run `action` once after `delay_ms`; an EngineError is reported to `on_failure`."""
         self._number += 1
         number = self._number
 
@@ -130,7 +130,7 @@ class LoopTasks:
         """Run `work` on a worker thread, then `done` on the loop with its StorageError or None."""
 
         def run() -> None:
-            self._ended.append(_done_with(work, done))
+            self._ended.append(_run_on_worker(work, done))
             self._timers.call_from_thread(self._call_done)
 
         self._workers.submit(name, run)
@@ -150,7 +150,7 @@ class LoopTasks:
             self._ended.popleft()()
 
 
-def _done_with(
+def _run_on_worker(
     work: Callable[[], None], done: Callable[[StorageError | None], None]
 ) -> Callable[[], None]:
     """Do the work on the worker thread, and return its completion for the loop."""

@@ -64,7 +64,7 @@ class TlsFileWatch:
         found: list[ReplacedFiles] = []
         ended = self._ended = []
 
-        def work() -> None:
+        def read_files() -> None:
             """Read replaced files on a worker thread; mark the end even after an exception."""
             try:
                 found.extend(read())
@@ -75,7 +75,7 @@ class TlsFileWatch:
             for replaced in found:
                 self._judge(replaced)
 
-        self._tasks.offload(_NAME, work, done)
+        self._tasks.offload(_NAME, read_files, done)
 
     def _judge(self, replaced: ReplacedFiles) -> None:
         """Use a listener's replaced files if they are valid; log them if they are not."""

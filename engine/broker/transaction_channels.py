@@ -65,7 +65,9 @@ class TransactionChannels:
         """
 
         def request(_version: int) -> messages.WriteTxnMarkersRequest:
-            return messages.WriteTxnMarkersRequest(markers=[_row(marker) for marker in markers])
+            return messages.WriteTxnMarkersRequest(
+                markers=[_marker_row(marker) for marker in markers]
+            )
 
         def codes(response: Message) -> list[MarkerCodes]:
             """Return the codes of a local (values) or remote (message) response."""
@@ -95,7 +97,7 @@ class TransactionChannels:
         owed: Promise[Message] = Promise()
         open_channel.owed[owed] = None
 
-        def settled() -> None:
+        def settle() -> None:
             """Complete the caller's promise; an error other than a response's drops the channel."""
             if owed.is_kept:
                 return
@@ -108,7 +110,7 @@ class TransactionChannels:
                 self._close_channel(broker_id, open_channel)
             owed.fail(error)
 
-        response.watch(settled)
+        response.watch(settle)
         return owed
 
     def close(self) -> None:
@@ -147,7 +149,7 @@ class TransactionChannels:
         do_each(owed, lambda promise: promise.fail(lost))
 
 
-def _row(marker: Marker) -> messages.WriteTxnMarkersRequest.WritableTxnMarker:
+def _marker_row(marker: Marker) -> messages.WriteTxnMarkersRequest.WritableTxnMarker:
     """Return the row of one marker in WriteTxnMarkers."""
     request = messages.WriteTxnMarkersRequest
     return request.WritableTxnMarker(

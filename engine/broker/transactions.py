@@ -71,7 +71,7 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
     host, config, metadata_cache = deps.host, deps.settings(), deps.metadata_cache
     replica_manager = deps.storage.replica_manager
     channels = TransactionChannels(metadata_cache, deps.peers)
-    producer_ids = ProducerIds(lambda: _producer_id_block(deps), host.clock)
+    producer_ids = ProducerIds(lambda: _request_producer_id_block(deps), host.clock)
     topic = CoordinatorTopic(
         TRANSACTION_STATE,
         replica_manager,
@@ -143,7 +143,7 @@ def _begin_tasks(
     )
 
 
-def _producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]:
+def _request_producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]:
     """Request a block of producer ids from the controller; the promise has None after an error."""
 
     def request(_version: int) -> messages.AllocateProducerIdsRequest:

@@ -84,7 +84,7 @@ def _run_member(arguments: Sequence[str]) -> int:
 
 
 def _run_reporting(run: Callable[[], int]) -> int:
-    """Run a function and return its exit code; print an EngineError to stderr."""
+    """Run a function and return its exit code; for an EngineError print it and return 1."""
     from engine.errors import EngineError
 
     try:

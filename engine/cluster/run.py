@@ -139,7 +139,7 @@ def _run_cluster(
                 if running.pid != os.getpid():
                     kill(running.pid)
 
-        async def opening(on_fatal: Callable[[str], None]) -> Members:
+        async def open_members(on_fatal: Callable[[str], None]) -> Members:
             """Start all brokers, in separate processes or in this one."""
             if life.owner_pid is not None:
                 process.end_without(life.owner_pid, lambda: True, kill_members)
@@ -159,7 +159,7 @@ def _run_cluster(
                 await members.open(plan.broker_ids())
             return members
 
-        def ready(members: Members) -> None:
+        def on_ready_members(members: Members) -> None:
             """Write the addresses for commands and report that the cluster is ready."""
             supervisor = ClusterSupervisor(
                 data,
@@ -181,7 +181,7 @@ def _run_cluster(
             for supervisor in supervisors:
                 supervisor.poll()
 
-        process.run(opening, ready, poll)
+        process.run(open_members, on_ready_members, poll)
     finally:
         store.close()
 
@@ -308,7 +308,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     network_path = data.member_network_path(broker_id)
     apply_faults(data, process.links, network_path)
 
-    def opening(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
+    def open_broker(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
         """Start the broker; it ends if the supervisor ends before it is ready."""
         process.end_without(starter_pid, lambda: not is_ready)
         cluster = Cluster(
@@ -322,7 +322,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         give_up_if_refused(process, cluster.brokers, lambda: not is_ready, on_fatal)
         return cluster.open([broker_id])
 
-    def ready(cluster: Cluster) -> None:
+    def on_ready_broker(cluster: Cluster) -> None:
         """Publish the broker's address and report it to the process that started this one."""
         nonlocal is_ready
         is_ready = True
@@ -355,7 +355,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         if not is_answering:
             drive(answer())
 
-    process.run(opening, ready, poll)
+    process.run(open_broker, on_ready_broker, poll)
 
 
 def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
@@ -380,18 +380,18 @@ def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
 def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) -> None:
     """Run a single broker with the given settings until the process is stopped."""
 
-    def opening(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
+    def open_broker(on_fatal: Callable[[str], None]) -> PromiseCoroutine[Cluster]:
         """Start the broker; `on_fatal` ends the process."""
         cluster = Cluster(
             sessions, process.host, lambda _id, _port: settings, on_fatal, is_whole=False
         )
         return cluster.open([FIRST_BROKER_ID])
 
-    def ready(cluster: Cluster) -> None:
+    def on_ready_broker(cluster: Cluster) -> None:
         ports = cluster.brokers[0].ports
         _log.info("ready: %s", ", ".join(f"{name} on port {ports[name]}" for name in ports))
 
-    process.run(opening, ready)
+    process.run(open_broker, on_ready_broker)
 
 
 def log_to_stderr() -> None:

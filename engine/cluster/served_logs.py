@@ -171,7 +171,7 @@ def serve_logs(
         for replica in chosen:
             _link(files, replica, f"{target}/{replica.topic}-{replica.partition}")
         _write_checkpoints(files, target, chosen, states)
-        write_store(data.store_path, clock, _as_served(found))
+        write_store(data.store_path, clock, _move_to_one_broker(found))
     except BaseException:
         _undo(data, files)
         raise
@@ -255,7 +255,7 @@ def _write_checkpoints(
         files.replace_file(f"{target}/{clean_shutdown.FILE_NAME}", marker)
 
 
-def _as_served(found: FoundCluster) -> FoundCluster:
+def _move_to_one_broker(found: FoundCluster) -> FoundCluster:
     """Return the cluster with all partitions on one broker, and without a cluster id."""
     topics = []
     for topic in found.topics:

@@ -122,7 +122,7 @@ class KafkaAccess:
         return name
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic; raises ApiError."""
+        """Request the deletion of a topic, and return when it is deleted; raises ApiError."""
         with self._client() as client:
             error = delete_topics(client, [name])[name]
         if error is not None:
@@ -187,7 +187,7 @@ class KafkaAccess:
                     if consumed.error is not None:
                         raise consumed.error
                     received += [
-                        _received(consumed.partition, *row)
+                        _to_received(consumed.partition, *row)
                         for run in consumed.runs
                         for row in zip(
                             run.offsets,
@@ -314,7 +314,7 @@ def _wants_more(
     return any(fetcher.position(key) < end for key, end in ends.items())
 
 
-def _received(
+def _to_received(
     partition: TopicPartition,
     offset: int,
     timestamp_ms: int,

@@ -294,7 +294,7 @@ class EmbeddedCluster(KafkaAccess):
         cut = [str(broker_id) for broker_id in broker_ids]
         rest = [str(id_) for id_ in self.broker_ids if id_ not in broker_ids]
         self._check_brokers(broker_ids)
-        self._partition([cut, [*rest, STORE]])
+        self._cut_links([cut, [*rest, STORE]])
 
     def partition_network(self, *groups: Iterable[int], store_with: int = 0) -> None:
         """Cut the groups of brokers off from each other until `heal`.
@@ -307,13 +307,13 @@ class EmbeddedCluster(KafkaAccess):
         named = [[*map(str, group)] for group in groups]
         self._check_brokers(int(place) for group in named for place in group)
         named[store_with].append(STORE)
-        self._partition(named)
+        self._cut_links(named)
 
     def heal(self) -> None:
         """Remove all faults of the network; raises ClusterNotRunning, RequestNotCarriedOut."""
         self._change_faults(lambda _faults: LinkFaults())
 
-    def _partition(self, groups: list[list[str]]) -> None:
+    def _cut_links(self, groups: list[list[str]]) -> None:
         """Cut the links between groups of places; other faults of the network are kept."""
         self._change_faults(lambda faults: faults.with_partition(groups))
 

@@ -87,7 +87,7 @@ def login_settings(login: Login, broker_password: str) -> dict[str, str]:
         settings[jaas] = f"{_MODULE}.scram.ScramLoginModule required;"
     options = {"username": BROKER_USER, "password": broker_password}
     options |= {f"user_{name}": password for name, password in users.items()}
-    plain = " ".join(f'{key}="{_escaped(text)}"' for key, text in options.items())
+    plain = " ".join(f'{key}="{_escape(text)}"' for key, text in options.items())
     return {
         **settings,
         "listener.security.protocol.map": f"{_LISTENER}:{PROTOCOL}",
@@ -99,7 +99,7 @@ def login_settings(login: Login, broker_password: str) -> dict[str, str]:
     }
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape quotes and backslashes for a quoted value of a JAAS configuration."""
     return re.sub(r'(["\\])', r"\\\1", text)
 
@@ -138,7 +138,7 @@ def java_properties(bootstrap: str, login: Login | None) -> Mapping[str, str]:
     if login is None:
         return {"bootstrap.servers": bootstrap}
     package, name = ("plain", "Plain") if login.mechanism == PLAIN else ("scram", "Scram")
-    user, password = _escaped(login.username), _escaped(login.password)
+    user, password = _escape(login.username), _escape(login.password)
     return {
         "bootstrap.servers": bootstrap,
         "security.protocol": PROTOCOL,

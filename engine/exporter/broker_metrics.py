@@ -57,7 +57,7 @@ def parse_object_name(object_name: str) -> NamedMetric:
     family = _family(domain, kind, name)
     if '"' in properties:
         found = _PROPERTY.findall(properties)
-        labels = tuple([(key, _unquoted(quoted) or plain) for key, quoted, plain in found])
+        labels = tuple([(key, _unquote(quoted) or plain) for key, quoted, plain in found])
     else:
         # The common case must be fast: an embedded cluster has ten objects for each partition.
         labels = tuple([(key, value) for key, _, value in _plain_properties(properties)])
@@ -75,7 +75,7 @@ def _family(domain: str, kind: str, name: str) -> str:
     return re.sub(r"\W", "_", f"{domain}_{kind}_{name}").lower()
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """Undo Java's ObjectName.quote on the text between the quotes."""
     return _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], text)
 

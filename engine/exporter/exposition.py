@@ -49,7 +49,7 @@ def _row_lines(
     everything = "".join(chain.from_iterable(values for values, _ in rows))
     has_signs = any(sign in everything for sign in '\\\n"')
     for values, figure in rows:
-        given = [_escaped(value) for value in values] if has_signs else values
+        given = [_escape(value) for value in values] if has_signs else values
         yield form % (*[given[index] for index in order], number_text(figure))
 
 
@@ -64,6 +64,6 @@ def _summary_lines(family: MetricFamily, number_text: NumberText) -> Iterator[st
             yield from _row_lines(f"{name}_{suffix}", labels, [(values, figure)], number_text)
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     """Escape the value of a label, for both formats."""
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

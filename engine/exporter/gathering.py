@@ -289,7 +289,7 @@ class _Gathering:
         return [by_name[name] for name in sorted(by_name)]
 
     def groups(self, listings: Sequence[GroupListing]) -> tuple[GroupSample, ...]:
-        """Return groups with what their coordinators returned."""
+        """Return groups with the commits and descriptions that their coordinators returned."""
         commits = self._commits()
         descriptions = self._descriptions()
         return tuple(

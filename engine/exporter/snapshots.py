@@ -24,7 +24,7 @@ def take_snapshot(client: KafkaClient, timeout_ms: int) -> ClusterSnapshot:
 def _request_moving(
     client: KafkaClient, view: ClusterView, deadline_ms: int
 ) -> frozenset[TopicPartition] | None:
-    """Return the partitions in reassignment, None if the controller does not return them."""
+    """Request the partitions in reassignment from the controller; None without a response."""
     controller = view.brokers.get(view.controller_id)
     if controller is None:
         return None

@@ -129,10 +129,10 @@ def _bound_decimals() -> None:
     from fastavro.read import LOGICAL_READERS
 
     for name in ("bytes-decimal", "fixed-decimal"):
-        LOGICAL_READERS[name] = partial(_bounded, LOGICAL_READERS[name])
+        LOGICAL_READERS[name] = partial(_decode_bounded, LOGICAL_READERS[name])
 
 
-def _bounded(read: Callable[..., object], content: bytes, *schemas: object) -> object:
+def _decode_bounded(read: Callable[..., object], content: bytes, *schemas: object) -> object:
     """Decode a decimal; raises ValueError above DECIMAL_BYTES_MAX bytes."""
     if len(content) > DECIMAL_BYTES_MAX:
         raise ValueError(f"a decimal has {len(content)} bytes")

@@ -77,7 +77,7 @@ def answer_challenge(challenge: bytes, login: DigestLogin, cnonce: str) -> Diges
         "cnonce": cnonce,
         "digest-uri": login.uri,
     }
-    parts = [f'{name}="{_escaped(value)}"' for name, value in quoted.items()]
+    parts = [f'{name}="{_escape(value)}"' for name, value in quoted.items()]
     parts = ["charset=utf-8", *parts, f"nc={_COUNT}", f"qop={_QOP}", f"response={proof}"]
     return DigestAnswer(
         ",".join(parts).encode(), f"rspauth={exchange.seal(login.password)}".encode()
@@ -134,15 +134,15 @@ class _Exchange(NamedTuple):
     def _digest(self, password: str, a2: str) -> str:
         """Return the proof of RFC 2831 for qop=auth; `a2` differs between client and server."""
         secret = b":".join(_encode_narrow(text) for text in (self.username, self.realm, password))
-        a1 = _md5(secret).digest() + f":{self.nonce}:{self.cnonce}".encode()
+        a1 = _create_md5(secret).digest() + f":{self.nonce}:{self.cnonce}".encode()
         if self.authzid is not None:
             a1 += f":{self.authzid}".encode()
-        last = _md5(a2.encode()).hexdigest()
-        parts = (_md5(a1).hexdigest(), self.nonce, _COUNT, self.cnonce, _QOP, last)
-        return _md5(":".join(parts).encode()).hexdigest()
+        last = _create_md5(a2.encode()).hexdigest()
+        parts = (_create_md5(a1).hexdigest(), self.nonce, _COUNT, self.cnonce, _QOP, last)
+        return _create_md5(":".join(parts).encode()).hexdigest()
 
 
-def _md5(content: bytes) -> hashlib._Hash:
+def _create_md5(content: bytes) -> hashlib._Hash:
     """Create an MD5 hash, even if OpenSSL forbids MD5 for security (FIPS)."""
     return hashlib.md5(content, usedforsecurity=False)
 
@@ -155,7 +155,7 @@ def _encode_narrow(text: str) -> bytes:
         return text.encode()
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape quotes and backslashes for a quoted string."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 

@@ -112,10 +112,10 @@ def _pair_text(pair: DerValue) -> str:
     keyword = _KEYWORDS.get(kind)
     if keyword is None or value.tag not in _STRINGS:
         return f"{keyword or kind}=#{value.raw.hex()}"
-    return f"{keyword}={_escaped(value.content.decode('utf-8', 'replace'))}"
+    return f"{keyword}={_escape(value.content.decode('utf-8', 'replace'))}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape a value as Java does (RFC 2253): special characters, and spaces at both ends."""
     escaped = "".join(
         f"\\{char}" if char in _ESCAPED else "\\00" if char == "\0" else char for char in text
@@ -123,9 +123,9 @@ def _escaped(text: str) -> str:
     inner = escaped.strip(" \r")
     lead = len(escaped) - len(escaped.lstrip(" \r"))
     trailing = escaped[lead + len(inner) :] if inner else ""
-    return "".join(f"\\{char}" for char in escaped[:lead]) + inner + _blanks(trailing)
+    return "".join(f"\\{char}" for char in escaped[:lead]) + inner + _escape_blanks(trailing)
 
 
-def _blanks(text: str) -> str:
+def _escape_blanks(text: str) -> str:
     """Put a backslash before each character."""
     return "".join(f"\\{char}" for char in text)

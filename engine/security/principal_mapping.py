@@ -70,7 +70,7 @@ class PrincipalMapping:
             if rule.pattern is None:
                 return distinguished_name
             if rule.pattern.fullmatch(distinguished_name):
-                return _mapped(rule, rule.pattern, distinguished_name)
+                return _apply_rule(rule, rule.pattern, distinguished_name)
         raise NoMappingRule(distinguished_name)
 
 
@@ -92,7 +92,7 @@ def _parse_rule(text: str) -> _Rule | None:
     return _Rule(compiled, replacement, case)
 
 
-def _mapped(rule: _Rule, pattern: re.Pattern[str], name: str) -> str:
+def _apply_rule(rule: _Rule, pattern: re.Pattern[str], name: str) -> str:
     """Apply a rule to a distinguished name, including the rule's case."""
     mapped = pattern.sub(lambda match: _fill_replacement(rule.replacement, match), name)
     return {"L": mapped.lower(), "U": mapped.upper()}.get(rule.case, mapped)

@@ -86,9 +86,9 @@ class QuotaLimits:
         both, of_user = QuotaOwner(user, client), QuotaOwner(user, NONE)
         if not client:
             candidates = ((of_user, of_user), (QuotaOwner(DEFAULT, NONE), of_user))
-            return _first(bounds, candidates)
+            return _first_limit(bounds, candidates)
         of_client = QuotaOwner(NONE, client)
-        return _first(
+        return _first_limit(
             bounds,
             (
                 (both, both),
@@ -103,7 +103,7 @@ class QuotaLimits:
         )
 
 
-def _first(
+def _first_limit(
     bounds: Mapping[QuotaOwner, float], candidates: tuple[tuple[QuotaOwner, QuotaOwner], ...]
 ) -> Limit | None:
     """Return the limit of the first candidate that has a quota; None if none has."""

@@ -174,7 +174,10 @@ class ScramServer:
         self._both_nonces = ""
 
     def response_to(self, token: bytes) -> bytes:
-        """Return salt and iterations for the first message, the signature for the second."""
+        """Return the server's response: a challenge to the first message, then the signature.
+
+        Raises CredentialsWrong or SaslFailed if the client is rejected.
+        """
         text = token.decode("utf-8", "replace")
         if self._credential is None:
             return self._begin(text)
@@ -213,7 +216,7 @@ class ScramServer:
         return challenge.encode()
 
     def _verify(self, text: str, credential: ScramCredential) -> bytes:
-        """Verify the client's proof and return the server's signature."""
+        """Verify the client's proof and return the server's signature; raises CredentialsWrong."""
         match = _CLIENT_FINAL.fullmatch(text)
         if match is None:
             raise CredentialsWrong("Invalid SCRAM client final message format")

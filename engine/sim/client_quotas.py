@@ -83,7 +83,7 @@ class QuotaRules:
         """Check Q2 for a client from now on; it must wait for the end of each throttle time."""
         self._waiting_clients.add(client)
 
-    def sent(self, client: str, address: Address, call: Call) -> int:
+    def record_request(self, client: str, address: Address, call: Call) -> int:
         """Record a request; return its number, from 0 on."""
         number = self._sent_count
         self._sent_count += 1
@@ -92,7 +92,9 @@ class QuotaRules:
         self._open_bytes_max[key] = max(open_bytes, self._open_bytes_max.get(key, 0))
         return number
 
-    def ended(self, client: str, address: Address, call: Call, *, is_lost: bool = False) -> None:
+    def record_end(
+        self, client: str, address: Address, call: Call, *, is_lost: bool = False
+    ) -> None:
         """Record that a request got its response, or that its connection was lost (`is_lost`)."""
         key = (client, address.host)
         self._open_bytes[key] -= _produced_bytes(call)

@@ -237,7 +237,7 @@ class ClusterRequests:
                 timeout_ms=_TIMEOUT_MS,
             )
         sent_ms = self.timers.clock.monotonic_ms()
-        sent_number = self._quotas.sent(self.name, address, call)
+        sent_number = self._quotas.record_request(self.name, address, call)
         response = connection.send(call)
         response.watch(lambda: self._on_response(address, call, sent_number, sent_ms, response))
         return response
@@ -256,7 +256,7 @@ class ClusterRequests:
         promise: Promise[Response],
     ) -> None:
         """Report a response to the quota rules, and store its throttle time for later requests."""
-        self._quotas.ended(self.name, address, call, is_lost=promise.error is not None)
+        self._quotas.record_end(self.name, address, call, is_lost=promise.error is not None)
         if promise.error is not None or not call.has_response:
             return
         now_ms = self.timers.clock.monotonic_ms()

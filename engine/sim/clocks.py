@@ -18,7 +18,7 @@ class ClockSpread:
         #: then on), in ms.
         self._offsets: dict[str, list[tuple[int, int]]] = {}
 
-    def changed(self, machine: str, now_ms: int, offset_ms: int) -> None:
+    def record_jump(self, machine: str, now_ms: int, offset_ms: int) -> None:
         """Record a clock that jumped; `offset_ms` is its offset from simulated time since then."""
         self._offsets.setdefault(machine, [(0, 0)]).append((now_ms, offset_ms))
 

@@ -64,7 +64,7 @@ class CommittedKeys:
         for record in records:
             self._last[record.key] = record, now_ms
 
-    def joined(self, now_ms: int) -> None:
+    def record_joined(self, now_ms: int) -> None:
         """Record that a replica joined the ISR: it may lack tombstones that were cleaned away."""
         self._joined_ms = now_ms
 

@@ -69,7 +69,7 @@ class GroupFold:
                 self._end(batch)
                 continue
             for record in batch.records():
-                pair = GroupRecord(bytes(record.key or b""), _bytes(record.value))
+                pair = GroupRecord(bytes(record.key or b""), _copy_bytes(record.value))
                 producer_id = batch.producer_id if batch.is_transactional else None
                 self._apply_record(record.offset, pair, producer_id)
 
@@ -169,7 +169,7 @@ class TransactionFold:
         """Apply the next batches of the log."""
         for batch in batches:
             for record in () if batch.is_control else batch.records():
-                pair = TransactionRecord(bytes(record.key or b""), _bytes(record.value))
+                pair = TransactionRecord(bytes(record.key or b""), _copy_bytes(record.value))
                 transactional_id, transaction = decode_transaction_record(pair)
                 state = None if transaction is None else _state_of(transaction)
                 if self._has_leader:
@@ -205,6 +205,6 @@ def _state_of(transaction: Transaction) -> _State:
     return _State(transaction.producer_id, transaction.producer_epoch, transaction.state.name)
 
 
-def _bytes(value: bytes | memoryview | None) -> bytes | None:
+def _copy_bytes(value: bytes | memoryview | None) -> bytes | None:
     """Copy bytes out of a batch's memory; None stays None."""
     return None if value is None else bytes(value)

@@ -113,7 +113,7 @@ class CoordinatorRules:
         self.compared_count = 0
 
     def check(self) -> None:
-        """Compare each coordinator's loaded state with its log."""
+        """Compare each coordinator's groups and transactions with its partition's log (G3)."""
         readings: dict[_Led, _Reading] = {}
         for broker_id, node in self._nodes.items():
             if node.broker is None:

@@ -59,13 +59,13 @@ class DeletionRules:
         #: Log start offset of each replica at the last check, by broker, partition and topic id.
         self._starts: dict[tuple[str, TopicPartition, str | None], int] = {}
 
-    def configured(self, topic: str, config: Mapping[str, str]) -> None:
+    def record_configs(self, topic: str, config: Mapping[str, str]) -> None:
         """Record a topic's retention settings."""
         for key in _KEYS:
             if key in config:
                 self._given_to[topic, key].add(int(config[key]))
 
-    def requested(self, partition: TopicPartition, end_offset: int) -> None:
+    def record_request(self, partition: TopicPartition, end_offset: int) -> None:
         """Record that an operator will send DeleteRecords up to an offset."""
         self._requested[partition] = max(end_offset, self._requested.get(partition, 0))
 

@@ -318,7 +318,7 @@ class Injector:
         clocks, now_ms = self._invariants.clocks, self._loop.now_ms
         for machine in [member.machine for member in node.process.nodes]:
             machine.wall_offset_ms += jump_ms
-            clocks.changed(machine.name, now_ms, machine.wall_offset_ms)
+            clocks.record_jump(machine.name, now_ms, machine.wall_offset_ms)
 
     # MachineLinks
 

@@ -39,7 +39,7 @@ class FenceRules:
         #: Latest producer id and epoch of each transactional id.
         self._latest: dict[str, Ids] = {}
 
-    def initialized(self, transactional_id: str, ids: Ids) -> None:
+    def record_ids(self, transactional_id: str, ids: Ids) -> None:
         """Record the producer id and epoch of an instance; an older epoch is ignored."""
         latest = self._latest.get(transactional_id)
         if latest is None or latest.producer_id != ids.producer_id or latest < ids:

@@ -274,7 +274,7 @@ class History:
             is_unclean = self.awaited is not None and self.awaited.is_unclean
             self.awaited = Awaited(reason, is_rewriting=True, is_unclean=is_unclean)
 
-    def elected_uncleanly(self) -> None:
+    def expect_unclean_loss(self) -> None:
         """Expect a loss, because the stored leader was not in the ISR."""
         self.awaited = Awaited("an unclean election", is_unclean=True)
 

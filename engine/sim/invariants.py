@@ -531,7 +531,7 @@ class Invariants:
         self._epochs.roll_back(topics.controller_epoch)
         self.configs = topics.configs
         for name, config in topics.configs.items():
-            self._configured(name, config)
+            self._record_configs(name, config)
         changed = self.topics.roll_back(topics)
         with self.without_disk_faults():
             for key in sorted({*topics.partitions(), *topics_now.partitions()}):
@@ -567,13 +567,13 @@ class Invariants:
             before.decided_ends.setdefault(state.leader_epoch, before.committed_end)
             self.losses.record_restored_state(key, self.now_ms)
 
-    def _configured(self, topic: str, config: Mapping[str, str]) -> None:
+    def _record_configs(self, topic: str, config: Mapping[str, str]) -> None:
         """Add a topic's new settings to those that R8 and L6 allow.
 
         Earlier settings stay allowed, because brokers learn of changes late.
         """
         self._min_isrs[topic].add(int(config.get(MIN_ISR, self.rules.min_isr)))
-        self.deletions.configured(topic, config)
+        self.deletions.record_configs(topic, config)
 
     def _apply_removal(self, path: str) -> None:
         """Apply the deletion of a znode: a partition state, topic, deletion request or broker."""
@@ -600,7 +600,7 @@ class Invariants:
             self._epochs.record_controller(writer, epoch)
             self.losses.on_controller_change(epoch)
         elif match := BROKER_PATH.fullmatch(path):
-            self.losses.broker_came(int(match[1]))
+            self.losses.on_broker_join(int(match[1]))
         elif match := STATE_PATH.fullmatch(path):
             partition = TopicPartition(match[1], int(match[2]))
             self._check_written_state(partition, decode_partition_state(node.data, path), writer)
@@ -611,7 +611,7 @@ class Invariants:
         elif match := CONFIG_PATH.fullmatch(path):
             config = decode_config(node.data, path)
             self.configs[match[1]] = config
-            self._configured(match[1], config)
+            self._record_configs(match[1], config)
 
     def _check_written_state(
         self, key: TopicPartition, state: PartitionStateNode, writer: str
@@ -633,13 +633,13 @@ class Invariants:
         if state.leader >= 0 and state.leader not in before.isr:
             if not self.rules.is_unclean_allowed:
                 self.broke("R13", f"{key}: unclean election, {before}, then {state}", key)
-            history.elected_uncleanly()
+            history.expect_unclean_loss()
         self.losses.on_state_change(key, before, state)
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 self._check_member(history, broker_id, key, "joined the ISR")
                 if history.keys is not None:
-                    history.keys.joined(self.now_ms)
+                    history.keys.record_joined(self.now_ms)
 
     def _check_state(self, key: TopicPartition, state: PartitionStateNode) -> None:
         """Check R13: the ISR is a subset of the assigned replicas and contains the leader."""

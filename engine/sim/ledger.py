@@ -83,9 +83,9 @@ class Ledger:
         if transaction.copied is not None:
             self.copies.record_begin(transaction.copied, transaction)
 
-    def initialized(self, transactional_id: str, ids: Ids) -> None:
+    def record_ids(self, transactional_id: str, ids: Ids) -> None:
         """Record the producer id and epoch that InitProducerId returned to an instance."""
-        self._fences.initialized(transactional_id, ids)
+        self._fences.record_ids(transactional_id, ids)
 
     def fence_of(
         self, transactional_id: str, ids: Ids, partition: TopicPartition | None
@@ -100,7 +100,7 @@ class Ledger:
             partition = self._coordinator_of(TRANSACTION_TOPIC, transactional_id)
         return self._fences.fence_of(transactional_id, ids, partition)
 
-    def served_fenced(self, fence: Fence, host: str, request_name: str) -> None:
+    def check_fenced_success(self, fence: Fence, host: str, request_name: str) -> None:
         """Check the success of a request of an instance that was fenced when it was sent."""
         self._fences.check_success(fence, host, request_name)
 
@@ -170,7 +170,7 @@ class Ledger:
             self.groups.lives.take(batch)
 
     def _drop_lost(self, partition: TopicPartition, loss: Loss) -> None:
-        """Stop to expect the acknowledged records that a partition has lost by an excused fault."""
+        """Stop expecting the acknowledged records that a partition has lost by an excused fault."""
         self._trace.add("LOST", f"{partition} from {loss.first} to {loss.end}: {loss.reason}")
         for (_, key), accepted in self._accepted.items():
             if key != partition:
@@ -418,7 +418,7 @@ class Ledger:
             fault = history.fault_of(batches(content), history.committed_end, 0)
             if fault:
                 self._invariants.broke("R2", f"{partition}: {broker_id} {fault}", partition)
-        contents = {broker_id: _without_forks(history, c) for broker_id, c in contents.items()}
+        contents = {broker_id: _drop_forks(history, c) for broker_id, c in contents.items()}
         # Each replica deletes old records independently.
         first_id, first = min(contents.items(), key=lambda item: len(item[1]))
         for broker_id, content in contents.items():
@@ -513,7 +513,7 @@ def first_writes_are_in_order(placed: Iterable[tuple[int, int]], forked: frozens
     return list(first) == sorted(first)
 
 
-def _without_forks(history: History, content: bytes) -> bytes:
+def _drop_forks(history: History, content: bytes) -> bytes:
     """Return the bytes of a log without the batches that overlap a fork.
 
     A fork is a range of offsets at which replicas may have different records of one epoch.

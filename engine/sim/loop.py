@@ -49,13 +49,13 @@ class VirtualLoop:
         """Run all callbacks up to `end_ms` (inclusive), or until `stop`; then time is `end_ms`."""
         soon = self._soon
         while not self.is_stopped:
-            if not soon and not self._next_into_queue(end_ms):
+            if not soon and not self._queue_next(end_ms):
                 self.now_ms = end_ms
                 return
             self.callback_count += 1
             soon.popleft()()
 
-    def _next_into_queue(self, end_ms: int) -> bool:
+    def _queue_next(self, end_ms: int) -> bool:
         """Advance to the next due time and queue its callbacks.
 
         False if none is due by `end_ms`.

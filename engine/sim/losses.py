@@ -102,7 +102,7 @@ class LossRules:
         self._controller_epoch = epoch
         self._judge_unseen()
 
-    def broker_came(self, broker_id: int) -> None:
+    def on_broker_join(self, broker_id: int) -> None:
         """Record that a broker registered."""
         self._registered.add(broker_id)
         self._judge_unseen()
@@ -292,12 +292,12 @@ class LossRules:
         """
         batches, log_end = content_batches(partition), partition.log.log_end_offset
         lossy, awaited = history.lossy.get(partition.broker_id), history.awaited
-        is_current, is_rewriting = self._is_current(history, partition)
+        is_current, is_rewriting = self._leads_or_rewrites(history, partition)
         end = history.required_end(partition.leader_epoch)
         end = history.committed_end if is_rewriting else end
         first = history.first_missing(batches, log_end, end, now_ms)
         if is_current:
-            self._note_returned(history, batches, log_end)
+            self._note_returned_records(history, batches, log_end)
             history.awaited = None
             if awaited is not None and awaited.is_unclean:
                 history.lost_epoch = max(history.lost_epoch, partition.leader_epoch)
@@ -326,7 +326,9 @@ class LossRules:
         self.on_loss(partition.topic_partition, loss)
         return ""
 
-    def _note_returned(self, history: History, batches: list[BatchView], log_end: int) -> None:
+    def _note_returned_records(
+        self, history: History, batches: list[BatchView], log_end: int
+    ) -> None:
         """Record a fork for lost records that a leader still has and other members may lack.
 
         It was in the ISR and down while an earlier leader continued without these records; now they
@@ -336,7 +338,7 @@ class LossRules:
         if returned_from is not None and returned_from < log_end:
             history.forks.append(Fork(returned_from, log_end))
 
-    def _is_current(self, history: History, partition: Partition) -> tuple[bool, bool]:
+    def _leads_or_rewrites(self, history: History, partition: Partition) -> tuple[bool, bool]:
         """Return whether a replica leads as stored, and whether it rewrites an earlier epoch.
 
         A leader whose loss was not noticed, and which learns of its epochs one by one, writes in

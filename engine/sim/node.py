@@ -57,7 +57,7 @@ class NodeEvents(Protocol):
         """Called when a broker reports that it cannot continue."""
         ...
 
-    def ended(self, node: SimulatedBroker) -> None:
+    def record_end(self, node: SimulatedBroker) -> None:
         """Called when a broker has ended, after a controlled stop or a crash."""
         ...
 
@@ -174,7 +174,7 @@ class SimulatedBroker:
             """Open the broker in the new process, and watch the outcome."""
             self._opening = Broker.open(
                 settings,
-                self._host(timers),
+                self._create_host(timers),
                 RetryingZnodeClient(client),
                 self.process.peers,
                 on_fatal=self._on_fatal,
@@ -185,7 +185,7 @@ class SimulatedBroker:
         self._events.record(self.name, "starts")
         timers.call_soon(run)
 
-    def _host(self, timers: MachineTimers) -> BrokerHost:
+    def _create_host(self, timers: MachineTimers) -> BrokerHost:
         """Create the broker's ports: simulated clock, files, network, timers and randomness."""
         files = self.disk.files
         machine = self.machine
@@ -285,7 +285,7 @@ class SimulatedBroker:
         self._buried.append((self.broker, self.client, self._opening))
         self.broker = self.client = None
         self.machine.kill(has_power=has_power)
-        self._events.ended(self)
+        self._events.record_end(self)
         listeners = self._network.listeners
         for key in [key for key in listeners if key[0] == self.name]:
             del listeners[key]

@@ -156,7 +156,7 @@ class Operator:
         """Send the requests of one order."""
         self._orders[fault.kind](Random(f"{fault.other}/operator"))
 
-    def _any_partition(self, draw: Random) -> TopicPartition | None:
+    def _draw_partition(self, draw: Random) -> TopicPartition | None:
         """Draw a partition of a topic that is not to be deleted; None if there is none."""
         keys = sorted(key for key in self._topics.rows if not self._topics.is_doomed(key.topic))
         return draw.choice(keys) if keys else None
@@ -192,7 +192,7 @@ class Operator:
 
     def _hand_over(self, draw: Random) -> None:
         """Make another ISR member the preferred leader by a reassignment, then elect it."""
-        partition = self._any_partition(draw)
+        partition = self._draw_partition(draw)
         state = None if partition is None else self._invariants.history(partition).state
         if partition is None or state is None:
             return
@@ -206,7 +206,7 @@ class Operator:
 
     def _move(self, draw: Random) -> None:
         """Reassign a partition to random brokers: 2 or 3, and at least min.insync.replicas."""
-        partition = self._any_partition(draw)
+        partition = self._draw_partition(draw)
         if partition is not None:
             least = max(2, self._min_isr)
             count = draw.randint(least, min(len(self._brokers), 3))
@@ -219,7 +219,7 @@ class Operator:
             for key, row in self._topics.rows.items()
             if row.adding_replicas or row.removing_replicas
         )
-        partition = draw.choice(moving) if moving else self._any_partition(draw)
+        partition = draw.choice(moving) if moving else self._draw_partition(draw)
         if partition is not None:
             self._reassign(partition, None)
 
@@ -302,14 +302,14 @@ class Operator:
 
     def _delete_records(self, draw: Random) -> None:
         """Send DeleteRecords for half or all of a partition's committed records."""
-        partition = self._any_partition(draw)
+        partition = self._draw_partition(draw)
         if partition is None:
             return
         history = self._invariants.history(partition)
         requests, end = self._requests, history.committed_end
         history.begins_inside_batches = True
         offset = end // draw.choice((1, 2))
-        self._invariants.deletions.requested(partition, offset)
+        self._invariants.deletions.record_request(partition, offset)
         request = messages.DeleteRecordsRequest
         row = request.DeleteRecordsPartition(partition_index=partition.partition, offset=offset)
         topic = request.DeleteRecordsTopic(name=partition.topic, partitions=[row])
@@ -333,7 +333,7 @@ class Operator:
 
     def _move_directory(self, draw: Random) -> None:
         """Move one replica's log to a random log directory, which may be its present one."""
-        partition = self._any_partition(draw)
+        partition = self._draw_partition(draw)
         if partition is None:
             return
         broker_id = draw.choice(self._topics.rows[partition].replicas)
@@ -361,9 +361,9 @@ class Operator:
         replicas = [(key, _SET, "*") for key in _THROTTLED_REPLICAS]
         topics = [(_TOPIC, name, replicas) for name in sorted(self._topics.by_name)]
         rates = [(key, _SET, rate) for key in _RATES]
-        self._alter_configs([*topics, (_BROKER, "", rates)], self._throttled)
+        self._alter_configs([*topics, (_BROKER, "", rates)], self._on_throttled)
 
-    def _throttled(self, _message: Message) -> None:
+    def _on_throttled(self, _message: Message) -> None:
         """Remove the throttles again if they were set by a response after `unthrottle`."""
         # A request from before the removal may be applied after it.
         if self._is_unthrottled:
@@ -431,7 +431,10 @@ class Operator:
         resources: Iterable[tuple[int, str, Sequence[Change]]],
         done: Callable[[Message], None] | None = None,
     ) -> None:
-        """Send IncrementalAlterConfigs for resources, each a type, a name and changes."""
+        """Send IncrementalAlterConfigs for resources, each given as type, name and changes.
+
+        `done` is called with the response, or with None if there was none.
+        """
         request = messages.IncrementalAlterConfigsRequest
         config = request.AlterableConfig
         rows = [

@@ -75,7 +75,7 @@ class TransactorEvents(Protocol):
         """Record the start of a transaction."""
         ...
 
-    def initialized(self, transactional_id: str, ids: Ids) -> None:
+    def record_ids(self, transactional_id: str, ids: Ids) -> None:
         """Record the producer id and epoch that InitProducerId returned to an instance."""
         ...
 
@@ -89,7 +89,7 @@ class TransactorEvents(Protocol):
         """
         ...
 
-    def served_fenced(self, fence: Fence, host: str, request_name: str) -> None:
+    def check_fenced_success(self, fence: Fence, host: str, request_name: str) -> None:
         """Check the success of a request of an instance that was fenced when it was sent."""
         ...
 

@@ -109,14 +109,16 @@ class Simulation:
         self.quotas = QuotaRules(self.invariants)
         self.links = MachineLinks(self.loop, self.random("links"), delay_ms_max=plan.delay_ms_max)
         self.network = SimulatedNetwork(self.links)
-        self.server = StoreServer(self._machine(STORE), self.links, WatchedJournal(self.invariants))
+        self.server = StoreServer(
+            self._create_machine(STORE), self.links, WatchedJournal(self.invariants)
+        )
         self.producers: list[SimulatedProducer] = []
         self.consumers: list[SimulatedConsumer] = []
         for broker_ids in plan.processes:
             process = BrokerProcess(encodes_local_messages=plan.encodes_local_messages)
             nodes = [self._add_node(broker_id, process) for broker_id in broker_ids]
             self._nodes_by_machine.update({node.name: nodes for node in nodes})
-        self._client_machine = self._machine("clients")
+        self._client_machine = self._create_machine("clients")
         self._client_timers = self._client_machine.start()
         self.coordinated = CoordinatedClients(plan, self, self.invariants, self.ledger)
         self.operator = Operator(
@@ -136,20 +138,20 @@ class Simulation:
         self._passing: dict[tuple[str, str | None], SimulatedProducer] = {}
         #: Whether the faults have ended: producers that are created later finish at once.
         self._is_healing = False
-        self.invariants.topics.on_change = self._topic_changed_soon
+        self.invariants.topics.on_change = self._schedule_topic_change
 
     def random(self, purpose: str) -> Random:
         """Return a random generator for one purpose, the same in each run of the plan."""
         return Random(f"{self.plan.seed}/{purpose}")
 
-    def _machine(self, name: str) -> Machine:
+    def _create_machine(self, name: str) -> Machine:
         """Create a machine in the network, where it is reached by its name."""
         machine = self.network.machines[name] = Machine(name, self.loop, self)
         return machine
 
     def _add_node(self, broker_id: int, process: BrokerProcess) -> SimulatedBroker:
         """Create a broker on a separate machine, with the settings of the plan."""
-        machine = self._machine(f"b{broker_id}")
+        machine = self._create_machine(f"b{broker_id}")
         settings = {
             **dict(self.plan.settings),
             "log.dirs": ",".join(_LOG_DIRS[: self.plan.log_dir_count]),
@@ -233,7 +235,7 @@ class Simulation:
         if "log directory is offline" not in reason or not node.disk.has_failed_once:
             self.invariants.broke("FATAL", f"{node.name}: {reason}")
 
-    def ended(self, node: SimulatedBroker) -> None:
+    def record_end(self, node: SimulatedBroker) -> None:
         """Record the end of a process: a log may be truncated before a damaged batch."""
         self.invariants.losses.on_process_end(node)
 
@@ -255,7 +257,7 @@ class Simulation:
 
     # Topics that grow, come and go
 
-    def _topic_changed_soon(self, name: str) -> None:
+    def _schedule_topic_change(self, name: str) -> None:
         """Schedule `_on_topic_change` on the clients' machine, once there are producers."""
         if self.producers:
             self._client_timers.call_soon(lambda: self._on_topic_change(name))
@@ -299,12 +301,14 @@ class Simulation:
         # A new producer for each topic id: requests of an old one may arrive at a new topic of the
         # name.
         kind = passing_kind(number)
-        producer = self._passing[name, topic_id] = self._producer(f"x{number}", kind, partitions)
+        producer = self._passing[name, topic_id] = self._create_producer(
+            f"x{number}", kind, partitions
+        )
         producer.start()
         if self._is_healing:
             producer.finish()
 
-    def _producer(
+    def _create_producer(
         self, name: str, kind: ProducerKind, partitions: list[TopicPartition]
     ) -> SimulatedProducer:
         """Create a producer of a kind, with separate random numbers."""
@@ -381,7 +385,7 @@ class Simulation:
         start_ms = self.loop.now_ms
         for number, kind in enumerate(self.plan.producers):
             name = f"p{number}"
-            self.producers.append(self._producer(name, kind, self.partitions))
+            self.producers.append(self._create_producer(name, kind, self.partitions))
         for number in range(self.plan.consumer_count):
             name = f"c{number}"
             self.consumers.append(

@@ -135,7 +135,7 @@ class SimulatedZnodeClient:
             connection.to_client.send(lambda: machine.enter(life, work))
 
         def on_closed() -> None:
-            machine.enter(life, lambda: self._closed(connection))
+            machine.enter(life, lambda: self._on_closed(connection))
 
         def at_server() -> None:
             """Attach the session at the server; respond with its id, None if it has expired."""
@@ -204,7 +204,7 @@ class SimulatedZnodeClient:
         self._request(lambda store: store.heartbeat(session_id))
         self._ping_later()
 
-    def _closed(self, connection: StoreConnection) -> None:
+    def _on_closed(self, connection: StoreConnection) -> None:
         """Disconnect if the server closed the session's present connection."""
         if connection is self._connection:
             self._disconnect()

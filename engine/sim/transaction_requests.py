@@ -139,7 +139,7 @@ class TransactionRequests:
                     self.name,
                     f"{self.transactional_id} is {ids.producer_id}/{ids.producer_epoch}",
                 )
-                self._events.initialized(self.transactional_id, ids)
+                self._events.record_ids(self.transactional_id, ids)
                 return ids
             # Two instances that begin at once fence each other.
             await self.pause(BACKOFF_MS)
@@ -264,7 +264,7 @@ class TransactionRequests:
                 (row,) = topic.partition_responses
                 code = int(row.error_code)
                 if code == NONE and fence is not None:
-                    self._events.served_fenced(fence, leader.host, f"{self.name}: Produce")
+                    self._events.check_fenced_success(fence, leader.host, f"{self.name}: Produce")
                 if code == NONE or not kafka_error(code).is_retriable:
                     return code
         await self._find_leaders()
@@ -337,7 +337,7 @@ class TransactionRequests:
                     code = code_of(response.message)
                     if code == NONE and fence:
                         request_name = f"{self.name}: {api_name}"
-                        self._events.served_fenced(fence, coordinator.host, request_name)
+                        self._events.check_fenced_success(fence, coordinator.host, request_name)
                     if code == NONE or not kafka_error(code).is_retriable:
                         return _LastResponse(response.message, is_sure, may_be_done)
                     self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")

@@ -89,7 +89,7 @@ class EmbeddedZnodeClient:
             self._store.close_session(self._session_id)
 
     def leave(self) -> None:
-        """Stop to use the session without notifying the store, which ends it by its timeout."""
+        """Stop using the session without notifying the store, which ends it by its timeout."""
         self.on_closed()
         if self._is_open:
             self._is_open = False

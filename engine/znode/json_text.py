@@ -108,11 +108,14 @@ class JsonObject:
 
     def inner(self, name: str) -> JsonObject:
         """Return a field that is an object."""
-        return JsonObject(_mapping(self._fields.get(name), self.path, name), self.path)
+        return JsonObject(_require_mapping(self._fields.get(name), self.path, name), self.path)
 
     def inners(self, name: str) -> list[JsonObject]:
         """Return a field that is a list of objects."""
-        return [JsonObject(_mapping(item, self.path, name), self.path) for item in self._list(name)]
+        return [
+            JsonObject(_require_mapping(item, self.path, name), self.path)
+            for item in self._list(name)
+        ]
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Return a field that is a list of 32-bit integers; raise InvalidZnodeValue otherwise."""
@@ -150,10 +153,10 @@ def decode_object(data: bytes | None, path: str) -> JsonObject:
         value = loads(data)
     except (ValueError, RecursionError) as error:
         raise InvalidZnodeValue(path, "a JSON object", f"{data[:80]!r}") from error
-    return JsonObject(_mapping(value, path, "JSON"), path)
+    return JsonObject(_require_mapping(value, path, "JSON"), path)
 
 
-def _mapping(value: object, path: str, name: str) -> dict[str, object]:
+def _require_mapping(value: object, path: str, name: str) -> dict[str, object]:
     """Return a JSON object's fields; raises InvalidZnodeValue for any other value."""
     if not isinstance(value, dict):
         raise InvalidZnodeValue(path, f"an object {name}", repr(value))

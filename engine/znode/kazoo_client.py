@@ -203,7 +203,9 @@ class KazooZnodeClient:
         login, self._logins = self._login, None
         if login is not None and self._security is not None:
             self._logins = KazooLogin(kazoo, login, self._security.entropy)
-        kazoo.add_listener(lambda state: self._soon(partial(self._on_state_change, kazoo, state)))
+        kazoo.add_listener(
+            lambda state: self._run_on_loop(partial(self._on_state_change, kazoo, state))
+        )
         self._kazoo, self._is_preparing, self._session_id = kazoo, True, 0
         self._connecting = connecting = Promise[None]()
         due_ms = self._clock.monotonic_ms() + self._connection_timeout_ms
@@ -293,7 +295,7 @@ class KazooZnodeClient:
             self._connecting = None
             connecting.keep(None)
         else:
-            drive(self._reconnected())
+            drive(self._restore_watches())
 
     async def close(self) -> None:
         """End the session, its ephemeral nodes and watches; closing twice is allowed."""
@@ -319,7 +321,7 @@ class KazooZnodeClient:
             except (KazooException, OSError) as error:
                 _log.warning("the session could not be closed and will expire: %s", error)
             finally:
-                self._soon(partial(done.keep, None))
+                self._run_on_loop(partial(done.keep, None))
 
         threading.Thread(target=stop, name="zookeeper-close", daemon=True).start()
 
@@ -389,7 +391,7 @@ class KazooZnodeClient:
         if error is not None:
             raise error
         return [
-            _result(operation, result)
+            _operation_result(operation, result)
             for operation, result in zip(operations, results, strict=True)
         ]
 
@@ -417,7 +419,7 @@ class KazooZnodeClient:
             else:
                 promise.fail(self._error(result.exception, path, version, session_id))
 
-        send(kazoo).rawlink(lambda result: self._soon(partial(settle, result)))
+        send(kazoo).rawlink(lambda result: self._run_on_loop(partial(settle, result)))
         return await promise
 
     def _error(self, error: Exception, path: str, version: int, session_id: int) -> ZnodeError:
@@ -445,7 +447,7 @@ class KazooZnodeClient:
             """Hand an event over from kazoo's thread; connection events belong to the session."""
             event_type = _EVENTS.get(event.type)
             if event_type is not None:
-                self._soon(partial(on_event, event_type))
+                self._run_on_loop(partial(on_event, event_type))
 
         if kind is WatchKind.DATA:
             stat = await self._request(lambda k: k.exists_async(path, watch=on_kazoo_event), path)
@@ -455,13 +457,13 @@ class KazooZnodeClient:
         )
         return int(stat.pzxid)
 
-    async def _reconnected(self) -> None:
+    async def _restore_watches(self) -> None:
         """Set the watches of the session again, and report RECONNECTED once all are set."""
         with suppress(SessionExpired):
             if await self._watches.set_all_again():
                 self.on_session(SessionEvent.RECONNECTED)
 
-    def _soon(self, work: Callable[[], None]) -> None:
+    def _run_on_loop(self, work: Callable[[], None]) -> None:
         """Run work on the loop's thread: kazoo calls back on its own threads."""
         self._timers.call_from_thread(work)
 
@@ -500,7 +502,7 @@ def _multi_message(chroot: str, operation: Operation, acl: list[ACL]) -> Any:
     return CheckVersion(path, operation.version)
 
 
-def _result(operation: Operation, result: Any) -> OperationResult:
+def _operation_result(operation: Operation, result: Any) -> OperationResult:
     """Return the result of one operation of a multi: a path, a stat or None."""
     if isinstance(operation, Create):
         return str(result)

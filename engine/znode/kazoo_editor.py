@@ -50,7 +50,7 @@ class ZnodeEditor(ZnodeReader):
                 continue
 
     def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Stat:
-        """Replace a node's data if it has the version; raises NoNode, BadVersion."""
+        """Replace a node's data if it has the version (-1: any); raises NoNode, BadVersion."""
         check_path(path)
         _check_size(path, data)
         request = self._kazoo.set_async(path, data, version)

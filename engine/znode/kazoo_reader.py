@@ -314,7 +314,10 @@ def child_path(parent: str, name: str) -> str:
 
 
 def changes_between(before: dict[str, Stat], after: dict[str, Stat]) -> list[NodeChange]:
-    """Return the changes between two readings of nodes: removals, then by transaction."""
+    """Return the changes between two readings of nodes by path.
+
+    Removals come first, then the other changes in the order of their transactions.
+    """
     gone = [NodeChange("deleted", path, None) for path in before if path not in after]
     changed = []
     for path, stat in after.items():

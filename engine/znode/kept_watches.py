@@ -103,10 +103,11 @@ class KeptWatches:
             self._until_set_again = Promise()
 
     async def set_all_again(self) -> bool:
-        """Set all watches again and report missed events; False if the connection was lost again.
+        """Set all watches again after a reconnection, and report the events that they missed.
 
-        All requests are in flight when this first waits, and reads go after them. A watch whose
-        first request has no response yet was never set: that request fails, and is sent again.
+        Returns False if the connection was lost again. All requests are in flight when this first
+        waits, and reads go after them. A watch whose first request has no response yet was never
+        set: that request fails, and is sent again.
         """
         lost = [
             watch

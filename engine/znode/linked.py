@@ -47,7 +47,7 @@ class LinkedZnodeClient:
         self._in = links.open_channel(store_place, place)
         #: Called at each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
-        client.on_session = self._session_changed
+        client.on_session = self._on_session_event
         client.is_silent = lambda: self._out.is_cut
 
     @property
@@ -122,18 +122,18 @@ class LinkedZnodeClient:
         """Run a call of the store over the simulated link, which delays call and result."""
         if self._out.is_clear and self._in.is_clear:
             return await call()
-        await _passage(self._out)
+        await _await_passage(self._out)
         try:
             return await call()
         finally:
-            await _passage(self._in)
+            await _await_passage(self._in)
 
-    def _session_changed(self, event: SessionEvent) -> None:
+    def _on_session_event(self, event: SessionEvent) -> None:
         """Report a change of the session over the link, subject to its faults."""
         self._in.send(lambda: self.on_session(event))
 
 
-async def _passage(channel: LinkChannel) -> None:
+async def _await_passage(channel: LinkChannel) -> None:
     """Wait until a message that is sent now would have arrived."""
     arrived: Promise[None] = Promise()
     channel.send(partial(arrived.keep, None))

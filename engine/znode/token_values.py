@@ -38,7 +38,7 @@ class TokenNode(NamedTuple):
 
 
 def encode_token(token: TokenNode) -> bytes:
-    """Return the text of a token."""
+    """Encode a delegation token as the JSON of its znode, in Kafka's form."""
     return encode_json(
         {
             "issueTimestamp": token.issued_ms,
@@ -54,7 +54,10 @@ def encode_token(token: TokenNode) -> bytes:
 
 
 def decode_token(data: bytes | None, path: str) -> TokenNode:
-    """Return a token; raises InvalidZnodeValue."""
+    """Decode a delegation token; one without a requester was requested by its owner.
+
+    Raises InvalidZnodeValue.
+    """
     fields = decode_object(data, path)
     version = fields.integer("version")
     if not 1 <= version <= _VERSION:
@@ -73,7 +76,7 @@ def decode_token(data: bytes | None, path: str) -> TokenNode:
 
 
 def decode_token_change(data: bytes | None, path: str) -> str:
-    """Return the id of the changed token."""
+    """Decode a change note: the id of the changed token. Raises InvalidZnodeValue."""
     try:
         token_id = (data or b"").decode()
     except UnicodeDecodeError as error:

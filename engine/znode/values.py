@@ -121,7 +121,7 @@ def decode_cluster_id(data: bytes | None, path: str) -> str:
 
 
 def encode_broker(registration: BrokerRegistration) -> bytes:
-    """Return the text of a broker's registration."""
+    """Encode a broker's registration as the JSON of `/brokers/ids/N`, in its version."""
     fields: dict[str, Json] = {
         "features": registration.features,
         "listener_security_protocol_map": dict(registration.security_protocols),
@@ -140,7 +140,10 @@ def encode_broker(registration: BrokerRegistration) -> bytes:
 
 
 def decode_broker(data: bytes | None, path: str) -> BrokerRegistration:
-    """Return a broker's registration of version 1 to 5, or of a later version of the same form."""
+    """Decode a broker's registration of version 1 to 5, or a later version of that form.
+
+    Raises InvalidZnodeValue.
+    """
     fields = decode_object(data, path)
     version = fields.integer("version")
     if version < 1:
@@ -165,7 +168,7 @@ def decode_broker(data: bytes | None, path: str) -> BrokerRegistration:
 
 
 def encode_topic(assignment: TopicAssignment) -> bytes:
-    """Return the text of a topic's assignment, version 3."""
+    """Encode a topic's replicas as the JSON of `/brokers/topics/NAME`, version 3."""
     partitions = assignment.partitions
     order = scala_map_order(map(str, partitions))
     adding = {str(p): replicas.adding_replicas for p, replicas in partitions.items()}
@@ -183,7 +186,10 @@ def encode_topic(assignment: TopicAssignment) -> bytes:
 
 
 def decode_topic(data: bytes | None, path: str) -> TopicAssignment:
-    """Return a topic's assignment of version 1 to 3, partitions in order."""
+    """Decode a topic's replicas of version 1 to 3, partitions in order of their numbers.
+
+    Raises InvalidZnodeValue.
+    """
     fields = decode_object(data, path)
     partitions = fields.inner("partitions")
     adding = fields.inner("adding_replicas") if fields.has("adding_replicas") else None
@@ -203,7 +209,7 @@ def decode_topic(data: bytes | None, path: str) -> TopicAssignment:
 
 
 def encode_partition_state(state: PartitionStateNode) -> bytes:
-    """Return the text of a partition's state."""
+    """Encode a partition's leader and ISR as the JSON of its znode `state`."""
     fields: dict[str, Json] = {
         "controller_epoch": state.controller_epoch,
         "leader": state.leader,
@@ -216,7 +222,7 @@ def encode_partition_state(state: PartitionStateNode) -> bytes:
 
 
 def decode_partition_state(data: bytes | None, path: str) -> PartitionStateNode:
-    """Return a partition's state."""
+    """Decode a partition's leader and ISR from its znode `state`; raises InvalidZnodeValue."""
     fields = decode_object(data, path)
     recovery = "leader_recovery_state"
     return PartitionStateNode(
@@ -229,7 +235,7 @@ def decode_partition_state(data: bytes | None, path: str) -> PartitionStateNode:
 
 
 def encode_controller(registration: ControllerRegistration) -> bytes:
-    """Return the text of `/controller`."""
+    """Encode the controller's registration as the JSON of `/controller`, version 2."""
     return encode_json(
         {
             "version": 2,
@@ -241,7 +247,7 @@ def encode_controller(registration: ControllerRegistration) -> bytes:
 
 
 def decode_controller(data: bytes | None, path: str) -> ControllerRegistration:
-    """Return the content of `/controller` of version 1 or 2."""
+    """Decode `/controller` of version 1 or 2; missing fields are -1. Raises InvalidZnodeValue."""
     fields = decode_object(data, path)
     kraft_epoch = "kraftControllerEpoch"
     return ControllerRegistration(
@@ -264,7 +270,7 @@ def decode_controller_epoch(data: bytes | None, path: str) -> int:
 
 
 def encode_features(features: Mapping[str, int]) -> bytes:
-    """Return the text of `/feature`, enabled: finalized levels by name."""
+    """Encode finalized feature levels by name as the JSON of `/feature`, as enabled."""
     levels: dict[str, Json] = {
         name: {"max_version_level": level} for name, level in features.items()
     }
@@ -272,7 +278,10 @@ def encode_features(features: Mapping[str, int]) -> bytes:
 
 
 def decode_features(data: bytes | None, path: str) -> dict[str, int]:
-    """Return the finalized levels in `/feature`; empty if features are disabled."""
+    """Decode the finalized levels in `/feature`; empty if features are disabled.
+
+    Raises InvalidZnodeValue.
+    """
     fields = decode_object(data, path)
     if not 1 <= fields.integer("version") <= 2:
         raise InvalidZnodeValue(path, "version 1 or 2", fields.integer("version"))
@@ -282,7 +291,7 @@ def decode_features(data: bytes | None, path: str) -> dict[str, int]:
 
 
 def encode_producer_id_block(block: ProducerIdBlockNode) -> bytes:
-    """Return the text of `/latest_producer_id_block`."""
+    """Encode the last allocated block as the JSON of `/latest_producer_id_block`."""
     return encode_json(
         {
             "version": 1,
@@ -294,7 +303,7 @@ def encode_producer_id_block(block: ProducerIdBlockNode) -> bytes:
 
 
 def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlockNode | None:
-    """Return the last allocated block, or None before the first."""
+    """Decode the last allocated block of producer ids; None before the first one."""
     if data is None:
         return None
     fields = decode_object(data, path)
@@ -310,7 +319,7 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 
 
 def decode_config(data: bytes | None, path: str) -> dict[str, str]:
-    """Return an entity's configs; a node without data has none."""
+    """Decode an entity's settings; a node without data has none. Raises InvalidZnodeValue."""
     if data is None:
         return {}
     fields = decode_object(data, path)
@@ -326,7 +335,7 @@ def encode_config_change(entity_path: str) -> bytes:
 
 
 def decode_config_change(data: bytes | None, path: str) -> str:
-    """Return the entity whose configs changed, of version 1 or 2."""
+    """Decode a change note of version 1 or 2: the path of the entity, such as `topics/t1`."""
     fields = decode_object(data, path)
     version = fields.integer("version")
     if version == 1:
@@ -337,7 +346,7 @@ def decode_config_change(data: bytes | None, path: str) -> str:
 
 
 def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> bytes:
-    """Return the text of `/admin/reassign_partitions`."""
+    """Encode requested target replicas as the JSON of `/admin/reassign_partitions`."""
     partitions: list[Json] = [
         {"topic": partition.topic, "partition": partition.partition, "replicas": targets}
         for partition, targets in replicas.items()
@@ -346,7 +355,7 @@ def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> b
 
 
 def decode_reassignment(data: bytes | None, path: str) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return the target replicas in `/admin/reassign_partitions`."""
+    """Decode the requested target replicas in `/admin/reassign_partitions`, by partition."""
     return {
         _partition(row): row.integers("replicas")
         for row in decode_object(data, path).inners("partitions")
@@ -354,7 +363,7 @@ def decode_reassignment(data: bytes | None, path: str) -> dict[TopicPartition, t
 
 
 def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
-    """Return the text of a preferred election, or of a change of ISRs."""
+    """Encode a list of partitions, for a preferred election or a note of changed ISRs."""
     listed: list[Json] = [
         {"topic": partition.topic, "partition": partition.partition} for partition in partitions
     ]

@@ -72,7 +72,7 @@ class RecordReader:
         return self._data[self._advance(1)] != 0
 
     def buffer(self) -> bytes | None:
-        """Return a buffer's bytes, None for null."""
+        """Read a buffer of jute, None for null; raises BadZookeeperFrame for a wrong length."""
         length = self.int32()
         if length == -1:
             return None
@@ -82,7 +82,7 @@ class RecordReader:
         return bytes(self._data[start : start + length])
 
     def text(self) -> str:
-        """Return a ustring; null is no text."""
+        """Read a string of jute; raises BadZookeeperFrame for null and for invalid UTF-8."""
         start = self._position
         data = self.buffer()
         try:
@@ -93,7 +93,10 @@ class RecordReader:
         raise BadZookeeperFrame("a text", "null", start)
 
     def vector(self, element: Callable[[], T], element_bytes_min: int) -> list[T]:
-        """Return the elements of a vector; each takes at least `element_bytes_min`."""
+        """Read a vector of jute, whose elements take `element_bytes_min` each; null is empty.
+
+        The minimum bounds the count before any element is read. Raises BadZookeeperFrame.
+        """
         count = self.int32()
         if count == -1:
             return []
@@ -108,13 +111,13 @@ class RecordReader:
 
     def acls(self) -> list[NodeAclEntry]:
         """Return a vector of ACLs."""
-        return self.vector(self._acl, 12)
+        return self.vector(self._read_acl, 12)
 
-    def _acl(self) -> NodeAclEntry:
+    def _read_acl(self) -> NodeAclEntry:
         """Read one ACL entry: permissions, scheme, id."""
-        return NodeAclEntry(self.int32(), self._text_or_null(), self._text_or_null())
+        return NodeAclEntry(self.int32(), self._read_text_or_null(), self._read_text_or_null())
 
-    def _text_or_null(self) -> str:
+    def _read_text_or_null(self) -> str:
         """Return a ustring; empty for null, which kazoo sends for an empty one."""
         start = self._position
         if self.int32() == -1:

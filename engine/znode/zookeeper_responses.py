@@ -123,11 +123,11 @@ class ZookeeperResponses:
 
     def _create(self, body: CreateRequest) -> bytes:
         """Create a node; respond with its path."""
-        return pack_text(self._created(body))
+        return pack_text(self._create_node(body))
 
     def _create_2(self, body: CreateRequest) -> bytes:
         """Create a node; respond with its path and its stat."""
-        path = self._created(body)
+        path = self._create_node(body)
         return pack_text(path) + pack_stat(self._require_stat(path))
 
     def _apply(self, operation: Operation | SetAcl) -> OperationResult:
@@ -145,7 +145,7 @@ class ZookeeperResponses:
         """Raise NoAuth unless the client may read the node."""
         self._store.check_permitted(path, Permission.READ, self._access.identities)
 
-    def _created(self, body: CreateRequest) -> str:
+    def _create_node(self, body: CreateRequest) -> str:
         """Create a node, and return its path: a sequential node gets a suffix."""
         path = self._apply(self._operation_with_acl(body))
         assert isinstance(path, str)
@@ -235,7 +235,7 @@ class ZookeeperResponses:
         paths = self._store.ephemerals(self._session_id)
         return pack_texts(path for path in paths if path.startswith(body.path))
 
-    def _multi(self, body: MultiRequest) -> bytes:
+    def _run_multi(self, body: MultiRequest) -> bytes:
         """Run the operations as one transaction; return all results, or the error of each."""
         if not body.operations:
             self._store.heartbeat(self._session_id)
@@ -260,7 +260,7 @@ class ZookeeperResponses:
                 packed.append((op_code_of(operation), created))
         return multi_response(packed)
 
-    def _multi_read(self, body: MultiReadRequest) -> bytes:
+    def _run_multi_read(self, body: MultiReadRequest) -> bytes:
         """Read each path; a failed read has its code in the response."""
         results: list[tuple[OpCode, bytes] | int] = []
         size_bytes = 0
@@ -351,12 +351,12 @@ class ZookeeperResponses:
 
     # -- the client itself ---------------------------------------------------------------------
 
-    def _auth(self, body: AuthRequest) -> bytes:
+    def _add_auth(self, body: AuthRequest) -> bytes:
         """Add the identity that a proof of a scheme shows; raises RequestRefused."""
         self._access.add(body.scheme, body.proof)
         return b""
 
-    def _sasl(self, body: SaslRequest) -> bytes:
+    def _answer_sasl(self, body: SaslRequest) -> bytes:
         """Respond to a SASL token of the client with the token of the server."""
         return pack_buffer(self._access.answer_to(body.token))
 
@@ -371,7 +371,7 @@ class ZookeeperResponses:
         ]
         return pack_int(len(parts)) + b"".join(parts)
 
-    def _reconfigure(self, _body: None) -> bytes:
+    def _refuse_reconfigure(self, _body: None) -> bytes:
         """Refuse a change of the ensemble, as a server does where reconfig is disabled."""
         raise RequestRefused(_RECONFIG_DISABLED, "there is one server")
 
@@ -399,15 +399,15 @@ _RESPONDERS: dict[int, Callable[[ZookeeperResponses, Message], bytes]] = {
     OpCode.SYNC: ZookeeperResponses._sync,
     OpCode.PING: ZookeeperResponses._ping,
     OpCode.GET_CHILDREN_2: ZookeeperResponses._get_children_2,
-    OpCode.MULTI: ZookeeperResponses._multi,
+    OpCode.MULTI: ZookeeperResponses._run_multi,
     OpCode.CREATE_2: ZookeeperResponses._create_2,
-    OpCode.RECONFIG: ZookeeperResponses._reconfigure,
+    OpCode.RECONFIG: ZookeeperResponses._refuse_reconfigure,
     OpCode.CHECK_WATCHES: ZookeeperResponses._check_watches,
     OpCode.REMOVE_WATCHES: ZookeeperResponses._remove_watches,
-    OpCode.MULTI_READ: ZookeeperResponses._multi_read,
-    OpCode.AUTH: ZookeeperResponses._auth,
+    OpCode.MULTI_READ: ZookeeperResponses._run_multi_read,
+    OpCode.AUTH: ZookeeperResponses._add_auth,
     OpCode.SET_WATCHES: ZookeeperResponses._set_watches,
-    OpCode.SASL: ZookeeperResponses._sasl,
+    OpCode.SASL: ZookeeperResponses._answer_sasl,
     OpCode.GET_EPHEMERALS: ZookeeperResponses._get_ephemerals,
     OpCode.SET_WATCHES_2: ZookeeperResponses._set_watches,
     OpCode.ADD_WATCH: ZookeeperResponses._add_watch,

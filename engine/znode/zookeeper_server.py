@@ -84,7 +84,7 @@ class ZookeeperServer:
             host,
             port,
             lambda connection: _Peer(self, connection).start(),
-            ListenOptions(UnlimitedConnections(), _refused, _kept_out),
+            ListenOptions(UnlimitedConnections(), _log_refused, _log_rejected),
         )
         self._listeners.append(listener)
         return listener
@@ -161,12 +161,12 @@ class ZookeeperServer:
             peer.close("its session has expired")
 
 
-def _refused(peer: str, reason: str) -> None:
+def _log_refused(peer: str, reason: str) -> None:
     """Log a connection that is closed because of its client's behaviour."""
     _log.warning("%s is cut off: %s", peer, reason)
 
 
-def _kept_out(peer: str, reason: str) -> None:
+def _log_rejected(peer: str, reason: str) -> None:
     """Log a connection that is rejected or delayed."""
     _log.info("%s is kept out: %s", peer, reason)
 
@@ -190,7 +190,7 @@ class _Peer:
         """Serve the frames of the connection."""
         self._server.connected(self)
         self._connection.on_frame = self._serve_frame
-        self._connection.on_close = self._closed
+        self._connection.on_close = self._on_closed
 
     def close(self, reason: str) -> None:
         """Close the connection at once."""
@@ -212,7 +212,7 @@ class _Peer:
             _log.warning("%s is cut off: %s", self._connection.peer, error)
             self.close(str(error))
 
-    def _closed(self, _reason: str) -> None:
+    def _on_closed(self, _reason: str) -> None:
         """Serve no more frames, and remove the session's watches; the session stays."""
         self._is_ending = True
         self._server.forget(self._session_id, self)

@@ -238,11 +238,11 @@ def read_request(frame: memoryview) -> Request:
     return Request(xid, type_, None if read_body is None else read_body(reader))
 
 
-def _nothing(_reader: RecordReader) -> None:
+def _read_nothing(_reader: RecordReader) -> None:
     """Read no body: the request has none, or none that is used."""
 
 
-def _path(reader: RecordReader) -> PathRequest:
+def _read_path(reader: RecordReader) -> PathRequest:
     return PathRequest(reader.text())
 
 
@@ -294,18 +294,18 @@ def _add_watch(reader: RecordReader) -> AddWatchRequest:
     return AddWatchRequest(reader.text(), reader.int32())
 
 
-def _watches(reader: RecordReader) -> WatchesRequest:
+def _read_watches(reader: RecordReader) -> WatchesRequest:
     """Read the path and the type of watches to check or remove."""
     return WatchesRequest(reader.text(), reader.int32())
 
 
-def _auth(reader: RecordReader) -> AuthRequest:
+def _read_auth(reader: RecordReader) -> AuthRequest:
     """Read a scheme and a proof; the type before them has no meaning."""
     reader.int32()
     return AuthRequest(reader.text(), reader.buffer() or b"")
 
 
-def _sasl(reader: RecordReader) -> SaslRequest:
+def _read_sasl(reader: RecordReader) -> SaslRequest:
     return SaslRequest(reader.buffer() or b"")
 
 
@@ -359,26 +359,26 @@ _BODIES: dict[int, Callable[[RecordReader], Body]] = {
     OpCode.EXISTS: _read_watched,
     OpCode.GET_DATA: _read_watched,
     OpCode.SET_DATA: _set_data,
-    OpCode.GET_ACL: _path,
+    OpCode.GET_ACL: _read_path,
     OpCode.SET_ACL: _set_acl,
     OpCode.GET_CHILDREN: _read_watched,
-    OpCode.SYNC: _path,
-    OpCode.PING: _nothing,
+    OpCode.SYNC: _read_path,
+    OpCode.PING: _read_nothing,
     OpCode.GET_CHILDREN_2: _read_watched,
     OpCode.MULTI: _read_multi,
     OpCode.CREATE_2: _read_create,
-    OpCode.RECONFIG: _nothing,
-    OpCode.CHECK_WATCHES: _watches,
-    OpCode.REMOVE_WATCHES: _watches,
+    OpCode.RECONFIG: _read_nothing,
+    OpCode.CHECK_WATCHES: _read_watches,
+    OpCode.REMOVE_WATCHES: _read_watches,
     OpCode.MULTI_READ: _read_multi_read,
-    OpCode.AUTH: _auth,
+    OpCode.AUTH: _read_auth,
     OpCode.SET_WATCHES: _set_watches,
-    OpCode.SASL: _sasl,
-    OpCode.GET_EPHEMERALS: _path,
+    OpCode.SASL: _read_sasl,
+    OpCode.GET_EPHEMERALS: _read_path,
     OpCode.SET_WATCHES_2: _set_watches_2,
     OpCode.ADD_WATCH: _add_watch,
-    OpCode.WHO_AM_I: _nothing,
-    OpCode.CLOSE_SESSION: _nothing,
+    OpCode.WHO_AM_I: _read_nothing,
+    OpCode.CLOSE_SESSION: _read_nothing,
 }
 
 

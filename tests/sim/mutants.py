@@ -206,7 +206,7 @@ def lost_watches_stay_lost(patch: pytest.MonkeyPatch) -> None:
 
 def failed_directories_stay_in_use(patch: pytest.MonkeyPatch) -> None:
     """Say nothing to the partitions of a log directory that has failed beside another."""
-    patch.setattr(Storage, "_directory_offline", lambda self, *_failure: None)
+    patch.setattr(Storage, "_on_offline_directory", lambda self, *_failure: None)
 
 
 MUTANTS = (

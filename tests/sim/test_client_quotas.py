@@ -55,7 +55,9 @@ def _respond(
     rules: QuotaRules, sent_ms: int, now_ms: int, throttle_ms: int = 0, on: int = 1
 ) -> None:
     call = _produce(10)
-    _take_response(rules, call, rules.sent("p0", _BROKER, call), sent_ms, now_ms, throttle_ms, on)
+    _take_response(
+        rules, call, rules.record_request("p0", _BROKER, call), sent_ms, now_ms, throttle_ms, on
+    )
 
 
 def _take_response(
@@ -67,7 +69,7 @@ def _take_response(
     throttle_ms: int = 0,
     on: int = 1,
 ) -> None:
-    rules.ended("p0", _BROKER, call)
+    rules.record_end("p0", _BROKER, call)
     rules.check_response(
         "p0",
         _BROKER,
@@ -95,8 +97,8 @@ def test_a_request_on_its_way_as_the_throttle_time_came_is_served_in_its_turn() 
     broken = Broken()
     rules = QuotaRules(broken)
     first, second = _produce(10), _produce(10)
-    first_number = rules.sent("p0", _BROKER, first)
-    second_number = rules.sent("p0", _BROKER, second)
+    first_number = rules.record_request("p0", _BROKER, first)
+    second_number = rules.record_request("p0", _BROKER, second)
     _take_response(rules, first, first_number, 90, 100, throttle_ms=1_000)
     _take_response(rules, second, second_number, 100, 101)
     assert broken.rules == []
@@ -118,7 +120,7 @@ def _produce_for(
     for second in range(first_second, first_second + seconds):
         rules.check(_broker(limits), 1_000 * second)
         call = _produce(size_bytes)
-        number, sent_ms = rules.sent("p0", _BROKER, call), 1_000 * second
+        number, sent_ms = rules.record_request("p0", _BROKER, call), 1_000 * second
         _take_response(rules, call, number, sent_ms, sent_ms + 5)
 
 

@@ -93,9 +93,9 @@ def test_a_replica_that_was_away_as_a_tombstone_went_may_keep_its_values(
     history: History,
 ) -> None:
     assert history.keys is not None
-    history.keys.joined(EARLY_MS)
+    history.keys.record_joined(EARLY_MS)
     assert history.fault_of(log_of(2, 3, 5), END, LATE_MS)
-    history.keys.joined(LATE_MS)
+    history.keys.record_joined(LATE_MS)
     assert "" == history.fault_of(log_of(2, 3, 5), END, LATE_MS)
     assert history.fault_of(log_of(2, 3), END, LATE_MS)
 
@@ -116,8 +116,8 @@ def test_where_clocks_are_apart_a_tombstone_goes_so_much_earlier(history: Histor
     for batch in log_of(*range(END)):
         apart.commit(batch, 100)
     assert apart.fault_of(log_of(3, 5), END, 100 + EARLY_MS)
-    clocks.changed("b1", 150, 400)
-    clocks.changed("b1", 160, 0)
+    clocks.record_jump("b1", 150, 400)
+    clocks.record_jump("b1", 160, 0)
     assert apart.fault_of(log_of(3, 5), END, 100 + EARLY_MS - 400)
     assert "" == apart.fault_of(log_of(3, 5), END, 100 + LATE_MS - 400)
     assert (400, 0) == (clocks.since(159), clocks.since(161))

@@ -118,13 +118,13 @@ def test_settings_that_nobody_gave_are_no_reason(history: History) -> None:
     assert ["L6"] == rules.begins_at(history, 1, wall_ms=1 << 40, config=config)
     history.start = 0
     rules.broken.clear()
-    rules.rules.configured("t", {"retention.ms": "1"})
+    rules.rules.record_configs("t", {"retention.ms": "1"})
     assert [] == rules.begins_at(history, 1, wall_ms=1 << 40, config=config, broker="b2")
 
 
 def test_a_request_reaches_to_its_offset(history: History) -> None:
     rules = Rules()
-    rules.rules.requested(T0, 4)
+    rules.rules.record_request(T0, 4)
     assert [] == rules.begins_at(history, 4)
     assert ["L6"] == rules.begins_at(history, 5)
 

@@ -26,8 +26,8 @@ class Run:
 
     def fence(self) -> None:
         """Have a second instance begin after the first."""
-        self.rules.initialized("id", FIRST)
-        self.rules.initialized("id", SECOND)
+        self.rules.record_ids("id", FIRST)
+        self.rules.record_ids("id", SECOND)
 
     def serve(self, ids: Ids, host: str = "b1") -> list[str]:
         """Have a request of an instance succeed at a machine."""
@@ -46,8 +46,8 @@ def test_an_instance_that_is_fenced_succeeds_nowhere() -> None:
 
 def test_the_latest_instance_is_the_one_with_the_highest_epoch_in_any_order_of_responses() -> None:
     run = Run()
-    run.rules.initialized("id", SECOND)
-    run.rules.initialized("id", FIRST)
+    run.rules.record_ids("id", SECOND)
+    run.rules.record_ids("id", FIRST)
     assert [] == run.serve(SECOND)
     assert ["T8"] == run.serve(FIRST)
 
@@ -55,14 +55,14 @@ def test_the_latest_instance_is_the_one_with_the_highest_epoch_in_any_order_of_r
 def test_instances_of_other_producer_ids_are_not_compared() -> None:
     run = Run()
     assert run.rules.fence_of("id", FIRST, T0) is None
-    run.rules.initialized("id", FIRST)
-    run.rules.initialized("id", OTHER)
+    run.rules.record_ids("id", FIRST)
+    run.rules.record_ids("id", OTHER)
     assert [] == run.serve(FIRST)
 
 
 def test_what_was_sent_before_the_newer_instance_began_may_succeed() -> None:
     run = Run()
-    run.rules.initialized("id", FIRST)
+    run.rules.record_ids("id", FIRST)
     assert run.rules.fence_of("id", FIRST, T0) is None
 
 

@@ -218,7 +218,7 @@ def test_a_controller_changes_only_while_no_member_lost_what_others_have(
 def test_an_unclean_election_of_who_lost_writes_unseen_is_still_one() -> None:
     history = History("t-0")
     history.state = PartitionStateNode(1, EPOCH, (1,), 7)
-    history.elected_uncleanly()
+    history.expect_unclean_loss()
     history.record_lost_writes(1, 6)
     history.judge_unseen(7)
     assert history.awaited is not None
@@ -245,7 +245,7 @@ def test_a_loss_that_no_election_can_help_against_is_named_so_though_one_leads(
 
 
 def test_commits_of_before_an_unclean_election_are_kept_by_nobody(cluster: Cluster) -> None:
-    cluster.history.elected_uncleanly()
+    cluster.history.expect_unclean_loss()
     assert cluster.lead(*range(COUNT)) == ""
     assert [] == cluster.lost
     assert EPOCH == cluster.history.lost_epoch

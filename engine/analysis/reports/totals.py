@@ -72,12 +72,12 @@ def sum_by_group(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[
     for batch in batches:
         kept.append(_sum_table(totals, _terms_of(totals, batch)))
         if _share_kept(kept) > 1:
-            kept = [_merged(totals, kept)]
+            kept = [_merge_sums(totals, kept)]
             if _share_kept(kept) > 1 / 2:
                 # Nearly every record is a separate group: summing up saves little.
                 yield from kept.pop().to_batches()
     if kept:
-        yield from _merged(totals, kept).to_batches()
+        yield from _merge_sums(totals, kept).to_batches()
 
 
 def _share_kept(tables: list[pa.Table]) -> float:
@@ -97,7 +97,7 @@ def _terms_of(totals: Totals, batch: pa.RecordBatch) -> pa.Table:
     return pa.table({term.name: term.of_batch(batch) for term in terms})
 
 
-def _merged(totals: Totals, tables: list[pa.Table]) -> pa.Table:
+def _merge_sums(totals: Totals, tables: list[pa.Table]) -> pa.Table:
     """Sum up several tables of sums: one row for each group."""
     import pyarrow as pa
 

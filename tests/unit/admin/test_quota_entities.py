@@ -13,7 +13,7 @@ from engine.admin.quota_entities import (
     QuotaChange,
     QuotaFilter,
     UnknownEntityKind,
-    changed,
+    apply_quota_changes,
     check_components,
     node_of,
     quotas_in,
@@ -86,13 +86,13 @@ def test_kinds_of_entities_take_different_settings() -> None:
     ],
 )
 def test_values_are_written_as_java_prints_them(key: str, value: float, text: str) -> None:
-    assert {key: text} == changed({}, [QuotaChange(key, value)], quota_keys())
+    assert {key: text} == apply_quota_changes({}, [QuotaChange(key, value)], quota_keys())
 
 
 @pytest.mark.parametrize("value", [1000.5, -1.0, 1e30, math.inf, -math.inf])
 def test_rates_of_bytes_are_whole_numbers(value: float) -> None:
     with pytest.raises(InvalidRequest, match="must be a LONG value"):
-        changed({}, [QuotaChange("producer_byte_rate", value)], quota_keys())
+        apply_quota_changes({}, [QuotaChange("producer_byte_rate", value)], quota_keys())
 
 
 def test_changes_are_done_in_their_order() -> None:
@@ -103,13 +103,13 @@ def test_changes_are_done_in_their_order() -> None:
         QuotaChange("request_percentage", 1.0),
         QuotaChange("request_percentage", 2.0),
     ]
-    assert {"consumer_byte_rate": "2", "request_percentage": "2.0"} == changed(
+    assert {"consumer_byte_rate": "2", "request_percentage": "2.0"} == apply_quota_changes(
         current, changes, quota_keys()
     )
     with pytest.raises(InvalidRequest, match="Invalid configuration key nonsense"):
-        changed(current, [QuotaChange("nonsense", 1.0)], quota_keys())
+        apply_quota_changes(current, [QuotaChange("nonsense", 1.0)], quota_keys())
     with pytest.raises(UnexpectedChange):
-        changed(current, [QuotaChange("SCRAM-SHA-256", 1.0)], scram_keys())
+        apply_quota_changes(current, [QuotaChange("SCRAM-SHA-256", 1.0)], scram_keys())
 
 
 ENTITIES: tuple[Entity, ...] = (

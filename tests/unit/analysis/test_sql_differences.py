@@ -10,7 +10,7 @@ import pytest
 
 from engine.analysis.local_query import run_local_query
 from engine.analysis.splits import Selection, Split, plan_splits
-from engine.analysis.sql_differences import strftime_pattern
+from engine.analysis.sql_differences import translate_pattern
 from engine.analysis.statements import QueryFailed
 from engine.host.real import RealFiles
 from engine.records.builder import BatchBuilder, BatchSettings
@@ -173,4 +173,4 @@ def test_times_are_compared_as_numbers(splits: list[Split]) -> None:
     ],
 )
 def test_patterns_have_fields_and_text(pattern: str, expected: str) -> None:
-    assert expected == strftime_pattern(pattern)
+    assert expected == translate_pattern(pattern)
