@@ -59,7 +59,7 @@ class InstanceProcess(Protocol):
         """Return the exit code, None while it runs."""
         ...
 
-    def read_lines(self) -> list[bytes]:
+    def lines(self) -> list[bytes]:
         """Return the lines received since the last call; after `close` all up to its end."""
         ...
 
@@ -156,7 +156,7 @@ class _Instance:
         if process is None:
             return
         exit_code = process.exit_code
-        for line in process.read_lines():
+        for line in process.lines():
             report: dict[str, Any] = json.loads(line)
             if "error" in report:
                 raise InstanceFailed(self.number, report["error"], report["hint"])
@@ -166,7 +166,7 @@ class _Instance:
 
     def read_last(self) -> None:
         """Read the last counts of a process that has ended, and ignore its error."""
-        for line in () if self.process is None else self.process.read_lines():
+        for line in () if self.process is None else self.process.lines():
             report = json.loads(line)
             if "error" not in report:
                 self._now = _counts(report)

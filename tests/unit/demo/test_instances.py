@@ -33,7 +33,7 @@ class PlayedProcess:
         #: A line that it sends as it ends.
         self.last: bytes | None = None
 
-    def read_lines(self) -> list[bytes]:
+    def lines(self) -> list[bytes]:
         lines, self._lines = self._lines, []
         return lines
 
