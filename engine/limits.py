@@ -449,7 +449,7 @@ CLEANER_THROTTLE_CHECK_MS = 300
 
 # How often a cleaner's process checks whether it may continue: a stop or pause is delayed by that,
 # and the loop is interrupted ten times a second.
-CLEANER_TOLD_MS = 100
+CLEANER_CHECK_MS = 100
 
 # Starting a process takes 0.1 s of processor time, in which a thread cleans more than this. Brokers
 # with only small compacted logs (most test clusters, __consumer_offsets) never start one.
@@ -702,7 +702,7 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 CONTROLLER_CHANNEL_RETRY_MS = 100
 
 # A stopping broker waits this long for the controller's requests that move its leaderships.
-MOVED_LEADERS_HEARD_MS = 1000
+LEADER_MOVES_WAIT_MS = 1000
 
 # Interval at which a broker without a session tries to open one: Kafka's own back-off.
 BROKER_SESSION_RETRY_MS = 1000
@@ -741,7 +741,7 @@ ISR_CHANGE_DELAY_MS_MAX = 60_000
 
 # Partitions whose state is logged when a broker breaks an invariant: a few lines, which mostly
 # include those of the failed request.
-STATES_TOLD_MAX = 100
+LOGGED_STATES_MAX = 100
 
 # -- exporter ----------------------------------------------------------------------------------
 

@@ -191,7 +191,7 @@ def views_for(query: str, saved: SavedViews) -> list[str]:
 
     def add(text: str) -> None:
         """Append the views that `text` names, after the views that these use; stop at cycles."""
-        for name in _named(text, saved):
+        for name in _mentioned_names(text, saved):
             if name not in found and name not in in_progress:
                 in_progress.add(name)
                 add(saved[name])
@@ -201,8 +201,8 @@ def views_for(query: str, saved: SavedViews) -> list[str]:
     return found
 
 
-def _named(text: str, saved: SavedViews) -> Iterator[str]:
-    """Yield the saved views whose names occur as words of a text."""
+def _mentioned_names(text: str, saved: SavedViews) -> Iterator[str]:
+    """Yield the names of saved views that a query mentions; saved names are lower-case words."""
     words = {word.lower() for word in re.findall(r"\w+", text)}
     yield from (name for name in saved if name in words)
 

@@ -146,7 +146,7 @@ class FastFollowerFetch:
         ):
             return None
         fetch = parked.fetch
-        if fetch is None or not parked.encoder.accepts_request(fetch, partition.topic_partition):
+        if fetch is None or not parked.encoder.may_fetch_alone(fetch, partition.topic_partition):
             return None
         sessions.advance(session, self._clock.monotonic_ms())
         return parked.continue_with(fetch, partition, request)

@@ -152,7 +152,7 @@ class LeaderAndIsr:
         for key in keys:
             if share.is_over():
                 await share.next()
-            if not self._leadership.has(key):
+            if not self._leadership.hosts_online(key):
                 unknown.add(key.topic)
         return unknown
 

@@ -147,12 +147,14 @@ class Transactions:
         self, owners: Sequence[TransactionOwner], _exchange: Exchange
     ) -> Promise[dict[str, _Codes]]:
         """Verify partitions for a broker of this process; promises codes by transactional id."""
-        return Promise.of({owner.transactional_id: self._verified(owner) for owner in owners})
+        return Promise.of(
+            {owner.transactional_id: self._verify_partitions(owner) for owner in owners}
+        )
 
-    def _verified(self, owner: TransactionOwner) -> _Codes:
-        """Return a code per partition.
+    def _verify_partitions(self, owner: TransactionOwner) -> _Codes:
+        """Return an error code per partition: whether it belongs to the owner's transaction.
 
-        The coordinator is called only if all partitions are known.
+        Nothing is added. The coordinator is called only if all partitions exist.
         """
         refused = self._refusal_codes(owner.partitions, frozenset())
         return refused or self._coordinator.partitions.verify_partitions(*owner)

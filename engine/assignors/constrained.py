@@ -111,9 +111,10 @@ class ConstrainedAssignment:
         return left
 
     def _next_turn(self, index: int) -> int:
-        """Return the index in `_below` whose turn is next, after `index` gets one more partition.
+        """Count one more partition for the member at `index`; return the index of the next turn.
 
-        A member that reaches `_fewest` with it is removed from `_below`.
+        The caller assigns the partition afterwards. A member that reaches `_fewest` with it leaves
+        `_below`; it joins `_with_fewest` while more members with a larger share are wanted.
         """
         member_id = self._below[index]
         count = len(self.assignment[member_id]) + 1

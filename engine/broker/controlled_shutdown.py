@@ -30,7 +30,7 @@ from engine.errors import EngineError
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, kafka_error
-from engine.limits import MOVED_LEADERS_HEARD_MS
+from engine.limits import LEADER_MOVES_WAIT_MS
 from engine.replication.metadata_cache import BrokerNode, MetadataCache
 from engine.wire import messages
 
@@ -111,13 +111,13 @@ class ShutdownRequests:
         )
 
     async def _await_metadata(self) -> None:
-        """Wait until the metadata has no leadership of this broker, at most MOVED_LEADERS_HEARD_MS.
+        """Wait until the metadata has no leadership of this broker, at most LEADER_MOVES_WAIT_MS.
 
         The controller's LeaderAndIsr may arrive after its response: a broker that closed at once
         would still respond as a leader, and its clients would not find the new one.
         """
         if self._leads_for_others() and not self._is_abandoned:
-            due_ms = self._clock.monotonic_ms() + MOVED_LEADERS_HEARD_MS
+            due_ms = self._clock.monotonic_ms() + LEADER_MOVES_WAIT_MS
             informed: Promise[None] = Promise()
             self._end_metadata_wait = _once(informed)
             cancel = self._timers.call_at(due_ms, self._end_metadata_wait)

@@ -31,7 +31,7 @@ from engine.config.broker_config import BrokerConfig
 from engine.config.replica_selectors import REPLICA_SELECTORS
 from engine.errors import StorageError
 from engine.host.ports import Files, LogDirOffline
-from engine.limits import STATES_TOLD_MAX
+from engine.limits import LOGGED_STATES_MAX
 from engine.log.cleaner.compaction_report import CleanerLogs, compaction_states
 from engine.log.cleaner.compaction_state import LogCompaction
 from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
@@ -240,9 +240,9 @@ class Storage:
             self.logs.checkpoint_high_watermarks(self.replica_manager.high_watermarks())
 
     def state_text(self) -> str:
-        """Return the states of the first STATES_TOLD_MAX partitions as text, for the log."""
+        """Return the states of the first LOGGED_STATES_MAX partitions as text, for the log."""
         partitions = self.replica_manager.partitions.values()
-        texts = [format_state(partition) for partition in islice(partitions, STATES_TOLD_MAX)]
+        texts = [format_state(partition) for partition in islice(partitions, LOGGED_STATES_MAX)]
         return f"{len(partitions)} partitions: {'; '.join(texts)}"
 
     def stop(self) -> None:

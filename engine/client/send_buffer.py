@@ -43,7 +43,10 @@ class Waiter(Generic[T]):
         self.begun: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def admit(self) -> None:
-        """Call `begin`; complete `begun` with its result or EngineError."""
+        """Start the send that waited for room in the buffer, now that there is room.
+
+        `begun` completes with the result of `begin`, or with its EngineError.
+        """
         try:
             self.begun.set_result(self.begin())
         except EngineError as error:

@@ -235,8 +235,8 @@ class BrokerEvents:
     async def _take_replicas_offline(self, replicas: list[Replica]) -> None:
         """Elect leaders in place of lost ones, then set the replicas OFFLINE (out of the ISRs)."""
         context, machines = self._context, self._machines
-        going = context.going()
-        kept = [r for r in replicas if r.partition.topic not in going]
+        being_deleted = context.topics_being_deleted()
+        kept = [r for r in replicas if r.partition.topic not in being_deleted]
         leaderless = context.partitions_with_offline_leader()
         await machines.partitions.change_phase(leaderless, PartitionPhase.OFFLINE)
         results = await machines.partitions.bring_online()

@@ -160,10 +160,10 @@ class ControllerContext:
 
     def partitions_with_leadership(self) -> list[TopicPartition]:
         """Return the partitions that ever had a leader, except those of topics being deleted."""
-        going = self.going()
-        return [p for p in self.leaderships if p.topic not in going]
+        being_deleted = self.topics_being_deleted()
+        return [p for p in self.leaderships if p.topic not in being_deleted]
 
-    def is_going(self, topic: str) -> bool:
+    def is_being_deleted(self, topic: str) -> bool:
         """Return True if a topic is being deleted: its deletion waits for no reassignment.
 
         A topic whose deletion waits for a reassignment is still maintained: the reassignment needs
@@ -176,27 +176,27 @@ class ControllerContext:
             partition.topic != topic for partition in self.reassigning
         )
 
-    def going(self) -> set[str]:
-        """Return the topics for which `is_going` is True."""
+    def topics_being_deleted(self) -> set[str]:
+        """Return the topics for which `is_being_deleted` is True."""
         return self.to_delete - {partition.topic for partition in self.reassigning}
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
         """Return the partitions whose leader is offline, except those of topics being deleted."""
-        going = self.going()
+        being_deleted = self.topics_being_deleted()
         return [
             partition
             for partition, (state, _) in self.leaderships.items()
-            if partition.topic not in going and not self.is_online(state.leader, partition)
+            if partition.topic not in being_deleted and not self.is_online(state.leader, partition)
         ]
 
     def partitions_waiting_for_leader(self) -> list[TopicPartition]:
         """Return the new or offline partitions, except those of topics being deleted."""
-        going = self.going()
+        being_deleted = self.topics_being_deleted()
         waiting = (PartitionPhase.NEW, PartitionPhase.OFFLINE)
         return [
             partition
             for partition, phase in self.partition_phases.items()
-            if phase in waiting and partition.topic not in going
+            if phase in waiting and partition.topic not in being_deleted
         ]
 
     def offline_partition_count(self) -> int:

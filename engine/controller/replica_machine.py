@@ -176,7 +176,7 @@ class ReplicaMachine:
         for partition, leadership in (await self._shrink_isr(broker_id, led)).items():
             if share.is_over():
                 await share.next()
-            if not context.is_going(partition.topic):
+            if not context.is_being_deleted(partition.topic):
                 assignment = context.assignment(partition)
                 others = [b for b in assignment.replicas if b != broker_id]
                 batch.add_leader_and_isr(others, partition, leadership, assignment, is_new=False)

@@ -273,7 +273,7 @@ class RequestBatch:
         context = self._context
         state, partition_epoch = leadership
         leader, leader_epoch = state.leader, state.leader_epoch
-        if context.is_going(partition.topic):
+        if context.is_being_deleted(partition.topic):
             leader, leader_epoch, partition_epoch = DELETED, 0, 0
         replicas = context.assignment(partition).replicas
         return messages.UpdateMetadataRequest.UpdateMetadataPartitionState(

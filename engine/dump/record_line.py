@@ -17,8 +17,8 @@ _V2 = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [
 _LEGACY = b"| offset: %d %b: %d keySize: %d valueSize: %d isValid: %b crc: %d"
 
 
-def format_metadata(batch: ShallowBatch, record: Record) -> bytes:
-    """Return the first step of the line of a version 2 record."""
+def format_line_start(batch: ShallowBatch, record: Record) -> bytes:
+    """Return the dump line of a version 2 record up to its headers, without key and payload."""
     headers = b",".join([encode_printable(_raw(name)) for name, _ in record.headers])
     return _V2 % (
         record.offset,
@@ -68,7 +68,7 @@ def write_record(
         if isinstance(record, LegacyMessage):
             out.add(format_legacy_metadata(batch, record, options.is_four))
         else:
-            out.add(format_metadata(batch, record))
+            out.add(format_line_start(batch, record))
             if batch.is_control:
                 out.add(_control(record, options.is_four))
     if options.print_data and not batch.is_control:

@@ -34,7 +34,7 @@ class ProcessGuard:
         self._pid = os.getpid()
 
     @property
-    def is_at_home(self) -> bool:
+    def is_in_creating_process(self) -> bool:
         """Return whether this is the process that made the object."""
         return self._pid == os.getpid()
 

@@ -401,5 +401,5 @@ class RealStreams:
 
     def forget(self, watched: socket.socket) -> None:
         """Stop watching a socket; a forked child leaves it to the selector that both share."""
-        if self._guard.is_at_home and watched in self._selector.get_map():
+        if self._guard.is_in_creating_process and watched in self._selector.get_map():
             self._selector.unregister(watched)

@@ -86,7 +86,7 @@ def compare_partitions(files: Files, left: PartitionFiles, right: PartitionFiles
             break
         equal += 1
     for side, other in (sides, sides[::-1]):
-        side.run_out(other.offsets)
+        side.read_to_end(other.offsets)
     damage = tuple(side.damage for side in sides if side.damage)
     return Comparison(left_side.offsets, right_side.offsets, equal, difference, damage)
 
@@ -147,8 +147,12 @@ class _Side:
         """Go to the next batch."""
         self.head = next(self._batches, None)
 
-    def run_out(self, other: tuple[int, int] | None) -> None:
-        """Read the remaining batches, for the end offset and for damage in them."""
+    def read_to_end(self, other: tuple[int, int] | None) -> None:
+        """Read the remaining batches, for the end offset and for damage in them.
+
+        `other` is the (start, end) of the other copy, None if it has no record. Damage that is
+        first found at or after its end is marked as behind it: it hides no difference.
+        """
         was_whole = self.damage is None
         wrong: BatchPrint | None = None
         while self.head is not None:

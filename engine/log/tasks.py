@@ -94,7 +94,10 @@ class InlineTasks:
     def every(
         self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
     ) -> None:
-        """Keep the action for `run_periodic`."""
+        """Keep the action and its period for `run_periodic`, which a test calls.
+
+        `first_after_ms` is not used: nothing here runs by a clock.
+        """
         self.periodic.append((name, period_ms, action))
 
     def every_in_steps(

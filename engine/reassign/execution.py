@@ -398,7 +398,9 @@ class Execution:
             changes,
             now.brokers,
             self._pause_reason(now),
-            sorted({*self._missed(now, changes), *self._unseen(now, changes)}),
+            sorted(
+                {*self._missed(now, changes), *self._brokers_with_unknown_directories(now, changes)}
+            ),
             self._clock.monotonic_ms(),
         )
 
@@ -415,8 +417,13 @@ class Execution:
         return f"{worse[0]}{more} fell under min.insync.replicas"
 
     @staticmethod
-    def _unseen(now: ObservedCluster, changes: Iterable[ChangeStatus]) -> list[int]:
-        """Return the brokers that do not return whether their directories are as planned."""
+    def _brokers_with_unknown_directories(
+        now: ObservedCluster, changes: Iterable[ChangeStatus]
+    ) -> list[int]:
+        """Return the brokers that did not describe their log directories, possibly repeatedly.
+
+        Whether their replicas are in the planned directories is unknown.
+        """
         unknown = [c.change for c in changes if c.phase is MovePhase.UNKNOWN]
         return [id_ for c in unknown for id_ in unseen_brokers(c, now.replicas.get(c.name, {}))]
 

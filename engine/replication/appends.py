@@ -176,10 +176,11 @@ class Appends:
 
         Fast path of Produce for one partition. Returns the partition's result, or a promise of the
         result within `timeout_ms`. Returns None, with nothing appended, if `append_records` has to
-        decide: this broker does not lead the partition, fewer than min.insync.replicas are in sync,
-        acks are 0, clients may not write to the topic, or the bytes are not exactly one batch whose
-        attributes are in `fast_attributes`. A batch of a transaction that the coordinator has not
-        verified is never among `fast_attributes`.
+        decide: this broker does not lead the partition (`Partition.append_fast` checks that), acks
+        are 0, or all with fewer than min.insync.replicas in sync, clients may not write to the
+        topic, or the bytes are not exactly one batch whose attributes are in `fast_attributes`.
+        These must not include attributes of transactions, unless the coordinator has verified the
+        transaction of the batch.
         """
         partition = self._partitions.get(topic_partition)
         if (

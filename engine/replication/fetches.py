@@ -95,7 +95,7 @@ class Fetches:
             # The condition is checked only once: nothing runs in between, and the check has no
             # effects.
             if (
-                operation.has_news_of(key for key, _ in results)
+                operation.can_complete_with(key for key, _ in results)
                 if isinstance(operation, ParkedFetch)
                 else operation.can_complete()
             ):

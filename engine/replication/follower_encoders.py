@@ -186,8 +186,12 @@ class RemoteEncoder(FollowerEncoder):
         self._moved, self._unseen = set(), set()
         del self._respond
 
-    def accepts_request(self, fetch: ParkedFetch, key: TopicPartition) -> bool:
-        """Return whether the session's next request may be about this partition only."""
+    def may_fetch_alone(self, fetch: ParkedFetch, key: TopicPartition) -> bool:
+        """Return whether the session's next request may name this partition only.
+
+        That holds if no request has named it since the last response, and the parked fetch has the
+        partition with unchanged values.
+        """
         return not self.is_requested and fetch.holds_unchanged(key)
 
     def on_request(self, fetch: ParkedFetch, key: TopicPartition) -> None:

@@ -127,8 +127,8 @@ class Leadership:
             raise StaleControllerEpoch(controller_epoch, self.controller_epoch)
         self.controller_epoch = controller_epoch
 
-    def has(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the partition is online on this broker."""
+    def hosts_online(self, topic_partition: TopicPartition) -> bool:
+        """Return whether this broker has an online replica of the partition, also as follower."""
         return topic_partition in self._replicas.partitions
 
     def apply_states(
@@ -169,7 +169,7 @@ class Leadership:
         """
         try:
             self._check_online(topic_partition)
-            if topic_id is not None and not self.has(topic_partition):
+            if topic_id is not None and not self.hosts_online(topic_partition):
                 self._set_stray_aside(topic_partition, topic_id)
             partition = self._find_or_open(topic_partition, state, is_new=is_new, topic_id=topic_id)
             _check_topic_id(partition, topic_id)

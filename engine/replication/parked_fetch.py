@@ -159,7 +159,7 @@ class ParkedFetch(DelayedOperation):
         """Return whether any partition has records or an error to respond with."""
         return any(map(self._has_news, self._here))
 
-    def has_news_of(self, keys: Iterable[TopicPartition]) -> bool:
+    def can_complete_with(self, keys: Iterable[TopicPartition]) -> bool:
         """Return whether one of these partitions has records or an error to respond with."""
         return any(map(self._has_news, keys))
 

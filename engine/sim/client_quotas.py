@@ -35,7 +35,11 @@ class BrokenRules(Protocol):
     """Records broken rules."""
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
-        """Record a broken rule."""
+        """Record that a rule was broken.
+
+        `rule` is its short name, such as Q1; `text` describes what broke it. `partition` is None if
+        it concerns no single partition.
+        """
 
 
 class _Throttled(NamedTuple):

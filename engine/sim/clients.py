@@ -321,15 +321,14 @@ class ProducerKind(NamedTuple):
     is_compressed: bool = False
 
 
-def passing_kind(number: int) -> ProducerKind:
-    """Return the kind of the producer to a short-lived topic.
+def short_lived_producer_kind(number: int) -> ProducerKind:
+    """Return the kind of the producer to a short-lived topic; `number` counts earlier ones.
 
-    `number` counts earlier such producers.
+    Idempotent producers, with 1 to 3 batches in flight, alternate with others. All use acks=all.
     """
     is_idempotent = number % 2 == 0
-    return ProducerKind(
-        ACKS_ALL, is_idempotent, 1 + number % 3 if is_idempotent else 1, _PASSING_PERIOD_MS
-    )
+    in_flight_max = 1 + number % 3 if is_idempotent else 1
+    return ProducerKind(ACKS_ALL, is_idempotent, in_flight_max, _PASSING_PERIOD_MS)
 
 
 class _Lane:

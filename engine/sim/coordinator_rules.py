@@ -64,7 +64,7 @@ class _Reading:
             return False
         return has_epoch_at(partition.log.epochs.entries, self.loaded)
 
-    def go_on(self, partition: Partition) -> None:
+    def read_to_end(self, partition: Partition) -> None:
         """Fold the log's batches that were appended since the last call."""
         end = partition.log.log_end_offset
         if self.end < end:
@@ -129,7 +129,7 @@ class CoordinatorRules:
                     now = EpochStart(partition.leader_epoch, start)
                     reading = _Reading(partition, _loaded_at(partition, now, epoch), epoch)
                 readings[led] = reading
-                reading.go_on(partition)
+                reading.read_to_end(partition)
                 self._compare(node.broker, key, reading.fold)
         self._readings = readings
 

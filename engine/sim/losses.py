@@ -320,6 +320,9 @@ class LossRules:
                 history.fault_of(batches, end, now_ms)
                 or f"has not what is committed at {first}, ends at {log_end} of {end}"
             )
+        # A batch of the leader that begins in a fork is committed as a whole.
+        spanning = (b.base_offset for b in batches if b.base_offset < first <= b.last_offset)
+        first = min(spanning, default=first)
         loss = Loss(first, max(first, history.committed_end), awaited.reason, now_ms)
         history.lose(loss, partition.leader_epoch)
         history.begin_after(partition.log.log_start_offset)

@@ -30,7 +30,7 @@ from engine.sim.clients import (
     ClusterRequests,
     ProducerKind,
     SimulatedProducer,
-    passing_kind,
+    short_lived_producer_kind,
 )
 from engine.sim.consumers import SimulatedConsumer
 from engine.sim.coordinated_clients import CoordinatedClients
@@ -300,7 +300,7 @@ class Simulation:
         number = len(self._passing)
         # A new producer for each topic id: requests of an old one may arrive at a new topic of the
         # name.
-        kind = passing_kind(number)
+        kind = short_lived_producer_kind(number)
         producer = self._passing[name, topic_id] = self._create_producer(
             f"x{number}", kind, partitions
         )

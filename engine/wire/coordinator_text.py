@@ -61,10 +61,11 @@ def format_record(
 def _format_decodable(
     kind: str, release: str, type_id: int, key: bytes | memoryview, value: bytes | memoryview | None
 ) -> tuple[str, str]:
-    """Return key and payload of a decodable record; `kind` is a key of RECORD_TYPES.
+    """Return key and payload of a coordinator's record as JSON texts, as Java's formatter prints.
 
-    Raises _UnknownType, and ToolFailure with the errors of Java's tool. The tool of 3.9.1 reads a
-    value without checking its version first.
+    `kind` is a key of RECORD_TYPES. The payload of a tombstone is `<DELETE>`. Raises
+    _UnknownType, and ToolFailure with the errors of Java's tool. The tool of 3.9.1 reads a value
+    without checking its version first.
     """
     name = RECORD_TYPES[kind][release].get(type_id)
     if name is None:

@@ -198,7 +198,7 @@ class ZnodeStore:
         if not permits(self._tree.acl(path), permission, identities):
             raise NoAuth(path)
 
-    def may_learn(self, path: str, identities: Identities | None) -> bool:
+    def may_receive_event(self, path: str, identities: Identities | None) -> bool:
         """Return whether a client may read a changed node; for a removed one, its closest parent.
 
         Only such clients get the event of the change.

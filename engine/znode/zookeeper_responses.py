@@ -285,7 +285,7 @@ class ZookeeperResponses:
 
     def _report(self, event: WatchEvent) -> None:
         """Pass on an event of a node that the client may read."""
-        if self._store.may_learn(event.path, self._access.identities):
+        if self._store.may_receive_event(event.path, self._access.identities):
             self._watcher(event)
 
     def _add_watch(self, body: AddWatchRequest) -> bytes:

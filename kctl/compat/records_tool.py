@@ -48,7 +48,10 @@ _OPTIONS = (
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
+    """Return the tool's options, which are the same in every release.
+
+    `release` is there because other tools' options depend on it.
+    """
     del release
     return _OPTIONS
 

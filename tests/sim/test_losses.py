@@ -633,3 +633,16 @@ def test_a_partition_counts_as_excused_only_for_offsets(
     history = History("t-0")
     history.losses, history.forks = losses, forks
     assert history.is_excused is is_excused
+
+
+def test_a_loss_begins_with_the_leader_s_batch_that_reaches_out_of_a_fork(
+    cluster: Cluster,
+) -> None:
+    # Others have other batches at 5 and 6; the leader's batch of 5 to 7 is in their place.
+    cluster.history.forks.append(Fork(5, 7))
+    cluster.history.awaited = Awaited("a reason", is_unclean=True)
+    replica = cluster.replica(*range(8))
+    cluster._content = log_of(*range(5)) + batch_of(5, 3)
+    assert "" == cluster.rules.on_leader_epoch(cluster.history, replica, 0)
+    assert [(5, COUNT)] == cluster.lost
+    assert 5 == cluster.history.committed_end

@@ -19,7 +19,7 @@ from engine.replication.following.replica_fetcher import ReplicaFetcher
 from engine.replication.isr import FollowerProgress
 from engine.replication.partition import Partition
 from engine.sim.bit_rot import BitRotRules
-from engine.sim.clients import passing_kind
+from engine.sim.clients import short_lived_producer_kind
 from engine.sim.epochs import EpochRules
 from engine.sim.histories import History, Loss
 from engine.sim.invariants import has_risen
@@ -471,9 +471,9 @@ def test_epochs_rise_up_to_the_end_of_the_log(
 def test_what_a_producer_sends_again_overtakes_nothing_unless_sequences_hold_it(
     number: int,
 ) -> None:
-    kind = passing_kind(number)
+    kind = short_lived_producer_kind(number)
     assert kind.window == 1 or kind.is_idempotent
-    assert {1, 3} <= {passing_kind(each).window for each in range(6)}
+    assert {1, 3} <= {short_lived_producer_kind(each).window for each in range(6)}
 
 
 @pytest.mark.parametrize(

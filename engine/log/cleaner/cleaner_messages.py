@@ -3,7 +3,7 @@
 ```
 broker                                   cleaner's process (`cleaner_process.py`)
 build the map of these facts        ──>
-                                    <──  bytes done since the last message  ┐ every CLEANER_TOLD_MS
+                                    <──  bytes done since the last message  ┐ every CLEANER_CHECK_MS
 go on | stop                        ──>                                     ┘ (the broker throttles)
                                     <──  done: counts, the map's last offset | an error
 write this group                    ──>  … the same, with the map that the process kept

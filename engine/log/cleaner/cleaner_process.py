@@ -14,7 +14,7 @@ from collections.abc import Callable
 from engine.host.ports import Clock, Files
 from engine.host.real import RealClock
 from engine.host.side_process import FilesOfOwner, owner_pid, serve_owner
-from engine.limits import CLEANER_TOLD_MS
+from engine.limits import CLEANER_CHECK_MS
 from engine.log.cleaner.cleaner_messages import (
     Answer,
     CleanerCommand,
@@ -71,13 +71,13 @@ class CleanerService:
         return self._run_steps()
 
     def _run_steps(self) -> Answer:
-        """Run the steps for at most CLEANER_TOLD_MS; return Progress, Done or Failed.
+        """Run the steps for at most CLEANER_CHECK_MS; return Progress, Done or Failed.
 
         The caller sends GO_ON after Progress, so that the broker's throttle and stop requests apply
         in between.
         """
         assert self._steps is not None
-        until_ms, done_bytes = self._clock.monotonic_ms() + CLEANER_TOLD_MS, 0
+        until_ms, done_bytes = self._clock.monotonic_ms() + CLEANER_CHECK_MS, 0
         try:
             for step_bytes in self._steps:
                 done_bytes += step_bytes

@@ -400,7 +400,11 @@ class _Loader:
             self._files.sync_dir(self._request.directory)
 
     def _finish_truncation(self, segment: Segment, truncated_bytes: int, next_offset: int) -> None:
-        """Sync a truncated `.log`, count the bytes, and log the truncation."""
+        """Sync the unflushed segments before a truncated one, then its `.log`; log the truncation.
+
+        `next_offset` is the offset after the records that are left. Indexes are written and synced
+        later: they can be rebuilt.
+        """
         self._sync_unflushed_before(segment)
         segment.sync(with_indexes=False)
         self._truncated += truncated_bytes

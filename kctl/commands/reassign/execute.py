@@ -179,9 +179,10 @@ def resume_journal(
 ) -> int:
     """Resume the execution of a journal with new settings, if given; returns the exit code.
 
-    If a process executes the journal, it is sent the change, or JournalHeld is raised if nothing
-    changes. If that process has ended, this one executes what remains. An execution that is over is
-    left as it is.
+    A running process that holds the journal is sent the new settings, and continues if it is
+    paused; `resume_execution` raises JournalHeld if it is not paused and nothing changes. If that
+    process has ended, this one executes what remains. A finished execution stays as it is.
+    `ignores_room` skips the check for free disk space.
     """
     check_format(output)
     change = SettingsChange(moves_per_broker=moves_per_broker, is_paused=False)

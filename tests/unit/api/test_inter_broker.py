@@ -308,7 +308,7 @@ def test_without_the_settings_of_a_topic_nothing_is_opened() -> None:
     handlers = Handlers()
     handlers.fails = True
     assert handlers.ask("LeaderAndIsr", 7, roles(7)).error_code == -1
-    assert not handlers.stage.leadership.has(T0)
+    assert not handlers.stage.leadership.hosts_online(T0)
 
 
 @pytest.mark.parametrize("name", ["LeaderAndIsr", "StopReplica", "UpdateMetadata"])
@@ -330,7 +330,7 @@ def test_a_controller_that_was_followed_while_settings_were_read_is_refused() ->
     handlers = Handlers()
     handlers.while_loading = lambda: handlers.stage.leadership.admit(2)
     assert handlers.ask("LeaderAndIsr", 7, roles(7)).error_code == 11
-    assert not handlers.stage.leadership.has(T0)
+    assert not handlers.stage.leadership.hosts_online(T0)
 
 
 def ends(version: int, *, is_deleted: bool) -> Any:
@@ -360,8 +360,8 @@ def test_replicas_are_stopped_in_every_version(version: int, is_deleted: bool) -
     reply = handlers.ask("StopReplica", version, ends(version, is_deleted=is_deleted))
     (told,) = reply.partition_errors
     assert (told.topic_name, told.partition_index, told.error_code) == ("t", 1, 0)
-    assert handlers.stage.leadership.has(T0)
-    assert not handlers.stage.leadership.has(T1)
+    assert handlers.stage.leadership.hosts_online(T0)
+    assert not handlers.stage.leadership.hosts_online(T1)
     assert (T1 in handlers.stage.logs.logs) == (not is_deleted)
 
 
@@ -554,7 +554,7 @@ def test_what_a_former_controller_has_deleted_is_noted_though_its_order_ends() -
     reply = handlers.begin("StopReplica", 3, request)
 
     def follow() -> None:
-        if handlers.stage.leadership.has(T0):
+        if handlers.stage.leadership.hosts_online(T0):
             handlers.timers.call_soon(follow)
         else:
             handlers.stage.leadership.admit(2)
@@ -583,7 +583,7 @@ def test_logs_that_are_closed_during_an_order_leave_their_checkpoints_alone() ->
     handlers.begin("StopReplica", 3, request)
 
     def close() -> None:
-        if handlers.stage.leadership.has(T0):
+        if handlers.stage.leadership.hosts_online(T0):
             handlers.timers.call_soon(close)
         else:
             handlers.stage.logs.stop()
@@ -606,7 +606,7 @@ def _cut_off_amid_a_deletion(handlers: Handlers) -> int:
     reply = handlers.begin("StopReplica", 3, request)
 
     def cut_off() -> None:
-        if stage.leadership.has(T0):
+        if stage.leadership.hosts_online(T0):
             handlers.timers.call_soon(cut_off)
         else:
             timers.stop()

@@ -34,9 +34,9 @@ def port() -> Iterator[int]:
 def test_the_error_names_both_processes_and_what_to_do(as_child: Callable[[], None]) -> None:
     guard, maker = ProcessGuard(), os.getpid()
     guard.check()
-    assert guard.is_at_home
+    assert guard.is_in_creating_process
     as_child()
-    assert not guard.is_at_home
+    assert not guard.is_in_creating_process
     with pytest.raises(UsedAfterFork, match=f"process 4711 uses .* process {maker} made") as caught:
         guard.check()
     assert "create the client in the child" in (caught.value.hint or "")

@@ -157,7 +157,7 @@ def test_a_stopped_replica_keeps_its_log_unless_it_is_deleted() -> None:
     stage.lead(T0, T1)
     orders = {T0: StopOrder(5, False), T1: StopOrder(-2, True)}
     assert stage.leadership.stop_replicas(orders) == {T0: None, T1: None}
-    assert not stage.leadership.has(T0)
+    assert not stage.leadership.hosts_online(T0)
     assert list(stage.logs.logs) == [T0]
     assert [name for name in stage.files.list_dir("/b") if name.endswith("-delete")]
 
@@ -168,7 +168,7 @@ def test_an_older_epoch_stops_nothing() -> None:
     (error,) = stage.leadership.stop_replicas({T0: StopOrder(4, True)}).values()
     assert error is not None
     assert error.code == 74
-    assert stage.leadership.has(T0)
+    assert stage.leadership.hosts_online(T0)
 
 
 def test_a_replica_that_is_not_here_may_be_stopped() -> None:

@@ -460,12 +460,12 @@ def test_a_session_is_answered_once_for_each_time_that_it_asks() -> None:
     session, size = Session(), len(sent())
     session.told.high_watermark = -1
     session.broker.quota.bound_per_s = 1
-    assert not session.encoder.accepts_request(session.fetch, PARTITION)
+    assert not session.encoder.may_fetch_alone(session.fetch, PARTITION)
     for _ in range(2):
         assert not session.append(sent())
     assert ([size], True) == (session.answers, session.broker.quota.is_exceeded)
-    assert session.encoder.accepts_request(session.fetch, PARTITION)
-    assert not session.encoder.accepts_request(session.fetch, TopicPartition("other", 0))
+    assert session.encoder.may_fetch_alone(session.fetch, PARTITION)
+    assert not session.encoder.may_fetch_alone(session.fetch, TopicPartition("other", 0))
     session.ask(LACKING_ALL._replace(fetch_offset=1))
     assert [size, size] == session.answers
     assert 1 == session.broker.partition.high_watermark
