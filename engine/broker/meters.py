@@ -177,7 +177,7 @@ class BrokerMeters:
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
-        counts.add_fast_counts()
+        counts.add_pending_counts()
         known = self._meters_of_topic(topic)
         values, before = _values_of(counts), list(known.values)
         for index in indexes:
@@ -211,7 +211,7 @@ class BrokerMeters:
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
-        counts.add_fast_counts()
+        counts.add_pending_counts()
         values = _values_of(counts)
         known = self._meters_of_topic(topic)
         if values == known.values:
@@ -268,7 +268,7 @@ class BrokerMeters:
         if counts is None:
             return
         known = self._meters_of_topic(topic)
-        counts.add_fast_counts()
+        counts.add_pending_counts()
         for index, count in enumerate(_values_of(counts)):
             if count and _ROWS[index].is_of_topics:
                 meter = self._meter_of(known, index)

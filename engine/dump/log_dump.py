@@ -192,7 +192,7 @@ class LogDump:
         """Print the records of a batch (step 5), with a tier if possible."""
         out, options = self._out, self._options
         if self._lines is not None and shallow.magic >= 2 and not shallow.is_control:
-            lines = self._print_fast(shallow, batch)
+            lines = self._print_by_tier(shallow, batch)
             if lines is not None:
                 self._note_lines(lines)
                 return
@@ -201,7 +201,7 @@ class LogDump:
             write_record(out, shallow, record, options)
             self.shown_count += 1
 
-    def _print_fast(self, shallow: ShallowBatch, batch: memoryview) -> Lines | None:
+    def _print_by_tier(self, shallow: ShallowBatch, batch: memoryview) -> Lines | None:
         """Print a batch's records with the tier; return None if the slow path is needed."""
         if self._lines is None or len(batch) < HEADER_BYTES:
             return None

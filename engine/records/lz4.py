@@ -65,12 +65,12 @@ def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> byt
     """
     hashed = _MAGIC + _DESCRIPTOR if wrong_checksum else _DESCRIPTOR
     parts = [_MAGIC, _DESCRIPTOR, bytes((_header_checksum(hashed),))]
-    parts += _compress_fast(payload) if level is None else _compress_high(payload, level)
+    parts += _compress_by_default(payload) if level is None else _compress_high(payload, level)
     parts.append(_WORD.pack(0))
     return b"".join(parts)
 
 
-def _compress_fast(payload: Buffer) -> list[bytes]:
+def _compress_by_default(payload: Buffer) -> list[bytes]:
     """Return blocks of LZ4 fast; a block that does not shrink is stored uncompressed."""
     from cramjam import lz4
 

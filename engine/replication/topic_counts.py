@@ -122,13 +122,13 @@ class TopicCounts:
         for name in COUNT_NAMES:
             setattr(self, name, 0)
         #: Appends and reads on the fast paths: an integer with the sum of their bytes, plus ONE for
-        #: each. `add_fast_counts` adds them to the general counts.
+        #: each. `add_pending_counts` adds them to the general counts.
         self.fast_appends = 0
         self.fast_reads = 0
         #: Sum of last minus first offset over these appends: the records minus one of each batch.
         self.fast_offset_steps = 0
 
-    def add_fast_counts(self) -> None:
+    def add_pending_counts(self) -> None:
         """Add the counts of the fast paths to the general counts, and reset them."""
         append_count, bytes_in = divmod(self.fast_appends, ONE)
         fetch_count, bytes_out = divmod(self.fast_reads, ONE)
@@ -168,7 +168,7 @@ class BrokerTopicCounts:
         self.former = TopicCounts()
 
     def counts_of(self, topic: str) -> TopicCounts:
-        """Return the counts of a topic; `add_fast_counts` has to be called before they are read."""
+        """Return the counts of a topic; `add_pending_counts` completes them."""
         counts = self.by_topic.get(topic)
         if counts is None:
             counts = self.by_topic[topic] = TopicCounts()
@@ -177,7 +177,7 @@ class BrokerTopicCounts:
     def reset_counts(self, topic: str, names: Iterable[str]) -> None:
         """Set some counts of a topic to 0; `total` does not change."""
         counts, former = self.counts_of(topic), self.former
-        counts.add_fast_counts()
+        counts.add_pending_counts()
         for name in names:
             setattr(former, name, getattr(former, name) + getattr(counts, name))
             setattr(counts, name, 0)
@@ -186,6 +186,6 @@ class BrokerTopicCounts:
         """Return the sum of a count over all topics since the broker started."""
         here: int = getattr(self.former, name)
         for counts in self.by_topic.values():
-            counts.add_fast_counts()
+            counts.add_pending_counts()
             here += getattr(counts, name)
         return here

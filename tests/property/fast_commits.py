@@ -432,7 +432,7 @@ def _read(result: FetchResult) -> Any:
 
 def _counted(counts: TopicCounts) -> list[int]:
     """Return all counts, those of the fast path among them."""
-    counts.add_fast_counts()
+    counts.add_pending_counts()
     return [getattr(counts, name) for name in COUNT_NAMES]
 
 

@@ -405,7 +405,7 @@ def dumped_rows(data: bytes, max_records: int | None) -> None:
         shown: list[Any] = []
         with pytest.MonkeyPatch.context() as patch:
             if not is_fast_path:
-                patch.setattr(dump, "_records_fast", lambda row, batch: None)
+                patch.setattr(dump, "_dump_records_fast", lambda row, batch: None)
             try:
                 for rows in dump.dump_rows(["/t-0/00000000000000000000.log"]):
                     shown += rows.iter_rows()

@@ -18,7 +18,7 @@ from engine.naming import FileState
 
 def cleaned_beyond_the_watermark(patch: pytest.MonkeyPatch) -> None:
     """Clean what is not committed yet, and may be cut."""
-    facts = log_cleaner.cleanable_log
+    facts = log_cleaner.collect_cleanable_log
 
     def to_the_end(log: LocalLog, **known: Any) -> CleanableLog:
         return facts(log, **{**known, "high_watermark": log.log_end_offset})

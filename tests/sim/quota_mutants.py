@@ -10,7 +10,7 @@ from engine.security.quota_limits import QuotaLimits
 
 def produced_bytes_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """Take any number of bytes."""
-    patch.setattr(EnforcedQuotas, "delay_ms", lambda *_: 0)
+    patch.setattr(EnforcedQuotas, "count_request", lambda *_: 0)
 
 
 def throttled_connections_are_served(patch: pytest.MonkeyPatch) -> None:

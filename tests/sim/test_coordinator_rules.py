@@ -65,7 +65,7 @@ class Stage:
         registry = SimpleNamespace(
             groups={"g": self.group},
             partition_of=lambda _: 0,
-            refusal=lambda _: self.code,
+            check_served=lambda _: self.code,
             loaded_epoch=lambda _: self.loaded_epoch,
         )
         replicas = SimpleNamespace(partitions={KEY: self.partition})

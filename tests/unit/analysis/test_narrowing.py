@@ -44,7 +44,7 @@ def _rows(
     narrowing = Narrowing(files, read, segment_bytes_min=0)
     found = [
         (row["offset"], row["timestampMs"], row["key"])
-        for split in map(narrowing.narrowed, splits)
+        for split in map(narrowing.narrow, splits)
         if split is not None
         for part in records.batches_of(split)
         for row in part.to_pylist()

@@ -17,7 +17,7 @@ from engine.cluster.plan import ClusterPlan
 from engine.errors import InvariantBroken
 from engine.host.real import RealFiles
 from engine.wire.codec import message_codec
-from engine.wire.headers import request_header_bytes
+from engine.wire.headers import encode_request_header
 from engine.wire.structs import message_class
 
 def breaks(*_arguments):
@@ -25,7 +25,7 @@ def breaks(*_arguments):
 
 def ask():
     body = message_codec("MetadataRequest", 9).encode(message_class("MetadataRequest")(topics=None))
-    frame = request_header_bytes(3, 9, 1, "tester") + body
+    frame = encode_request_header(3, 9, 1, "tester") + body
     host, port = data.running().bootstrap_servers.rsplit(":", 1)
     with socket.create_connection((host, int(port))) as connection:
         connection.sendall(struct.pack(">i", len(frame)) + frame)

@@ -56,8 +56,9 @@ def eventually(is_so: Callable[[], bool]) -> None:
 def pid(data: DataDirectory) -> Iterator[int]:
     """Return a process that stands for broker 2: it has its lock, and ends by any signal."""
     code = (
-        "from engine.host.lock_file import acquire; from engine.host.processes import report_ready;"
-        f"release = acquire({data.broker_lock_path(2)!r}); report_ready('x'); "
+        "from engine.host.lock_file import lock_file;"
+        "from engine.host.processes import report_ready;"
+        f"release = lock_file({data.broker_lock_path(2)!r}); report_ready('x'); "
         "import time; time.sleep(60)"
     )
     started = processes.start_detached([sys.executable, "-c", code], data.broker_log_path(2))
@@ -132,8 +133,9 @@ def test_a_stop_of_a_cluster_whose_process_dies_meanwhile_stops_its_brokers_too(
     data: DataDirectory, pid: int
 ) -> None:
     code = (
-        "from engine.host.lock_file import acquire; from engine.host.processes import report_ready;"
-        f"release = acquire({data.lock_path!r}); report_ready('x'); import time; time.sleep(60)"
+        "from engine.host.lock_file import lock_file;"
+        "from engine.host.processes import report_ready;"
+        f"release = lock_file({data.lock_path!r}); report_ready('x'); import time; time.sleep(60)"
     )
     store = processes.start_detached([sys.executable, "-c", code], data.log_path)
     assert store.wait_until_ready(_DEADLINE_S) == b"x\n"

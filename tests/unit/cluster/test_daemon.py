@@ -178,8 +178,10 @@ def test_a_directory_without_a_cluster_is_never_emptied(
 def test_a_cluster_that_runs_is_not_removed(data: DataDirectory) -> None:
     data.write_plan(MADE)
     code = (
-        "from engine.host.lock_file import acquire; from engine.host.processes import report_ready;"
-        f"release = acquire({data.lock_path!r}); report_ready('ready'); import time; time.sleep(60)"
+        "from engine.host.lock_file import lock_file;"
+        "from engine.host.processes import report_ready;"
+        f"release = lock_file({data.lock_path!r}); report_ready('ready');"
+        "import time; time.sleep(60)"
     )
     holder = daemon.processes.start_detached([sys.executable, "-c", code], data.log_path)
     assert holder.wait_until_ready(60) == b"ready\n"

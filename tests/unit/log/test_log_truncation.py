@@ -206,7 +206,7 @@ def _unflushed_log(counts: list[int]) -> tuple[MemoryFiles, LocalLog]:
     """Return a log whose rolled segments are not flushed yet: the tasks that flush are held."""
     files = MemoryFiles()
     log, _ = open_log(files, SMALL, hooks_of(HeldTasks()))
-    files.sync_everything()
+    files.sync_all()
     fill(log, counts)
     # A flush that ended before syncs the names of all files.
     files.sync_dir(log.directory)
