@@ -149,6 +149,8 @@ class _Loader:
         self._producers_end = -1
         #: Segments above the recovery point after an unclean stop: each is scanned whole.
         self._unflushed: Sequence[Segment] = ()
+        #: Unflushed segments below this base offset are synced.
+        self._synced_end = -1
         #: Segments scanned, bytes truncated and segments dropped, for the report.
         self._recovered = self._truncated = self._dropped = 0
         self._messages = RecoveryLogMessages(request.topic_partition, request.directory)
@@ -506,11 +508,14 @@ class _Loader:
         """Sync the unflushed `.log` files before a segment, oldest first, before it is synced.
 
         A killed process leaves them in the page cache. If a later segment were durable first, a
-        power cut could leave a gap that no recovery detects.
+        power cut could leave a gap that no recovery detects. Each segment is synced once.
         """
+        if self._request.was_stopped_cleanly:
+            return
         for earlier in self._from_recovery_point():
-            if earlier.base_offset < segment.base_offset:
+            if self._synced_end <= earlier.base_offset < segment.base_offset:
                 earlier.sync(with_indexes=False)
+        self._synced_end = max(self._synced_end, segment.base_offset)
 
     # 4 epochs
 

@@ -13,6 +13,7 @@ from engine.host.ports import LogDirOffline
 from engine.log.local_log import LocalLog
 from engine.log.log_messages import LogStartReason
 from engine.log.log_types import AppendInfo
+from engine.log.segment import Segment
 from engine.naming import FileKind
 from engine.records.one_record import encode_record
 from tests.unit.log.hooks import hooks_of
@@ -289,3 +290,21 @@ def test_the_active_segment_is_synced_last_as_a_log_is_closed() -> None:
         return files, lambda: log.close(NOW_MS)
 
     _cut_at_each_operation(closing)
+
+
+def test_each_unflushed_segment_is_synced_at_most_twice_though_all_have_lost_their_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files, log = _unflushed_log([10] * 40)
+    for segment in log.segments:
+        files.remove(segment.path(FileKind.INDEX))
+    synced: list[int] = []
+    sync = Segment.sync
+
+    def counted(self: Segment, *, with_indexes: bool) -> None:
+        synced.append(self.base_offset)
+        sync(self, with_indexes=with_indexes)
+
+    monkeypatch.setattr(Segment, "sync", counted)
+    open_log(files, SMALL)
+    assert len(synced) <= 2 * len(log.segments.bases)
