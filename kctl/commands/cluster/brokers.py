@@ -39,9 +39,10 @@ def _directory_and_plan(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
 
 
 def request_change(action: str, broker_id: int | None, data: str | None, timeout_s: float) -> int:
-    """Make the cluster's process restart, stop, add or remove a broker; return the exit code.
+    """Make a running embedded cluster restart, stop, add or remove a broker; return the exit code.
 
-    `action` is the value of an `Action`; `broker_id` is None for a broker to add.
+    `action` is the value of an `Action`; `broker_id` is None for a broker to add. It waits for
+    other commands that start or change the cluster.
     """
     directory, plan = _directory_and_plan(data)
     if broker_id is not None:

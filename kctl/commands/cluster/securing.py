@@ -271,7 +271,11 @@ def _client_with_login(files: Files, path: str, servers: str, timeout_s: float) 
 
 
 def _await_login(files: Files, path: str, address: str, deadline: float) -> None:
-    """Log in at a broker, retrying until it knows the credential; raises after `deadline`."""
+    """Log in at a broker again and again until it accepts the new credential.
+
+    A stored credential reaches each broker with a delay. Errors: those of the last login after
+    `deadline`, in monotonic seconds.
+    """
     while True:
         try:
             with _client_with_login(

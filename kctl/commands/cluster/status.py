@@ -47,7 +47,10 @@ _TIMEOUT_S = 5.0
 
 
 def show_status(data: str | None, output: str) -> int:
-    """Print the state of a cluster; return exit code 0 if all its brokers run."""
+    """Print the state, health and faults of an embedded cluster.
+
+    Returns exit code 0 if all its brokers run. `data` is its directory, None for the default.
+    """
     check_format(output)
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     status = daemon.status_of(directory)
@@ -63,7 +66,7 @@ def show_status(data: str | None, output: str) -> int:
 
 
 def _print_tables(row: OutputRow, output: str) -> None:
-    """Print the cluster's health, then the tables of brokers, throttles and faults."""
+    """Print the cluster's health as a table, then brokers, throttles and faults, if any."""
     columns = [column for column in HEALTH_COLUMNS if column.key not in _BELOW]
     write_object(columns, row, output)
     if row["brokers"]:

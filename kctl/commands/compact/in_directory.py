@@ -58,6 +58,7 @@ class _Chosen(NamedTuple):
     other: LogConfig
 
     def config_of(self, topic: str) -> LogConfig:
+        """Return the settings of a topic's logs: compacted if the topic is chosen."""
         return self.compacted if topic in self.topics else self.other
 
     def is_wanted(self, topic: str) -> bool:
@@ -92,8 +93,8 @@ def _choose_topics(
     return _Chosen(frozenset(named), compacted, kept)
 
 
-def _print_settings() -> None:
-    """Print that log directories lack the topics' settings, so that defaults are assumed."""
+def _print_settings_note() -> None:
+    """Print that log directories lack topics' settings, so that Kafka's defaults are assumed."""
     notify(
         "settings are Kafka's defaults but for --set: log directories do not have those of topics"
     )
@@ -113,7 +114,7 @@ def print_plan_of_dirs(request: CompactPlanRequest) -> int:
     rows: list[dict[str, object]] = []
     failures = 0
     found: set[str] = set()
-    _print_settings()
+    _print_settings_note()
     for path in request.dirs:
         try:
             log_dir = find_log_dir(RealFiles(), path)
@@ -211,7 +212,7 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
     check_destination(request.out, [directory])
     log_dir = find_log_dir(RealFiles(), directory)
     chosen = _choose_topics(log_dir, request.topics, request.match, request.settings)
-    _print_settings()
+    _print_settings_note()
     present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
     if request.topics and not chosen.topics & present:
         missing = _report_missing(request.topics, present)

@@ -76,7 +76,10 @@ class _KnownLog(NamedTuple):
         return TrialRange(start, part.first_uncleanable_offset, end)
 
     def plan_row(self, trial: RecordTrial | None) -> dict[str, object]:
-        """Return the output row: the cleaner's report, else an estimate with the trial."""
+        """Return the partition's row: the broker's report, else an estimate.
+
+        `trial` has the results of reading all records; None without --exact or if that failed.
+        """
         if self.state is not None:
             return self._reported_row(self.state)
         part = closed_segments(self.history, self.config, self.now_ms)

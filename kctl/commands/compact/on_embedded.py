@@ -231,7 +231,7 @@ def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
 
 
 def _print_advice(found: CompactedTopics) -> None:
-    """Print the settings with which topics are cleaned soon, and the commands that restore them."""
+    """Print commands that make cleaners clean each topic soon, and those that undo them."""
     for topic in sorted(found.configs)[:_ADVISED_MAX]:
         soon, *back = advised_commands(topic, found.entries[topic])
         if soon:

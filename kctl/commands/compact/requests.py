@@ -28,7 +28,7 @@ class CompactPlanRequest(NamedTuple):
     output: str
 
     def cleaning_settings(self) -> CleaningSettings:
-        """Return the settings of a trial cleaning.
+        """Return the cleaner's settings for the trial cleaning of --exact.
 
         Errors: ConflictingRunOptions, UnreadableArgument.
         """

@@ -194,6 +194,6 @@ def replica_row(broker_id: int, log: LogCompaction) -> OutputRow:
 
 
 def check_code(logs: Iterable[LogCompaction], *, is_check: bool) -> int:
-    """Return PROBLEMS_FOUND with --check if a log cannot be cleaned, else OK."""
+    """Return PROBLEMS_FOUND with --check if a log cannot be read or is uncleanable, else OK."""
     found = is_check and any(log.fault is not None for log in logs)
     return exits.PROBLEMS_FOUND if found else exits.OK

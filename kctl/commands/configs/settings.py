@@ -242,7 +242,10 @@ def _resource_label(resource: Resource) -> str:
 
 
 def _setting_row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> OutputRow:
-    """Return a setting as an output row; documentation is plain text with `is_table`."""
+    """Return a setting as an output row.
+
+    `is_table`: documentation is shown without Kafka's HTML tags.
+    """
     row = {
         "resource_type": _KINDS[resource.kind],
         "resource_name": resource.name or _DEFAULTS,
@@ -269,10 +272,11 @@ def plain_text(markup: str) -> str:
 
 
 def _synonym(synonym: Synonym) -> OutputRow:
+    """Return a synonym, a value of the setting at another level, as an output row."""
     source = source_text(synonym.source.name)
     return {"name": synonym.name, "value": synonym.value, "source": source}
 
 
 def source_text(name: str) -> str:
-    """Return the short name of a source: DYNAMIC_TOPIC_CONFIG as `dynamic-topic`."""
+    """Return the short name of a setting's source: DYNAMIC_TOPIC_CONFIG as `dynamic-topic`."""
     return name.removesuffix("_CONFIG").lower().replace("_", "-")

@@ -65,9 +65,9 @@ class Sink(Protocol):
     """The destination of records."""
 
     def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
-        """Print records of a partition.
+        """Print records of a partition; `decoded` has their keys and values as decoded by schemas.
 
-        `decoded` has the values that schemas decoded, or is None.
+        `decoded` is None without schemas.
         """
         ...
 
@@ -88,7 +88,10 @@ class TextSink:
         self._stream = sys.stdout.buffer
 
     def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
-        """Print records by the template."""
+        """Print records by the template of `--format`.
+
+        `decoded` has keys and values as decoded by schemas; None without schemas.
+        """
         run = run if decoded is None else decoded.texts(run)
         self._stream.write(self._format.fill(partition, run))
 
@@ -97,7 +100,7 @@ class TextSink:
         self._stream.flush()
 
     def close(self, *, failures: int) -> None:  # a text has no heading
-        """Flush written records to stdout."""
+        """Flush written records to stdout; texts have no end, and `failures` is ignored."""
         self._stream.flush()
 
 
@@ -121,7 +124,7 @@ class RowSink:
         self._writer.flush()
 
     def close(self, *, failures: int) -> None:
-        """Complete the document and flush it."""
+        """Write the end of the output, with the number of failures, and flush it."""
         self._writer.close(failures=failures)
         self._writer.flush()
 
@@ -136,7 +139,10 @@ def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
 
 
 def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldInterrupts) -> int:
-    """Print records as a group member or from given offsets; returns the exit code."""
+    """Print records as a member of a group, or from offsets without a group; returns the exit code.
+
+    Interrupts are deferred except while records are awaited, so that the output stays complete.
+    """
     decoders = create_decoders(
         request.schema_registry,
         request.schemas,
@@ -171,7 +177,11 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
 def _resolve_range(
     client: KafkaClient, request: ConsumeRequest, run: PrintRun
 ) -> dict[TopicPartition, int]:
-    """Return the start offset of each partition with records to print; set the ends of `run`."""
+    """Return the start offset of each partition that has records to print.
+
+    Sets `run.ends` if --until gives an end. An error of a partition is printed and counted, and the
+    partition is left out.
+    """
     now_ms = client.clock.wall_ms()
     start = parse_point(request.start, now_ms)
     until = None if request.until is None else parse_point(request.until, now_ms)
@@ -207,9 +217,11 @@ def join_group(client: KafkaClient, request: ConsumeRequest, run: PrintRun) -> G
     def start_of(
         partitions: Sequence[TopicPartition],
     ) -> Mapping[TopicPartition, int | EngineError]:
+        """Return where a partition without a committed offset starts."""
         return OffsetLookup(client, partitions, read_committed=read_committed).resolve(start)
 
     def record_ends(partitions: Sequence[TopicPartition]) -> None:
+        """Set `run.ends` to the end offsets of newly assigned partitions; -e stops there."""
         lookup = OffsetLookup(client, partitions, read_committed=read_committed)
         run.ends = run.drop_failed(lookup.resolve(parse_point("end", 0)))
 
@@ -243,7 +255,7 @@ def _rate_line(
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> RateLine | None:
-    """Return a progress line.
+    """Return a progress line, shown while output goes to a file or pipe.
 
     None if no end is known, if records go to a terminal, or if stderr is not a terminal.
     """
@@ -323,7 +335,10 @@ class PrintRun:
     def fetch_all(
         self, client: KafkaClient, starts: dict[TopicPartition, int], options: FetchOptions
     ) -> None:
-        """Print records from `starts` until every partition reaches its end, or the limit."""
+        """Print records from `starts` until every partition reaches its end, or --max-messages.
+
+        An error of a partition is printed; it does not end the run.
+        """
         fetcher = Fetcher(client, starts, options)
         while fetcher.partitions and self._left != 0:
             with self._interrupts.allowed():
@@ -334,7 +349,7 @@ class PrintRun:
             self._notify_of_retries(fetcher.trouble, client.timeout_ms)
 
     def consume_all(self, consumer: GroupConsumer, timeout_ms: int) -> None:
-        """Print records as a group member until the end of the run, then commit and leave.
+        """Print records as a group member until the end offsets or --max-messages, then leave.
 
         Offsets of printed records are committed, also after Ctrl-C.
         """
@@ -351,9 +366,10 @@ class PrintRun:
             consumer.close()
 
     def _print_consumed(self, consumer: GroupConsumer, consumed: ConsumedRecords) -> None:
-        """Print records that a group member consumed; mark only printed records as processed.
+        """Print records that a group member consumed; mark only printed ones as processed.
 
-        The member commits the offsets of processed records, so that --max-messages loses none.
+        The member commits the offsets of processed records, so that records behind --max-messages
+        are consumed by a later run.
         """
         for run in consumed.runs:
             if self._left == 0:

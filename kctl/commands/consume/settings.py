@@ -44,9 +44,10 @@ _ASSIGNOR_CLASSES = {
 
 
 def fetch_options(settings: Mapping[str, str], *, read_committed: bool | None) -> FetchOptions:
-    """Return the fetch options of client settings (-X); `read_committed` overrides isolation.level.
+    """Return the fetch options of client settings (-X), with Kafka's defaults.
 
-    `read_committed` is None if no option gives it. Errors: UnreadableArgument.
+    `read_committed` overrides isolation.level; None if no option gives it. Errors:
+    UnreadableArgument.
     """
     level = settings.get("isolation.level", "read_uncommitted")
     if level not in _ISOLATION:
@@ -105,12 +106,18 @@ def group_settings(group_id: str, settings: Mapping[str, str]) -> MemberSettings
 
 
 def commit_interval_ms(settings: Mapping[str, str]) -> int:
-    """Return auto.commit.interval.ms; raises UnreadableArgument."""
+    """Return auto.commit.interval.ms of client settings (-X), Kafka's default if not set.
+
+    Errors: UnreadableArgument.
+    """
     return _parse_number(settings, "auto.commit.interval.ms", AUTO_COMMIT_INTERVAL_MS)
 
 
 def _parse_number(settings: Mapping[str, str], key: str, default: int) -> int:
-    """Return an integer setting of at least 1, `default` if unset; raises UnreadableArgument."""
+    """Return an integer setting from 1 to 2^31 - 1, `default` if unset.
+
+    Errors: UnreadableArgument.
+    """
     text = settings.get(key)
     if text is None:
         return default

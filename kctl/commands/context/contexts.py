@@ -47,10 +47,12 @@ _CLUSTER_ID_TIMEOUT_MS = 2_000
 
 
 def _load() -> Profiles:
+    """Return the contexts of the user's contexts file."""
     return load_profiles(RealFiles(), profiles_path(os.environ))
 
 
-def _change(change: Callable[[Profiles], Profiles]) -> Profiles:
+def _change_stored(change: Callable[[Profiles], Profiles]) -> Profiles:
+    """Replace the contexts in the user's file by `change` of them, and return the new ones."""
     return change_profiles(RealFiles(), profiles_path(os.environ), change)
 
 
@@ -63,7 +65,7 @@ def list_contexts(output: str) -> int:
 
 
 def _context_row(name: str, profiles: Profiles) -> dict[str, object]:
-    """Return the row of a context."""
+    """Return the output row of one context."""
     return {
         "name": name,
         "is_current": name == profiles.current,
@@ -82,7 +84,7 @@ class ContextChange(NamedTuple):
 
 
 def set_context(name: str, change: ContextChange, *, use: bool) -> int:
-    """Validate and store a context; parts that are not given keep their values.
+    """Create or change a context (`kctl context set`); parts that are not given keep their values.
 
     The first context, and any with `use`, becomes current. Returns the exit code. Errors:
     UnreadableArgument, those of files.
@@ -92,17 +94,18 @@ def set_context(name: str, change: ContextChange, *, use: bool) -> int:
     if change.bootstrap is not None and not is_utf8(change.bootstrap):
         raise UnreadableArgument("an address", change.bootstrap, "HOST:PORT in UTF-8")
     kept = _load().by_name.get(name)
+    # This requests the id from the cluster, outside the lock of the contexts file.
     profile, note = _with_cluster_id(_apply_change(name, kept, change), kept, change)
 
     def with_context(profiles: Profiles) -> Profiles:
-        """Return the contexts with this one, merged with a concurrent change by another command."""
+        """Return all contexts, the new or changed one included; called under the file's lock."""
         current = name if use or profiles.current is None else profiles.current
         now = profiles.by_name.get(name)
         # Another command may have changed the context during the request.
         whole = profile if now in (kept, None) else _apply_to_concurrent(now, profile, change, name)
         return profiles.with_profile(name, whole)._replace(current=current)
 
-    profiles = _change(with_context)
+    profiles = _change_stored(with_context)
     profile = profiles.by_name[name]
     is_current = profiles.current == name
     notify(
@@ -142,9 +145,10 @@ def _guards_text(profile: Profile) -> str:
 
 
 def _apply_change(name: str, kept: Profile | None, change: ContextChange) -> Profile:
-    """Apply a change to a context, except the cluster id; raises UnreadableArgument.
+    """Return a context after a change of all but its cluster id; raises UnreadableArgument.
 
-    `kept` is None for a new context.
+    `kept` is the stored context, None for a new one. Without --bootstrap-server, a new context
+    takes the addresses of the properties file.
     """
     servers = change.bootstrap or (kept.bootstrap_servers if kept else None)
     if servers is None and change.command_config:
@@ -171,7 +175,11 @@ def _apply_change(name: str, kept: Profile | None, change: ContextChange) -> Pro
 def _with_cluster_id(
     profile: Profile, kept: Profile | None, change: ContextChange
 ) -> tuple[Profile, str | None]:
-    """Return the context with its cluster's id, and a note if the id cannot be requested."""
+    """Return the context with its cluster's id, by which later commands recognize the cluster.
+
+    The id is requested unless it is given, or is stored for the same addresses. The second result
+    is a note to print, None if there is none.
+    """
     if change.cluster_id is not None:
         return profile._replace(cluster_id=change.cluster_id or None), None
     is_moved = kept is None or kept.bootstrap_servers != profile.bootstrap_servers
@@ -188,7 +196,10 @@ def _with_cluster_id(
 
 
 def _fetch_cluster_id(profile: Profile) -> str | None:
-    """Request the id of the cluster at a context's addresses; None if the brokers have none."""
+    """Request the id of the cluster at a context's addresses; None if it has no id.
+
+    Errors: those of requests, after _CLUSTER_ID_TIMEOUT_MS.
+    """
     from engine.client.blocking import KafkaClient
     from kctl.connect import read_client_settings, real_host
 
@@ -208,16 +219,20 @@ def use_context(name: str) -> int:
     """Make a context the current one; returns the exit code."""
 
     def use(profiles: Profiles) -> Profiles:
+        """Return the contexts with this one current; raises if there is none of the name."""
         profiles.get(name)
         return profiles._replace(current=name)
 
-    _change(use)
+    _change_stored(use)
     notify(f"context {name} is current")
     return exits.OK
 
 
 def show_context(name: str | None, output: str) -> int:
-    """Print a context; for None the cluster that commands would use, and why."""
+    """Print a context; for None the cluster that commands would use, and why.
+
+    Returns the exit code. Raises if there is no context of this name.
+    """
     if name is None:
         choice = choose(os.environ, RealFiles())
         guards = _load().get(choice.context) if choice.context else Profile("")
@@ -230,13 +245,14 @@ def show_context(name: str | None, output: str) -> int:
 
 
 def delete_context(name: str) -> int:
-    """Delete a context; returns the exit code."""
+    """Delete a context, after which none is current if it was; returns the exit code."""
 
     def forget(profiles: Profiles) -> Profiles:
+        """Return the contexts without this one; raises if there is none of the name."""
         profiles.get(name)
         others = {other: kept for other, kept in profiles.by_name.items() if other != name}
         return Profiles(None if profiles.current == name else profiles.current, others)
 
-    current = _change(forget).current
+    current = _change_stored(forget).current
     notify(f"context {name} is forgotten" + ("" if current else "; none is current now"))
     return exits.OK

@@ -27,14 +27,20 @@ class CopySideFailed(EngineError):
 
 
 def source_client(request: CopyRequest) -> KafkaClient:
-    """Return a client of the source that only reads. Errors: those of `create_client`."""
+    """Return a client of the cluster to copy from, with the checks of commands that only read.
+
+    Errors: those of `create_client`.
+    """
     choice = choose_cluster(request.source, request.source_config)
     options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.source_settings)
     return create_client(choice, reading_checks(choice), options)
 
 
 def destination_client(request: CopyRequest) -> KafkaClient:
-    """Return a client of the destination. Errors: those of `create_client`."""
+    """Return a client of the cluster to copy to, with the checks of commands that change it.
+
+    Errors: those of `create_client`.
+    """
     choice = choose_cluster(request.destination, request.destination_config)
     options = ClusterOptions(timeout_s=request.timeout_s, overrides=request.destination_settings)
     return create_client(choice, client_checks(choice), options)
@@ -43,8 +49,9 @@ def destination_client(request: CopyRequest) -> KafkaClient:
 def fetch_cluster_ids(
     source: KafkaClient, destination: KafkaClient, request: CopyRequest
 ) -> tuple[str | None, str | None]:
-    """Request the cluster ids of source and destination, as the first request to each.
+    """Return the cluster ids of source and destination, None for a cluster without an id.
 
+    These are the first requests to each, so an unreachable cluster fails here, before any change.
     Errors: CopySideFailed, those of guarded contexts.
     """
     return (

@@ -93,9 +93,10 @@ class _Ended(NamedTuple):
 
 
 def copy_topics(request: CopyRequest) -> int:
-    """Copy topics, or show the plan in a dry run, and print a row for each; returns the exit code.
+    """Copy topics to another cluster, or show the plan in a dry run; returns the exit code.
 
-    The journal at the copy's path has the state of an interrupted copy, which is continued.
+    A row for each topic is printed. The journal has the state of an interrupted copy by the same
+    command, which is continued.
     """
     check_format(request.output)
     request.rate_bytes_per_s()
@@ -117,7 +118,10 @@ def copy_topics(request: CopyRequest) -> int:
 
 @contextmanager
 def _locked_journal(path: str) -> Iterator[tuple[CopyJournal, CopyState | None]]:
-    """Lock the journal at a path and yield it with its state, None if new; close it at the end."""
+    """Lock the journal at a path for the block, and yield it with its state.
+
+    The lock keeps another process from making the same copy. The state is None for a new journal.
+    """
     RealFiles().make_dir(os.path.dirname(path) or ".")
     journal, state = CopyJournal.lock(RealHeldFiles(), path, identify_process())
     try:
@@ -134,7 +138,7 @@ def _plan_job(
     state: CopyState | None,
     path: str,
 ) -> _Job:
-    """Return the unfinished copy of the journal, or a new copy.
+    """Return the copy to carry out: the journal's unfinished one, or a new one.
 
     `state` is the journal's, None if it is new. With --append a new copy starts where the journal's
     last copy ended. Errors: AnotherCopy, those of `create_plan` and `check_destination_topics`.
@@ -181,12 +185,16 @@ def _print_plan(
 
 
 def _resume_positions(destination: KafkaClient, job: _Job) -> dict[TopicPartition, int]:
-    """Return the source offsets at which the copy would continue, as known without writing."""
+    """Return the source offset from which each partition would be copied, for a dry run.
+
+    An interrupted copy continues behind the offsets that it committed; nothing is written.
+    """
     plan, state = job.plan, job.state
     if state is None:
         return {key: found.start for key, found in plan.ranges.items()}
     known = state.stored
     if plan.delivery == EXACTLY_ONCE:
+        # Transactions store positions as offsets of a group named as the plan.
         there = plan.destinations()
         committed = committed_offsets(destination, plan.name, there.values())
         known = {key: committed[there[key]] for key in there if there[key] in committed}
@@ -206,8 +214,8 @@ def _run_copy(
 ) -> _Ended:
     """Create missing topics, and copy until the end, an error or Ctrl-C.
 
-    Errors of the copy are printed. The result has the exit code and the positions that were
-    reached. Committed records are kept.
+    Errors of the copy are printed, not raised. The result has the exit code and the source offsets
+    that were reached. Committed records stay at the destination.
     """
     plan = job.plan
     _create_missing_topics(destination, job.topics)
@@ -217,6 +225,7 @@ def _run_copy(
         notify(f"going on with the copy of {journal.path}")
     writer = _create_writer(destination, request, job, journal)
     run: CopyingRun | None = None
+    # Until the writer returns the true positions, an error leaves all as not copied.
     positions = {key: found.start for key, found in plan.ranges.items()}
     try:
         positions = writer.positions()
@@ -260,7 +269,10 @@ def _create_missing_topics(destination: KafkaClient, topics: Destination) -> Non
 def _create_writer(
     destination: KafkaClient, request: CopyRequest, job: _Job, journal: CopyJournal
 ) -> CopyWriter:
-    """Return the writer for the plan's delivery, which continues from the journal's state."""
+    """Return the writer for the plan's delivery, exactly once or at least once.
+
+    It continues from the positions that the journal has stored.
+    """
     notes = ProducerCallbacks(on_retry=_print_retry)
     options = request.producer()
     stored = {} if job.state is None else job.state.stored
@@ -274,7 +286,7 @@ def _copy_until_done(
 ) -> KeyboardInterrupt | None:
     """Copy until the end, and return None; or until Ctrl-C, and return it.
 
-    A second Ctrl-C is raised.
+    The caller then commits what was copied. A second Ctrl-C is raised at once.
     """
     total = sum(found.end - run.positions[key] for key, found in plan.ranges.items())
     line = RateLine(source.clock, total_count=total)
@@ -299,6 +311,7 @@ def _copy_until_done(
 
 
 def _print_retry(error: EngineError) -> None:
+    """Print an error of the destination after which the producer retries."""
     notify(f"destination: {error}; trying again")
 
 
@@ -324,14 +337,17 @@ def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
 
 
 def _denies_transactions(error: EngineError) -> bool:
-    """Return True if the destination refuses a permission that only transactions need."""
+    """Return True if the destination refuses a permission that only transactions need.
+
+    Then the hint names these permissions, and --at-least-once, which does without.
+    """
     if isinstance(error, TransactionalIdDenied):
         return True
     return isinstance(error, ApiError) and error.code in _RIGHTS_OF_TRANSACTIONS
 
 
 def _print_groups(plan: TopicCopy) -> None:
-    """Print the number of translated committed offsets of each group."""
+    """Print for each group in how many partitions its committed offset was translated."""
     groups: dict[str, int] = {}
     for one in plan.translated_offsets():
         groups[one.group_id] = groups.get(one.group_id, 0) + 1
@@ -358,7 +374,7 @@ def _delete_progress(destination: KafkaClient, plan: TopicCopy) -> None:
 
 
 def _print_result(request: CopyRequest, job: _Job, ended: _Ended) -> int:
-    """Print a row for each topic; return the exit code of the copy."""
+    """Print a row for each topic; return the exit code with which the copy ended."""
     failures = 1 if ended.result == "failed" else 0
     end_with(TOPIC_COLUMNS, _topic_rows(job, ended), request.output, failures=failures)
     sys.stdout.flush()
@@ -366,7 +382,10 @@ def _print_result(request: CopyRequest, job: _Job, ended: _Ended) -> int:
 
 
 def _topic_rows(job: _Job, ended: _Ended) -> list[OutputRow]:
-    """Return a row for each topic: copied and remaining records, and the result."""
+    """Return a row for each topic: copied and remaining records, and the result.
+
+    In a dry run, nothing is copied yet.
+    """
     plan, run = job.plan, ended.run
     missing = {topic.name for topic in job.topics.missing}
     rows: list[OutputRow] = []

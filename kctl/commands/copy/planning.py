@@ -76,10 +76,12 @@ def create_plan(
     identity: str,
     earlier: TopicCopy | None,
 ) -> TopicCopy:
-    """Return the plan of a copy up to the source's current ends, continuing `earlier` if given.
+    """Return the plan of a new copy: topics, ranges of offsets, groups' committed offsets.
 
-    Errors: those of requests, of topics that do not exist, of malformed points, and those of
-    `continue_range`, `check_same_topics` and `continue_group_offsets`.
+    The ranges end at the source's current ends, unless --until is given. `earlier` is the last copy
+    by the same command, which --append continues; None without. Errors: those of requests, of
+    topics that do not exist, of malformed points, and those of `continue_range`,
+    `check_same_topics` and `continue_group_offsets`.
     """
     view, chosen, errors = select_topics(source, request.topics, request.match)
     if errors:
@@ -126,9 +128,10 @@ def _continue_earlier(
     earlier: TopicCopy,
     ends: dict[TopicPartition, PartitionEnds],
 ) -> TopicCopy:
-    """Return the plan with ranges that start where the earlier copy ended.
+    """Return the plan with ranges that start where the earlier copy ended (--append).
 
-    Partitions that the destination never received start at the plan's own start.
+    Partitions that the destination never received start at the plan's own start. Prints which
+    offsets the source has deleted since.
     """
     check_same_topics(plan.topics, earlier.topics)
     known = earlier.ranges.keys() & plan.ranges.keys()
@@ -151,7 +154,10 @@ def _id_text(topic: TopicView) -> str | None:
 
 
 def require_same_source(source: KafkaClient, plan: TopicCopy) -> None:
-    """Raise SourceReplaced if a source topic was recreated since the plan was made."""
+    """Raise SourceReplaced if a source topic was recreated since the plan was made.
+
+    Its offsets would then count other records.
+    """
     view = source.view({topic.source for topic in plan.topics})
     now = [topic._replace(source_id=_id_text(view.topics[topic.source])) for topic in plan.topics]
     check_same_topics(now, plan.topics)
@@ -192,7 +198,11 @@ def _read_group_offsets(
     request: CopyRequest,
     plan: TopicCopy,
 ) -> list[GroupOffset]:
-    """Return the groups' committed offsets in copied partitions; raises GroupHasMembers."""
+    """Return the groups' committed offsets in copied partitions, sorted by group and partition.
+
+    Raises GroupHasMembers if a group is active at the destination, as its members would overwrite
+    the translated offsets.
+    """
     if request.groups and request.at_least_once:
         raise UnreadableArgument("options that go together", "--groups --at-least-once", "one")
     offsets: list[GroupOffset] = []
@@ -230,8 +240,9 @@ def check_destination_topics(
 ) -> Destination:
     """Return which topics the destination has, and which ones it lacks.
 
-    A new copy requires that they are empty, unless --append is given. Errors: those of
-    `compare_topics` and `check_empty`.
+    A new copy requires that the existing ones are empty, unless --append is given. `earlier` is a
+    completed copy by the same command, for the hint. Errors: those of `compare_topics` and
+    `check_empty`.
     """
     found = compare_topics(
         source,

@@ -54,7 +54,8 @@ class CopyRequest(NamedTuple):
     def identity(self, source_id: str | None, destination_id: str | None) -> str:
         """Return a JSON text of the clusters and all options that decide which records are copied.
 
-        It contains a digest of the hash key, not the key: the journal must not contain secrets.
+        A journal belongs to a command with the same text. It contains a digest of the hash key, not
+        the key: the journal must not contain secrets.
         """
         key = self.rules.hash_key
         return json.dumps(
@@ -84,7 +85,7 @@ class CopyRequest(NamedTuple):
         return rate
 
     def producer(self) -> ProducerOptions:
-        """Return the options of the copy's producer; raises UnreadableArgument."""
+        """Return the producer options for writing to the destination; raises UnreadableArgument."""
         wanted = ProduceRequest("", compression=self.compression, linger_ms=_LINGER_MS)
         return producer_options(wanted)
 
@@ -92,9 +93,10 @@ class CopyRequest(NamedTuple):
 def parse_content_rules(
     sample: str | None, anonymised: Sequence[str], key_path: str | None
 ) -> ContentRules:
-    """Return the rules that sample and anonymise records.
+    """Return the rules by which a copy samples and anonymises records.
 
-    Errors: UnreadableArgument, WrongCopyRule.
+    `key_path` is a file with the key of `--anonymise PART=hash`. Errors: UnreadableArgument,
+    WrongCopyRule.
     """
     methods = parse_anonymising(tuple(anonymised))
     if key_path is not None and "hash" not in methods.values():

@@ -30,7 +30,7 @@ class DemoCluster(NamedTuple):
 
 
 def is_named(options: ClusterOptions) -> bool:
-    """Return True if the options name a cluster."""
+    """Return True if an option names a cluster; a demo without one starts a temporary cluster."""
     return any((options.bootstrap_server, options.context, options.command_config))
 
 
@@ -46,7 +46,7 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
     host = real_host()
 
     def client() -> KafkaClient:
-        """Return a new client of the temporary cluster."""
+        """Return a new client of the temporary cluster; called once that runs."""
         return KafkaClient(
             parse_addresses(cluster.bootstrap_servers),
             streams=real_host().streams,
@@ -63,7 +63,10 @@ def demo_cluster(options: ClusterOptions, plan: ClusterPlan) -> Iterator[DemoClu
 
 
 def _named_cluster(options: ClusterOptions) -> DemoCluster:
-    """Return the cluster that the options or the current context name, with client properties."""
+    """Return the cluster that the options name, with the client properties of file and options.
+
+    The properties go to the processes of the demo; this process connects by the options.
+    """
     from engine.host.real import RealFiles
     from kctl.client_overrides import merge_over_file
     from kctl.context import choose
@@ -83,4 +86,5 @@ def _named_cluster(options: ClusterOptions) -> DemoCluster:
 
 
 def _pause(duration_ms: int) -> None:
+    """Sleep; the temporary cluster calls it while it waits for its process."""
     time.sleep(duration_ms / 1000)

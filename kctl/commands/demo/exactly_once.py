@@ -55,7 +55,10 @@ class ExactlyOnceRequest(NamedTuple):
 
 
 def run_exactly_once(options: ClusterOptions, request: ExactlyOnceRequest) -> int:
-    """Create the topics, copy the input exactly once, check the output; returns the exit code."""
+    """Show that a transactional copy by several processes copies each record once.
+
+    Creates the topics, produces the input, copies and checks the output; returns the exit code.
+    """
     check_format(request.output)
     copy = CopyPlan(request.prefix, request.partitions, request.instances, request.records)
     with (
@@ -89,7 +92,7 @@ def _temporary_cluster_plan(request: ExactlyOnceRequest) -> ClusterPlan:
 
 
 def _produce_input(client: KafkaClient, copy: CopyPlan) -> None:
-    """Produce the input of the demo, showing the progress."""
+    """Produce the records that the demo's instances copy, and show the progress."""
     line = StatusLine(client.clock)
     try:
         fill_input(
@@ -107,9 +110,9 @@ def _copy_with_instances(
     request: ExactlyOnceRequest,
     options: ClusterOptions,
 ) -> list[InstanceTotals]:
-    """Copy with several processes, of which some are killed with --kill.
+    """Copy input to output with several processes; with --kill, some and a broker are killed.
 
-    Returns each one's totals.
+    Returns the number of transactions and records of each process.
     """
     access = ClusterAccess(
         cluster.bootstrap_servers, cluster.properties, round(options.timeout_s * 1000)
@@ -117,10 +120,12 @@ def _copy_with_instances(
     line = StatusLine(client.clock)
 
     def on_strike(what: str) -> None:
+        """Print what was killed, below a cleared progress line."""
         line.clear()
         notify(what)
 
     def on_progress(done: int, totals: Sequence[InstanceTotals]) -> None:
+        """Show the number of copied records, and each process's committed transactions."""
         shares = ", ".join(f"{each.instance}: {each.committed}" for each in totals)
         _show_progress(line, f"copied, transactions {shares}", done, copy.record_count)
 
@@ -143,7 +148,7 @@ def _copy_with_instances(
 
 
 def _check_output(client: KafkaClient, copy: CopyPlan) -> CheckedOutput:
-    """Consume and check the output of the demo, showing the progress."""
+    """Consume the demo's output and return missing, doubled and unordered records."""
     line = StatusLine(client.clock)
     try:
         return check_output(

@@ -78,9 +78,13 @@ def _produce_and_consume(
     request: ProduceConsumeRequest,
     interrupts: HeldInterrupts,
 ) -> int:
-    """Produce and consume records, print each, then the rate; delete the consumer group."""
+    """Produce and consume records, print each, then the rate; delete the consumer group.
+
+    The two clients are the producer's and the consumer's. Returns the exit code.
+    """
 
     def allow_interrupt() -> None:
+        """Raise a Ctrl-C that was deferred; called between two records."""
         with interrupts.allowed():
             pass
 
@@ -133,4 +137,5 @@ class _Printer:
             self._writer.flush()
 
     def close(self) -> None:
+        """Complete and flush the output."""
         self._writer.close()

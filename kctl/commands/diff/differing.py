@@ -15,7 +15,10 @@ from kctl.render import check_format, write_rows
 def show_difference(
     options: ClusterOptions, paths: Sequence[str], *, prunes: bool, output: str
 ) -> int:
-    """Print a row for each step to the declared state; returns the exit code."""
+    """Print the steps from the cluster's state to the declared one; returns the exit code.
+
+    It is CHANGES_PENDING if there is a step, or a move of an earlier `apply` is unfinished.
+    """
     check_format(output)
     declared = read_declared(options, paths)
     with connect(options) as client:

@@ -43,9 +43,9 @@ REPEATED = ("json_path",)
 
 
 def parse_simple_options(args: list[str]) -> dict[str, Any] | None:
-    """Return the parsed options, None if an argument needs Typer's parser.
+    """Parse a simple command line of `kctl dump-log`; None if it needs Typer's parser.
 
-    Importing Typer takes longer than the dump of a small file.
+    Returns a value for each option. Importing Typer takes longer than the dump of a small file.
     """
     given: dict[str, Any] = {
         "paths": [],
@@ -79,7 +79,10 @@ def parse_simple_options(args: list[str]) -> dict[str, Any] | None:
 
 
 def __getattr__(name: str) -> object:
-    """Import and return the Typer application on the first access of `app`."""
+    """Import and return the Typer application on the first access of `app`.
+
+    Raises AttributeError for any other name.
+    """
     if name == "app":
         from kctl.commands.dump_log.options import app
 
@@ -127,7 +130,7 @@ def run(args: list[str]) -> int:
 
 @cache
 def _typer_command() -> Any:
-    """Return Typer's command, for help and completions."""
+    """Return the Typer command of `kctl dump-log`, for parsing, help and completions."""
     from kctl.typer_alone import import_typer
 
     import_typer()
@@ -162,12 +165,15 @@ def _print_version(args: list[str]) -> int:
 
 
 def _count(args: list[str], name: str) -> int:
-    """Return how often an option is given, as `--name value` or `--name=value`."""
+    """Return the number of times that an option is given, as `--name value` or `--name=value`."""
     return sum(argument == name or argument.startswith(f"{name}=") for argument in args)
 
 
 def _add_default_decoders(args: list[str]) -> list[str]:
-    """Return the arguments with a default decoder added after decoder options without a value."""
+    """Return the arguments with a default decoder behind decoder options without a value.
+
+    Kafka's tool allows these options without a value; Typer does not.
+    """
     out: list[str] = []
     for argument, following in zip(args, [*args[1:], "-"], strict=True):
         out.append(argument)

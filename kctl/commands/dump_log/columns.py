@@ -30,7 +30,7 @@ _KINDS = {
 
 
 def dump_columns(names: Sequence[str]) -> tuple[Column, ...]:
-    """Return columns of these names, with the types of their values."""
+    """Return columns of these names, in order, with the types of their values."""
     return tuple(
         Column(
             name,

@@ -28,7 +28,10 @@ Examples:
 
 
 def help_text(command: Any) -> str:
-    """Return the complete help of the command."""
+    """Return the complete help of `kctl dump-log`, with Kafka's options apart from others.
+
+    `command` is its Typer command.
+    """
     grouped = {name for names in _GROUPS.values() for name in names}
     options = {p.name: p for p in command.params if p.name != "paths"}
     lines = ["Usage: kctl dump-log [OPTIONS] [PATHS]...", ""]
@@ -39,7 +42,7 @@ def help_text(command: Any) -> str:
     for title, names in {_KAFKA: others, **_GROUPS}.items():
         lines += ["", f"{title}:"]
         for name in names:
-            lines += _help_lines(_option_names(options[name]), _meaning(options[name]))
+            lines += _help_lines(_option_names(options[name]), _option_help(options[name]))
     lines += _help_lines(
         "-h, --help", "This help: -h on stdout, --help as Kafka does (stderr, exit 1)."
     )
@@ -52,8 +55,8 @@ def _option_names(option: Any) -> str:
     return names if option.is_flag else f"{names} {'N' if option.type.name == 'int' else 'TEXT'}"
 
 
-def _meaning(option: Any) -> str:
-    """Return the help of an option, with its default if that is neither None nor False."""
+def _option_help(option: Any) -> str:
+    """Return the help of a Typer option, with its default if that is neither None nor False."""
     shown = option.show_default and option.default not in (None, False)
     return f"{option.help} [{option.default}]" if shown else str(option.help)
 

@@ -66,7 +66,7 @@ class DumpPlan:
     def _start_progress(self, paths: list[str]) -> AbstractContextManager[object]:
         """Return a progress line if only stderr is a terminal, else a context without effect.
 
-        To count the bytes read, it replaces the files by counted ones.
+        `self._files` is replaced by files that count the bytes read.
         """
         if sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
             return nullcontext()
@@ -79,7 +79,7 @@ class DumpPlan:
         return progress
 
     def _print_text(self, paths: list[str], options: DumpOptions) -> int:
-        """Print files as lines of kafka-dump-log, notes to stderr; returns the exit code."""
+        """Print files as kafka-dump-log prints them; notes go to stderr. Returns the exit code."""
         from engine.dump.output import Output
         from engine.dump.session import DumpSession
         from kctl.render.visible import VisibleStream
@@ -136,9 +136,9 @@ class DumpPlan:
         return self._exit_code(dump.problem_count, options)
 
     def _exit_code(self, problem_count: int, options: DumpOptions) -> int:
-        """Return FAILED after failures or undecodable records, else 0.
+        """Return FAILED after failures or undecodable records, else OK.
 
-        With --check, problems that the dump found return PROBLEMS_FOUND.
+        With --check, PROBLEMS_FOUND is returned if the dump found problems in the files.
         """
         if self._failures or options.decoder.undecodable_count:
             return exits.FAILED
@@ -157,7 +157,10 @@ class DumpPlan:
         return [segment for path in paths for segment in self._selected_segments(path)]
 
     def _selected_segments(self, path: str) -> list[str]:
-        """Return a file's path, or a directory's segments whose offsets match the filters."""
+        """Return a file's path, or the segments of a directory that may have the requested offsets.
+
+        Errors: FileMissing, those of `_no_segments_error` for a directory without segments.
+        """
         if not self._files.is_dir(path):
             if not self._files.exists(path):
                 raise FileMissing(path)
@@ -170,7 +173,10 @@ class DumpPlan:
         return segments
 
     def _no_segments_error(self, path: str) -> EngineError:
-        """Return the error for a directory without a segment file."""
+        """Return the error for a directory without a segment file.
+
+        It names the partitions if the directory is a log directory.
+        """
         from engine.log.directory.log_dir import HoldsPartitions, NoLogDirectory, find_log_dir
 
         try:
@@ -184,9 +190,9 @@ class DumpPlan:
         return WrongUsage(f"{path}: no .log file in this directory")
 
     def _dump_options(self) -> DumpOptions:
-        """Return the engine's dump options.
+        """Return the options of the dump.
 
-        An option that selects records implies deep iteration.
+        An option that selects records implies --deep-iteration.
         """
         given = self._given
         filters = self._parse_filters()
@@ -225,7 +231,10 @@ class DumpPlan:
         return PairDecoder(key or _DEFAULT_CLASS, value or _DEFAULT_CLASS, self._version)
 
     def _parse_filters(self) -> Filters:
-        """Return the filters on offset, time, producer and content of records."""
+        """Return the filters on offset, time, producer and content of records.
+
+        Errors: those of malformed times and patterns.
+        """
         from kctl.content_filters import content_filters
         from kctl.iso_times import parse_time_ms
 
@@ -254,7 +263,10 @@ class DumpPlan:
 
 
 def _typed_columns(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Wrap each column as numbers or texts, so that the writer formats complete columns."""
+    """Wrap each column as numbers or texts, so that the writer formats it as a whole.
+
+    Formatting value by value would be slower; headers are lists, and stay as they are.
+    """
     from kctl.render.bulk import Numbers, Texts
 
     return {

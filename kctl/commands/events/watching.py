@@ -37,9 +37,9 @@ class EventsRequest(NamedTuple):
 
 
 def show_events(options: ClusterOptions, request: EventsRequest) -> int:
-    """Print changes until Ctrl-C or the requested number; returns the exit code.
+    """Print changes of topics, partitions and brokers as they happen; returns the exit code.
 
-    Errors: those of the first snapshot.
+    Ends with Ctrl-C or after the requested number. Errors: those of the first snapshot.
     """
     check_format(request.output)
     every_ms = parse_duration_ms(request.every, "--every", lowest_ms=1_000)
@@ -56,10 +56,10 @@ def show_events(options: ClusterOptions, request: EventsRequest) -> int:
 def _watch(
     client: KafkaClient, request: EventsRequest, writer: RowWriter, every_ms: int, timeout_ms: int
 ) -> None:
-    """Write the changes between two snapshots; with --follow, between all, up to the count.
+    """Compare snapshots of the cluster, one each `every_ms`, and write their differences.
 
-    With --follow, an error of a snapshot is printed, and the next one is awaited. Errors: those of
-    snapshots.
+    Without --follow it compares two; with it, it continues up to the count, and an error of a
+    snapshot is printed, and the next one awaited. Errors: those of snapshots.
     """
     snapshot = take_snapshot(client, timeout_ms)
     is_lost = False

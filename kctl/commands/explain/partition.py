@@ -92,10 +92,10 @@ _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 def explain_partition(
     options: ClusterOptions, text: str, zookeeper: str | None, output: str
 ) -> int:
-    """Print the state of a partition, requested from all its brokers; returns the exit code.
+    """Print a partition's leader, replicas and open transactions, from all brokers that have it.
 
-    Errors of single requests are printed, and the rest of the state, too; the exit code is that of
-    the first such error.
+    Returns the exit code. An error of one request is printed, and so are the other values; the exit
+    code is that of the first such error. `text` is TOPIC:N or TOPIC-N.
     """
     check_format(output)
     failures = Failures()
@@ -153,8 +153,8 @@ def _read_partition_row(
 ) -> dict[str, object]:
     """Request a partition's state from its replicas' brokers, and return it as a row.
 
-    Each replica has its offsets and the effect of its failure; a value that is not known is None.
-    Failed requests are reported to `failures`.
+    Each replica has its offsets, and the effect that its failure would have on the partition; a
+    value that is not known is None. Failed requests are reported to `failures`.
     """
     min_isr, is_unclean_allowed = _read_topic_settings(client, key.topic, failures)
     alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
@@ -198,10 +198,10 @@ def _read_partition_row(
 
 
 def read_leader_fields(client: KafkaClient, key: TopicPartition, failures: Failures) -> OutputRow:
-    """Request the fields that the leader reports; stop after the first error, which is printed.
+    """Request offsets and open transactions of a partition from its leader.
 
-    Further requests would take as long to fail with the same error. A field without a response is
-    None.
+    Stops after the first error, which is printed: further requests would take as long to fail with
+    the same error. A field without a response is None.
     """
     row = dict(_NOTHING_OF_LEADER)
     for name, timestamp, read_committed in _LEADER_OFFSETS:
@@ -220,9 +220,10 @@ def read_leader_fields(client: KafkaClient, key: TopicPartition, failures: Failu
 def _open_transactions(
     client: KafkaClient, key: TopicPartition, failures: Failures
 ) -> list[OutputRow]:
-    """Return the open transactions, sorted by first offset: the first one blocks readers.
+    """Return a partition's open transactions, sorted by first offset: the first blocks readers.
 
-    Their state is the coordinator's, or `hangs` if no coordinator knows them as open.
+    Their state is the coordinator's, or `hangs` if no coordinator knows them as open. Empty for
+    brokers that do not report producers, or after an error, which is printed.
     """
     try:
         found = request_active_producers(client, [key])[key]
@@ -257,7 +258,10 @@ def _open_transactions(
 def _groups_at(
     client: KafkaClient, key: TopicPartition, offset: int, failures: Failures
 ) -> list[str]:
-    """Return the groups whose committed offset is `offset`; print errors of single groups."""
+    """Return the groups whose committed offset in a partition is `offset`, as blocked groups have.
+
+    Errors are printed, once for all groups of a coordinator; these groups are missing.
+    """
     try:
         groups, unlisted = list_groups(client)
         there, errors = find_groups_at(client, groups, key, offset)
@@ -277,7 +281,10 @@ def _groups_at(
 
 
 def _state_of(listed: tuple[str, str] | None) -> str:
-    """Return the state of a listed transaction, "unknown" if no broker lists it."""
+    """Return the transaction's state of a pair (transactional id, state), "unknown" for None.
+
+    None means that no broker lists the producer's transaction.
+    """
     return "unknown" if listed is None else listed[1]
 
 
@@ -307,7 +314,10 @@ def _offsets_by_broker(
 
 
 def _state_columns(stored: StoredState | None) -> dict[str, object]:
-    """Return the time, version and controller epoch of the state znode; empty for None."""
+    """Return when and by which controller the partition's state in ZooKeeper was last written.
+
+    Empty for None, if the state could not be read.
+    """
     if stored is None:
         return {}
     return {

@@ -46,12 +46,15 @@ class ExportRequest(NamedTuple):
 
 
 def export_state(options: ClusterOptions, request: ExportRequest) -> int:
-    """Write the state of a cluster as YAML; returns the exit code."""
+    """Write the state of a cluster as YAML that `kctl apply` reads; returns the exit code.
+
+    Settings that cannot be read and rules without effect are left out, with a note.
+    """
     wanted = [_parse_kind(name) for name in dict.fromkeys(request.kinds)]
     with connect(options) as client:
         state, kinds = _read_state(client, wanted)
     if request.match is not None:
-        state = state._replace(topics=_matching(state.topics, request.match))
+        state = state._replace(topics=_matching_topics(state.topics, request.match))
     for broker, name in unreadable_settings(state):
         notify(
             f"note: broker {broker}: {name} is left out: it is set, and nobody can read its value"
@@ -74,7 +77,7 @@ def _parse_kind(name: str) -> ResourceKind:
 def _read_state(
     client: KafkaClient, wanted: Sequence[ResourceKind]
 ) -> tuple[CurrentState, list[ResourceKind]]:
-    """Read the cluster's state; return it and the kinds it has.
+    """Read the cluster's state; return it with the kinds of resources that were read.
 
     A kind that the cluster does not support is left out, unless `wanted` names it: then its error
     is raised.
@@ -96,13 +99,17 @@ def _read_state(
 
 
 def _is_unsupported(error: EngineError) -> bool:
-    """Return True if the error means that the cluster lacks an authorizer or the API."""
+    """Return True if the error means that the cluster lacks an authorizer or the API.
+
+    Then `export` leaves the kind out, unless it was requested.
+    """
     return isinstance(error, NoCommonVersion) or (
         isinstance(error, ApiError) and error.code == SECURITY_DISABLED
     )
 
 
-def _matching(topics: Mapping[str, ClusterTopic], pattern: str) -> dict[str, ClusterTopic]:
+def _matching_topics(topics: Mapping[str, ClusterTopic], pattern: str) -> dict[str, ClusterTopic]:
+    """Return the topics whose complete name matches the pattern of --match."""
     compiled = name_matcher(pattern)
     return {name: topic for name, topic in topics.items() if compiled.fullmatch(name)}
 
@@ -113,6 +120,7 @@ def _write_files(
     """Write the state to stdout, to one file, or to one file per kind in a directory."""
 
     def text(of: Sequence[ResourceKind]) -> str:
+        """Return the YAML of these kinds of resources."""
         return state_text(state, of, with_placement=request.placement)
 
     if request.out is None:

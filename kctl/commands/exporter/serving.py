@@ -39,9 +39,10 @@ class ExporterRequest(NamedTuple):
     is_once: bool
 
     def exporter_options(self, timeout_s: float) -> ExporterOptions:
-        """Return the exporter's options; `timeout_s`, of --timeout, limits the scrape time-out.
+        """Return the options of the exporter: version, time-outs, and whether it reads groups.
 
-        Errors: UnreadableArgument for a malformed duration.
+        The time-out of a scrape is at most `timeout_s`, of --timeout. Errors: UnreadableArgument
+        for a malformed duration.
         """
         scrape_timeout_ms = parse_duration_ms(self.scrape_timeout, "--scrape-timeout")
         return ExporterOptions(
@@ -74,6 +75,7 @@ def create_exporter(client: KafkaClient, options: ExporterOptions) -> Exporter:
     from engine.host.certificate_expiry import fetch_certificate_expiry_ms
 
     def expiry_of(host: str, port: int, timeout_s: float) -> int:
+        """Return when the certificate that a broker presents expires, in ms since 1970."""
         return fetch_certificate_expiry_ms(host, port, tls, timeout_s)
 
     return Exporter(client, options, expiry_of, metrics_of)

@@ -73,7 +73,7 @@ class LevelsRequest(NamedTuple):
 
     @property
     def change(self) -> FeatureChange:
-        """Return the kind of change: upgrade, safe downgrade or unsafe downgrade."""
+        """Return the kind of change for UpdateFeatures: upgrade, safe or unsafe downgrade."""
         if self.is_upgrade:
             return FeatureChange.UPGRADE
         return FeatureChange.UNSAFE_DOWNGRADE if self.unsafe else FeatureChange.SAFE_DOWNGRADE
@@ -111,7 +111,7 @@ def _read_features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
 
 
 def _feature_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
-    """Return the row of a feature: finalized level and supported range."""
+    """Return the row of a feature: finalized level, supported range, brokers that differ."""
     supported = feature.supported
     return {
         "feature": feature.name,
@@ -127,7 +127,7 @@ def _feature_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
 
 
 def _name(feature: str, level: int) -> str | None:
-    """Return the name of a metadata.version level; None for other features."""
+    """Return the release of a metadata.version level, such as 4.0-IV3; None for other features."""
     return metadata_name(level) if feature == METADATA else None
 
 
@@ -135,7 +135,10 @@ def _name(feature: str, level: int) -> str | None:
 
 
 def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
-    """Change levels, or validate the change in a dry run; print rows, return the exit code."""
+    """Change the finalized levels of features, or validate the change in a dry run.
+
+    Prints a row for each feature, and returns the exit code.
+    """
     check_format(request.output)
     wanted = parse_wanted_levels(request)
     with connect(options) as client:
@@ -163,7 +166,7 @@ def change_levels(options: ClusterOptions, request: LevelsRequest) -> int:
 
 
 def parse_wanted_levels(request: LevelsRequest) -> dict[str, int]:
-    """Return the level by feature that the arguments or the release define.
+    """Return the requested level by feature: of FEATURE=LEVEL arguments or of --release.
 
     Errors: UnreadableArgument, also if neither or both are given.
     """
@@ -199,7 +202,7 @@ def _parse_level(feature: str, text: str) -> int:
 def _planned_updates(
     features: ClusterFeatures, wanted: dict[str, int], request: LevelsRequest
 ) -> list[FeatureUpdate]:
-    """Return the level changes; a release's levels only where they are higher.
+    """Return the level changes to request; with --release, only those that raise a level.
 
     Errors: NoFeatures, those of `checked_feature_update` for an impossible change.
     """

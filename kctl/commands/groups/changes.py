@@ -98,7 +98,10 @@ class RemoveRequest(NamedTuple):
 
 
 def describe_inactive_group(client: KafkaClient, group_id: str) -> GroupDescription:
-    """Describe a group without members; raises GroupHasMembers, GROUP_ID_NOT_FOUND."""
+    """Describe a group that is to be deleted; raises GroupHasMembers if it is in use.
+
+    Errors: also GROUP_ID_NOT_FOUND.
+    """
     group = describe_existing_group(client, group_id)
     if group.members:
         raise GroupHasMembers(group)
@@ -111,7 +114,10 @@ def describe_inactive_group(client: KafkaClient, group_id: str) -> GroupDescript
 def delete_groups_of_options(
     options: ClusterOptions, group_ids: list[str], *, dry_run: bool, yes: bool, output: str
 ) -> int:
-    """Delete groups with their committed offsets; returns the exit code."""
+    """Delete groups with their committed offsets, after confirmation; returns the exit code.
+
+    A group with members is refused; the others are deleted.
+    """
     check_format(output)
     counts: dict[str, int] = {}
     failures = ItemFailures()
@@ -124,7 +130,7 @@ def delete_groups_of_options(
                 failures.report(error, group_id)
         results: dict[str, EngineError | None] = dict.fromkeys(counts)
         if counts and not dry_run:
-            what = f"Delete {_few(list(counts))} with all offsets of {cluster_named(client)}"
+            what = f"Delete {_group_names(list(counts))} with all offsets of {cluster_named(client)}"
             confirm(what, yes=yes)
             results = delete_groups(client, counts)
     rows: list[OutputRow] = []
@@ -138,8 +144,8 @@ def delete_groups_of_options(
     return failures.end_with(DELETE_COLUMNS, rows, output)
 
 
-def _few(names: Sequence[str]) -> str:
-    """Return the names of groups for a prompt; of many groups the number and the first ones."""
+def _group_names(names: Sequence[str]) -> str:
+    """Return `group a`, `groups a, b`, or `12 groups (a, b, c, …)`, for a prompt."""
     if len(names) <= _SHOWN_MAX:
         return f"{'group' if len(names) == 1 else 'groups'} {', '.join(names)}"
     return f"{len(names)} groups ({', '.join(names[:3])}, …)"
@@ -157,7 +163,10 @@ def delete_committed(
     yes: bool,
     output: str,
 ) -> int:
-    """Delete a group's committed offsets of topics; returns the exit code."""
+    """Delete a group's committed offsets of topics, after confirmation; returns the exit code.
+
+    `topics` are TOPIC or TOPIC:PARTITIONS. Partitions without a committed offset are passed over.
+    """
     check_format(output)
     with connect(options) as client:
         describe_existing_group(client, group_id)
@@ -198,7 +207,10 @@ def delete_committed(
 
 
 def remove_group_members(options: ClusterOptions, request: RemoveRequest) -> int:
-    """Remove members from a group; returns the exit code."""
+    """Remove members from a group by LeaveGroup, after confirmation; returns the exit code.
+
+    Errors: NoMemberChosen if no option selects a member.
+    """
     check_format(request.output)
     if not (request.member_ids or request.instance_ids or request.is_all):
         raise NoMemberChosen
@@ -231,7 +243,10 @@ def remove_group_members(options: ClusterOptions, request: RemoveRequest) -> int
 def _select_members(
     group: GroupDescription, request: RemoveRequest
 ) -> tuple[list[MemberView], int]:
-    """Return the members to remove, and the number of given ids that no member has."""
+    """Return the members to remove, and the number of given ids that no member has.
+
+    An error is printed for each of these ids.
+    """
     members = sorted(group.members, key=lambda member: (member.client_id, member.member_id))
     if request.is_all:
         return members, 0

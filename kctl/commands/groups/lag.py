@@ -53,7 +53,11 @@ class LagRequest(NamedTuple):
 
 
 def show_lag(options: ClusterOptions, request: LagRequest) -> int:
-    """Print a row for each partition with a committed offset or a member; returns the exit code."""
+    """Print a group's lag, a row for each partition with a committed offset or a member.
+
+    With --watch, the lag is sampled, and a verdict added. Returns the exit code: PROBLEMS_FOUND if
+    a verdict is not OK.
+    """
     check_format(request.output)
     rows: list[OutputRow] = []
     failures = ItemFailures()
@@ -86,7 +90,10 @@ def show_lag(options: ClusterOptions, request: LagRequest) -> int:
 def _read_lag_rows(
     client: KafkaClient, group_id: str
 ) -> tuple[dict[TopicPartition, OutputRow], dict[TopicPartition, EngineError]]:
-    """Return a group's rows by partition, and the errors of partitions without a known log end."""
+    """Return a group's rows by partition, and the errors of partitions without a known log end.
+
+    The rows of the latter have no lag.
+    """
     members = member_by_partition(describe_existing_group(client, group_id))
     committed = committed_offsets(client, group_id)
     partitions = sorted({*committed, *members})
@@ -128,7 +135,10 @@ def _take_samples(rows: dict[TopicPartition, OutputRow], samples: Samples) -> No
 
 
 def _add_verdicts(rows: dict[TopicPartition, OutputRow], samples: Samples) -> None:
-    """Sample the rows, and add verdict and reason to them; None for a partition without samples."""
+    """Sample the rows, and add the verdict on each partition's lag and its reason.
+
+    Both are None for a partition without samples.
+    """
     _take_samples(rows, samples)
     for key, row in rows.items():
         taken = samples.get((row["group"], key))
@@ -138,7 +148,10 @@ def _add_verdicts(rows: dict[TopicPartition, OutputRow], samples: Samples) -> No
 
 
 def _add_times(client: KafkaClient, rows: dict[TopicPartition, OutputRow]) -> None:
-    """Add `lag_ms` to the rows: age of the first unread record; 0 without lag, None if unknown."""
+    """Add `lag_ms` to the rows: the age of the first unread record.
+
+    It is 0 without lag, None if the lag or the record's time is unknown.
+    """
     unread = {key: row["committed_offset"] for key, row in rows.items() if row["lag"]}
     times = request_unread_times_ms(client, unread, min(client.timeout_ms, _TIMES_MS))
     now_ms = client.clock.wall_ms()

@@ -89,7 +89,7 @@ def print_groups(
 ) -> int:
     """Print a row for each group in `states` (empty: any state); returns the exit code.
 
-    Errors: UnreadableArgument for an unknown state.
+    With `with_lag` also each group's total lag. Errors: UnreadableArgument for an unknown state.
     """
     check_format(output)
     wanted = {state.lower() for state in states}
@@ -147,7 +147,10 @@ def _add_lag(row: OutputRow, lag: LagSum | EngineError | None) -> bool:
 
 
 def show_members(options: ClusterOptions, group_ids: list[str], output: str) -> int:
-    """Print a row for each member; returns the exit code."""
+    """Print a row for each member of the groups; returns the exit code.
+
+    An error of a group is printed, and the others are still shown.
+    """
     check_format(output)
     rows: list[OutputRow] = []
     failures = ItemFailures()
@@ -178,7 +181,10 @@ def member_rows(group: GroupDescription) -> list[OutputRow]:
 
 
 def describe_groups(options: ClusterOptions, group_ids: list[str], output: str) -> int:
-    """Print a row for each group; returns the exit code."""
+    """Print a row for each group: state, coordinator, members and total lag; returns the exit code.
+
+    An error of a group is printed, and the others are still shown.
+    """
     check_format(output)
     rows: list[OutputRow] = []
     failures = ItemFailures()
@@ -192,7 +198,10 @@ def describe_groups(options: ClusterOptions, group_ids: list[str], output: str) 
 
 
 def _read_description_row(client: KafkaClient, group_id: str) -> OutputRow:
-    """Return the row of a group; its total lag is None if a partition's log end is unknown."""
+    """Request a group's state, offsets and lag, and return them as a row.
+
+    The total lag is None if the log end of a partition is unknown.
+    """
     from engine.client.offsets import LATEST, list_offsets
 
     group = describe_existing_group(client, group_id)
@@ -217,7 +226,10 @@ def _read_description_row(client: KafkaClient, group_id: str) -> OutputRow:
 
 
 def show_offsets(options: ClusterOptions, group_ids: list[str], output: str) -> int:
-    """Print a row for each partition with a committed offset; returns the exit code."""
+    """Print the committed offsets of groups, a row for each partition; returns the exit code.
+
+    An error of a group is printed, and the others are still shown.
+    """
     check_format(output)
     rows: list[OutputRow] = []
     failures = ItemFailures()
@@ -253,7 +265,10 @@ def host_text(member: MemberView) -> str:
 
 
 def describe_existing_group(client: KafkaClient, group_id: str) -> GroupDescription:
-    """Describe a group; raises GROUP_ID_NOT_FOUND if it does not exist."""
+    """Describe a group; raises GROUP_ID_NOT_FOUND if it does not exist.
+
+    Brokers describe a group that does not exist as Dead, without an error.
+    """
     group = describe_group(client, group_id)
     if group.state == _DEAD:
         raise api_error(GROUP_ID_NOT_FOUND)
@@ -261,7 +276,7 @@ def describe_existing_group(client: KafkaClient, group_id: str) -> GroupDescript
 
 
 def member_by_partition(group: GroupDescription) -> dict[TopicPartition, MemberView]:
-    """Return the member that each partition is assigned to."""
+    """Return the member that each partition is assigned to; unassigned ones are missing."""
     owned: Iterable[tuple[TopicPartition, MemberView]] = (
         (partition, member) for member in group.members for partition in member.partitions or ()
     )

@@ -123,7 +123,11 @@ NewOffsets = dict[TopicPartition, NewOffset]
 
 
 def check_request(request: ResetRequest) -> None:
-    """Raise ContradictoryReset unless one scenario is given, with the partitions it needs."""
+    """Raise ContradictoryReset unless exactly one option defines the new offsets.
+
+    Partitions must be selected by --topic or --all-topics; --from-group needs neither, and
+    --from-file, which names them, allows neither.
+    """
     scenarios = request.given_scenarios()
     if len(scenarios) != 1:
         given = f" and not {', '.join(scenarios)}" if scenarios else ""
@@ -143,7 +147,10 @@ def check_request(request: ResetRequest) -> None:
 
 
 def reset_offsets(options: ClusterOptions, request: ResetRequest, files: Files) -> int:
-    """Show new offsets of groups, and commit them with --execute; returns the exit code."""
+    """Print the new offsets of groups, and commit them with --execute; returns the exit code.
+
+    An error of one group is printed, and the others are still reset.
+    """
     check_format(request.output)
     check_request(request)
     rows: list[OutputRow] = []
@@ -177,9 +184,10 @@ class GroupReset:
         self._group_id = group_id
 
     def run(self) -> tuple[list[OutputRow], int]:
-        """Compute the new offsets, and commit them with --execute; return rows and failure count.
+        """Compute a group's new offsets, and commit them with --execute.
 
-        Errors: GroupHasMembers, and those of reading and committing offsets.
+        Returns the rows, and the number of partitions or selectors that failed. Errors:
+        GroupHasMembers, and those of reading and committing offsets.
         """
         self._check_inactive()
         committed = committed_offsets(self._client, self._group_id)
@@ -225,7 +233,10 @@ class GroupReset:
     def _select_partitions(
         self, committed: Mapping[TopicPartition, int]
     ) -> tuple[list[TopicPartition], int]:
-        """Return the selected partitions, and the number of selectors without a match."""
+        """Return the partitions to reset, and the number of --topic arguments without a match.
+
+        None for --from-file, which names the partitions with their offsets.
+        """
         request = self._request
         if request.from_file is not None:
             return [], 0
@@ -265,7 +276,10 @@ class GroupReset:
     def _requested_offsets(
         self, partitions: Collection[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """Return the offsets that numeric scenarios request; they may be outside the logs."""
+        """Return the offset that the given number, group or file requests for each partition.
+
+        It may be outside the log. Errors: NoCommittedOffset for --shift-by, those of files.
+        """
         request = self._request
         if request.to_offset is not None:
             return dict.fromkeys(partitions, request.to_offset)
@@ -298,14 +312,21 @@ class GroupReset:
         return offsets
 
     def _offsets_at_time(self, partitions: Collection[TopicPartition], time_ms: int) -> NewOffsets:
-        """Return each partition's first offset at or after a time, else its log end offset."""
+        """Return each partition's first offset at or after a time, else its log end offset.
+
+        `time_ms` is in ms since 1970; a negative one counts as 0, as negative times are special in
+        ListOffsets.
+        """
         found = self._offsets_for_times(dict.fromkeys(partitions, max(time_ms, 0)))
         late = [key for key, new in found.items() if new.offset == _NOTHING_FOUND]
         note = "no record as late: the end"
         return found | self._offsets_for_times(dict.fromkeys(late, LATEST), note=note)
 
     def _limit_to_log(self, requested: Mapping[TopicPartition, int]) -> NewOffsets:
-        """Limit each offset to the range of its log, and note the change."""
+        """Limit each offset to the range of its log, with a note where that changes it.
+
+        A committed offset outside the log would make consumers apply auto.offset.reset.
+        """
         starts = self._offsets_for_times(dict.fromkeys(requested, EARLIEST))
         ends = self._offsets_for_times(dict.fromkeys(requested, LATEST))
         offsets: NewOffsets = {}
@@ -340,10 +361,10 @@ def parse_duration_ms(text: str) -> int:
 
 
 def parse_offsets_file(text: str, path: str, group_id: str) -> dict[TopicPartition, int]:
-    """Parse the offsets of a group from a CSV file; raises UnreadablePlan.
+    """Return the offsets of one group in a CSV file by partition; raises UnreadablePlan.
 
-    A line without a group applies to every group. A heading is skipped; the heading of this
-    command's `-o csv` selects the column `new_offset`.
+    Lines are GROUP,TOPIC,PARTITION,OFFSET; one without a group applies to every group. A heading is
+    skipped; the heading of this command's `-o csv` selects the column `new_offset`.
     """
     offsets: dict[TopicPartition, int] = {}
     offset_index: int | None = None
@@ -355,6 +376,7 @@ def parse_offsets_file(text: str, path: str, group_id: str) -> dict[TopicPartiti
             offset_index = names.index("new_offset") if "new_offset" in names else None
             continue
         has_group = len(fields) > _FIELDS_OF_ONE_GROUP
+        # A line of one field gets an empty partition, which is refused below.
         topic, partition = (fields[1:3] if has_group else fields[0:2]) + [""] * (len(fields) < 2)
         at = offset_index if offset_index is not None else (3 if has_group else 2)
         index = read_whole(partition)

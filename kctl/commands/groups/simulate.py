@@ -74,13 +74,17 @@ class UnknownMember(EngineError):
 
 
 def simulate(request: SimulateRequest) -> int:
-    """Print each partition's member before and after the change; returns the exit code."""
+    """Print which member has each partition before and after members join or leave.
+
+    Runs Kafka's assignor on the given topics and members, without a cluster. Returns the exit code.
+    """
     check_format(request.output)
     if request.assignor not in ASSIGNORS:
         raise UnknownAssignor(request.assignor)
     assignor = ASSIGNORS[request.assignor]
     topics = parse_topics(request.topics)
     before, after = _memberships(request, list(topics))
+    # The last of the rebalances that it takes until the assignment no longer changes.
     had = rebalance(assignor, topics, before, {})[-1]
     if not request.leaving and not request.joining:
         return end_with(COLUMNS, _rows(topics, had, had, set()), request.output)
@@ -99,7 +103,7 @@ def simulate(request: SimulateRequest) -> int:
 def _memberships(
     request: SimulateRequest, topics: Sequence[str]
 ) -> tuple[dict[str, Subscription], dict[str, Subscription]]:
-    """Return the subscriptions of the members before and after the change, by member.
+    """Return the members' subscriptions before and after the change, each by member name.
 
     Errors: UnreadableArgument, UnknownMember.
     """
@@ -166,7 +170,10 @@ def parse_racks(arguments: Sequence[str]) -> dict[str, str]:
 def _revoked_partitions(
     had: Assignment, assignments: Sequence[Assignment], *, is_cooperative: bool
 ) -> set[TopicPartition]:
-    """Return the partitions that remaining members revoke during the rebalance."""
+    """Return the partitions that remaining members revoke while they rebalance.
+
+    With an eager assignor they revoke all that they have; with a cooperative one, only what moves.
+    """
     if not is_cooperative:
         return {key for name in assignments[-1] for key in had.get(name, ())}
     steps = zip((had, *assignments), assignments, strict=False)
@@ -176,14 +183,14 @@ def _revoked_partitions(
 def _rows(
     topics: Topics, had: Assignment, assigned: Assignment, revoked: Container[TopicPartition]
 ) -> list[OutputRow]:
-    """Return a row for each partition, with its member before and after the assignment."""
+    """Return a row for each partition, in order of topics, with its member before and after."""
     owners, owners_after = _owners(had), _owners(assigned)
     keys = (TopicPartition(topic, row.partition) for topic, rows in topics.items() for row in rows)
     return [_partition_row(key, owners, owners_after, is_revoked=key in revoked) for key in keys]
 
 
 def _owners(assignment: Mapping[str, Sequence[TopicPartition]]) -> dict[TopicPartition, str]:
-    """Return the member that has each partition."""
+    """Return which member each assigned partition belongs to."""
     return {key: member for member, partitions in assignment.items() for key in partitions}
 
 

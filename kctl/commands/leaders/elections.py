@@ -71,16 +71,19 @@ class ElectRequest(NamedTuple):
 
 
 def list_leaders(options: ClusterOptions, request: ListRequest) -> int:
-    """Print a row for each partition, or for each broker; returns the exit code."""
+    """Print leaders and preferred leaders, a row for each partition or broker.
+
+    Returns the exit code; with --check it is PROBLEMS_FOUND if a leader is not the preferred one.
+    """
     check_format(request.output)
     with connect(options) as client:
         view, keys, errors = _select_partitions(
-            client, request.selectors, request.match or _all(request.selectors)
+            client, request.selectors, request.match or _pattern_of_all(request.selectors)
         )
     for error in errors:
         report_error(error)
-    partitions = _views(view, keys)
-    away = [key for key, partition in partitions.items() if not _leads_preferred(partition)]
+    partitions = _existing_partitions(view, keys)
+    away = [key for key, partition in partitions.items() if not _has_preferred_leader(partition)]
     if request.by_broker:
         rows = _broker_rows(view, partitions.values())
         end_with(BROKER_COLUMNS, rows, request.output, failures=len(errors))
@@ -93,15 +96,18 @@ def list_leaders(options: ClusterOptions, request: ListRequest) -> int:
     return exits.PROBLEMS_FOUND if request.check and away else exits.OK
 
 
-def _all(selectors: Sequence[str]) -> str | None:
-    """Return a pattern that matches all topics if there are no selectors, else None."""
+def _pattern_of_all(selectors: Sequence[str]) -> str | None:
+    """Return a pattern that matches all topics if no partition is selected, else None."""
     return None if selectors else ".*"
 
 
 def _select_partitions(
     client: KafkaClient, selectors: list[str], match: str | None
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
-    """Return the view, the existing selected partitions, and an error for each missing one."""
+    """Select partitions by TOPIC[:PARTITIONS] and by a pattern of topic names.
+
+    Returns the cluster's metadata, the existing partitions, and an error for each missing one.
+    """
     if match == ".*" and not selectors:
         # A cluster without topics is not an error.
         view = client.view(None)
@@ -120,7 +126,7 @@ def _select_partitions(
     return view, there, [*errors, *absent]
 
 
-def _views(
+def _existing_partitions(
     view: ClusterView, keys: Iterable[TopicPartition]
 ) -> dict[TopicPartition, PartitionView]:
     """Return the metadata of the partitions; partitions that do not exist are left out."""
@@ -128,13 +134,14 @@ def _views(
     return {key: partition for key, partition in found if partition is not None}
 
 
-def _preferred(partition: PartitionView) -> int | None:
+def _preferred_leader(partition: PartitionView) -> int | None:
     """Return the preferred leader, which is the first replica; None without replicas."""
     return partition.replicas[0] if partition.replicas else None
 
 
-def _leads_preferred(partition: PartitionView) -> bool:
-    return partition.leader == _preferred(partition)
+def _has_preferred_leader(partition: PartitionView) -> bool:
+    """Return True if the partition's leader is its preferred one, the first replica."""
+    return partition.leader == _preferred_leader(partition)
 
 
 def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, object]:
@@ -143,24 +150,28 @@ def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, obje
         "topic": key.topic,
         "partition": key.partition,
         "leader": partition.leader if partition.has_leader else None,
-        "preferred": _preferred(partition),
-        "is_preferred": _leads_preferred(partition),
+        "preferred": _preferred_leader(partition),
+        "is_preferred": _has_preferred_leader(partition),
         "isr": list(partition.isr),
         "replicas": list(partition.replicas),
     }
 
 
 def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list[dict[str, object]]:
-    """Return a row per broker: leaders, preferred leaderships, and how many of these it lacks."""
+    """Return a row for each broker, alive or a preferred leader: its share of the leaders.
+
+    `away` is the number of partitions that prefer it and are led by another broker.
+    `skew_percentage` compares its leaders with the mean of the live brokers.
+    """
     leaders: Counter[int] = Counter()
     preferred: Counter[int] = Counter()
     away: Counter[int] = Counter()
     for partition in partitions:
         leaders[partition.leader] += 1
-        first = _preferred(partition)
+        first = _preferred_leader(partition)
         if first is not None:
             preferred[first] += 1
-            away[first] += not _leads_preferred(partition)
+            away[first] += not _has_preferred_leader(partition)
     mean = sum(leaders[id_] for id_ in view.brokers) / max(len(view.brokers), 1)
     return [
         {
@@ -181,8 +192,8 @@ def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list
 def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
     """Request elections, and print a row for each partition whose election succeeds.
 
-    In a dry run the elections are only shown. Returns the exit code. Errors: UnreadableArgument for
-    an unknown kind.
+    In a dry run they are only shown, and the exit code is CHANGES_PENDING if there are any. Returns
+    the exit code. Errors: UnreadableArgument for an unknown kind.
     """
     check_format(request.output)
     election = _KINDS.get(request.kind)
@@ -192,7 +203,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
         view, keys, errors = _select_partitions(client, request.selectors, request.match)
         for error in errors:
             report_error(error)
-        wanted = _needed_elections(view, _views(view, keys), election)
+        wanted = _needed_elections(view, _existing_partitions(view, keys), election)
         if request.dry_run or not wanted:
             rows = [
                 _election_row(key, p, new, "would be elected") for key, (p, new) in wanted.items()
@@ -204,7 +215,7 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
         confirm(_confirmation_text(client, election, len(wanted)), yes=request.yes)
         failures = len(errors)
         results = send_elect_leaders(client, election, list(wanted))
-        now = _views(client.view({key.topic for key in wanted}), wanted)
+        now = _existing_partitions(client.view({key.topic for key in wanted}), wanted)
     rows = []
     for key, (partition, _) in wanted.items():
         failure = results.get(key)
@@ -221,15 +232,19 @@ def elect_leaders(options: ClusterOptions, request: ElectRequest) -> int:
 def _needed_elections(
     view: ClusterView, partitions: dict[TopicPartition, PartitionView], election: Election
 ) -> dict[TopicPartition, tuple[PartitionView, int | None]]:
-    """Return the partitions that an election would change, with their expected new leaders."""
+    """Return the partitions that an election would change: metadata and expected new leader.
+
+    An unclean election needs a partition without a leader and a live replica; a preferred one, a
+    preferred replica in the ISR that does not lead.
+    """
     wanted: dict[TopicPartition, tuple[PartitionView, int | None]] = {}
     for key, partition in partitions.items():
         if election is Election.UNCLEAN:
             alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
             if not partition.has_leader and alive:
                 wanted[key] = partition, alive[0]
-        elif not _leads_preferred(partition) and _preferred(partition) in partition.isr:
-            wanted[key] = partition, _preferred(partition)
+        elif not _has_preferred_leader(partition) and _preferred_leader(partition) in partition.isr:
+            wanted[key] = partition, _preferred_leader(partition)
     return wanted
 
 

@@ -14,7 +14,11 @@ _AT_ONCE = 1000
 
 
 def balance_leaders(options: ClusterOptions, *, dry_run: bool, yes: bool, output: str) -> int:
-    """Reorder the fewest replica lists that even out leaders; returns the exit code."""
+    """Even out the numbers of leaders by reordering as few replica lists as possible.
+
+    No replica moves; reassignments change the order, and preferred leaders are elected. Returns the
+    exit code.
+    """
     request = JobRequest(
         "leaders",
         lambda model, constraints: planner.balance(model, {LevelGoal.LEADERS}, constraints),

@@ -31,7 +31,10 @@ class DifferentPartitions(EngineError):
 
 
 def list_dirs(paths: list[str], output: str) -> int:
-    """Print a row for each partition; returns the exit code."""
+    """Print a row for each partition in log directories; returns the exit code.
+
+    An error of a directory or partition is printed, and the others are still shown.
+    """
     from engine.inspection.partition_summary import summarize
 
     writer = RowWriter(DIRS_COLUMNS, output)
@@ -52,9 +55,10 @@ def list_dirs(paths: list[str], output: str) -> int:
 
 
 def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
-    """Print the first difference between two copies; returns the exit code.
+    """Print the first difference between two copies of a partition's log.
 
-    Errors: HoldsPartitions; DifferentPartitions unless `force` is set.
+    Returns the exit code, PROBLEMS_FOUND if they differ. Errors: HoldsPartitions;
+    DifferentPartitions if they belong to different partitions, unless `force` is set.
     """
     from engine.inspection.log_compare import compare_partitions, unlike_reason
 
@@ -90,7 +94,7 @@ def log_bytes(dirs: Iterable[LogDir]) -> int:
 
 
 def kept_partitions(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolder]]:
-    """Return the partitions without those that a broker is deleting."""
+    """Return the partitions with their directories, without those that a broker is deleting."""
     return [
         (log_dir, partition)
         for log_dir in dirs

@@ -26,7 +26,7 @@ class Progress:
         clock: Clock | None = None,
         stream: TextIO | None = None,
     ) -> None:
-        """Create a progress of `total_bytes`.
+        """Create a progress line for reading `total_bytes`, shown once bytes are read.
 
         `label` starts the line, `stream` None means stderr.
         """
@@ -36,6 +36,7 @@ class Progress:
         self._done_bytes = 0
 
     def __enter__(self) -> Self:
+        """Return this progress line; it is shown from the first `advance` on."""
         return self
 
     def __exit__(
@@ -44,6 +45,7 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Clear the line, whether the block ends normally or by an error."""
         self._line.clear()
 
     def advance(self, read_bytes: int) -> None:

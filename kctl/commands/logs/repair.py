@@ -96,7 +96,10 @@ def repair_dir(path: str, request: RepairRequest) -> int:
 
 
 def _plan_repairs(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
-    """Plan the repair of every partition without writing; return plans and number of failures."""
+    """Plan the repair of every partition without writing, and show the progress.
+
+    Returns the plans, and the number of partitions that cannot be read, whose errors are printed.
+    """
     plans = []
     failures = 0
     with Progress(log_bytes([log_dir]), "reading") as progress:
@@ -124,7 +127,8 @@ def _recovery_point(
 ) -> int | None:
     """Return the offset at which the check starts; None to check the complete log.
 
-    With --from-recovery-point it is the recovery point, 0 if the checkpoint lacks the partition.
+    With --from-recovery-point it is the recovery point, 0 if the checkpoint lacks the partition: a
+    broker trusts what is below it.
     """
     if not request.from_recovery_point:
         return None
@@ -132,7 +136,10 @@ def _recovery_point(
 
 
 def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> int:
-    """Perform the plans independently of each other; returns the number of failures."""
+    """Write the repaired partitions, in place or into --to; returns the number of failures.
+
+    A failure of one is printed and does not stop the others.
+    """
     files = RealFiles()
     failures = 0
     if request.into is not None and log_dir.is_whole:
@@ -152,7 +159,7 @@ def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -
 
 
 def _lower_checkpoints(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> None:
-    """Lower the checkpoints of the repaired directory to the new log end offsets.
+    """Lower checkpointed offsets that exceed the new log end offsets of repaired partitions.
 
     A recovery point above the log end offset would make the broker skip the recovery of new
     records.

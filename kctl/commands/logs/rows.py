@@ -92,14 +92,17 @@ DIFF_COLUMNS = (
 
 
 def dirs_row(summary: PartitionSummary) -> dict[str, object]:
-    """Return the row of one partition."""
+    """Return the row of one partition: the fields of its summary."""
     return summary._asdict()
 
 
 def summary_row(
     report: PartitionReport | None, problems: list[Finding], path: str | None
 ) -> dict[str, object]:
-    """Return the summary row of a partition; `report` None means a log directory itself."""
+    """Return the row of a partition: its size and offsets, and how many problems it has.
+
+    `problems` is sorted, the worst first; `report` None means a log directory itself.
+    """
     errors = sum(finding.severity is Severity.ERROR for finding in problems)
     worst = problems[0] if problems else None
     offsets = "segments", "batches", "size_bytes", "first_offset", "next_offset"
@@ -130,7 +133,10 @@ def finding_row(finding: Finding, partition: str | None) -> dict[str, object]:
 
 
 def action_row(plan: RepairPlan, action: Action) -> dict[str, object]:
-    """Return the row of one action of a repair."""
+    """Return the row of one planned change to a file of a partition.
+
+    `action` is rewrite, truncate and so on: the class name of the action.
+    """
     kind = type(action).__name__.removesuffix("File").lower()
     content = getattr(action, "content", None)
     size = len(content) if content is not None else getattr(action, "size_bytes", None)
