@@ -144,7 +144,7 @@ def _p99_ms(interval: Interval) -> float | None:
 
 
 def _figure(value: float | None) -> str:
-    """Return a number rounded to an integer or to three digits; `-` for an unknown value."""
+    """Return a number as text, with no decimals or three digits; `-` for an unknown value."""
     if not is_known(value):
         return "-"
     return f"{value:,.0f}" if value >= _WHOLE_FROM else f"{value:.3g}"

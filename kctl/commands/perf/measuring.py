@@ -90,7 +90,10 @@ def _overrides(
 def measure_producing(
     options: ClusterOptions, request: PerfRequest, made: TopicOptions, sent: SendOptions
 ) -> int:
-    """Measure how fast records are stored; returns the exit code."""
+    """Measure how fast a producer's records are stored; returns the exit code.
+
+    `made` describes the new topic that is used if the request names none.
+    """
     interval_ns = _check_options(request, made)
     overrides = _overrides(options, request, _SEND_KEYS)
     options = options._replace(overrides=overrides.shared)
@@ -165,7 +168,7 @@ def measure_consuming(
 def measure_latency(
     options: ClusterOptions, request: PerfRequest, made: TopicOptions, sent: SendOptions
 ) -> int:
-    """Measure the time from a producer to a consumer; returns the exit code."""
+    """Measure the time from sending a record to consuming it; returns the exit code."""
     interval_ns = _check_options(request, made)
     if request.size_bytes < VALUE_BYTES_MIN:
         expected = f"{VALUE_BYTES_MIN} or more: a value tells its own number"

@@ -51,7 +51,10 @@ class RecordSource(Protocol):
     skipped: InputPlaces
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of lines to a producer; raises UnreadableRecord, ApiError."""
+        """Convert lines to records, and add them to a producer.
+
+        Errors: UnreadableRecord, ApiError.
+        """
         ...
 
 

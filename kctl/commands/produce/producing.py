@@ -170,7 +170,7 @@ class _TransactionalRun(_Run):
         report: ProduceReport,
         interrupts: HeldInterrupts,
     ) -> None:
-        """Create a run; `records` is the producer, which also ends its transactions."""
+        """Create a run that sends in transactions; `records` is the producer that ends them."""
         super().__init__(records, source, report, interrupts)
         self._records = records
 

@@ -110,7 +110,7 @@ class _QuorumState(NamedTuple):
 
 
 def describe_cluster_quorum(options: ClusterOptions, request: QuorumRequest) -> int:
-    """Print the quorum with its replicas and findings; returns the exit code."""
+    """Print a cluster's KRaft quorum, its replicas and findings; returns the exit code."""
     state = _request_quorum(options, request)
     row = _quorum_row(state)
     if request.output not in TABLES:

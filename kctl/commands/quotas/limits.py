@@ -72,7 +72,7 @@ class QuotaRequest(NamedTuple):
 
 
 def list_quotas(options: ClusterOptions, entity: EntityOptions, output: str) -> int:
-    """Print a row for each quota of matching entities; returns the exit code."""
+    """Print a row for each quota of the named entities, or of all; returns the exit code."""
     check_format(output)
     parts = entity_parts(entity)
     with connect(options) as client:

@@ -153,10 +153,10 @@ def _print_moves_of_journal(options: ClusterOptions, path: str, output: str) -> 
 
 
 def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str | None) -> int:
-    """Revert the moves and throttles of a journal, after confirmation; returns the exit code.
+    """Cancel an execution by its journal: revert moves and throttles; returns the exit code.
 
-    If another process executes the journal, it gets a request to cancel, and this one waits.
-    `output` None prints no rows.
+    Asks for confirmation. If another process executes the journal, it gets a request to cancel, and
+    this one waits. `output` None prints no rows.
     """
     state = read_journal_state(path)
     if state.is_over:
@@ -201,7 +201,10 @@ def _request_cancel_of_holder(client: KafkaClient, held: JournalHeld) -> Journal
 
 
 def _print_results_of_other(state: JournalState, path: str, output: str | None) -> int:
-    """Print the results of changes that another process cancelled, or completed before."""
+    """Print the results of an execution that another process has ended.
+
+    Returns the exit code: a failure if it was complete before it could be cancelled.
+    """
     if state.how_over == CANCELLED:
         return print_results(state.begun.changes, state.ended, output)
     notify(

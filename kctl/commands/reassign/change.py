@@ -38,7 +38,10 @@ class ChangeNotAnswered(EngineError):
     """The executing process did not react to a change in time."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None, waited_s: float) -> None:
-        """Create the error; `writer` None means that the journal does not name its process."""
+        """Create the error for a process that does not react to a change of its settings.
+
+        `writer` None means that the journal does not name its process.
+        """
         self.path = path
         self.writer = writer
         self.waited_s = waited_s
@@ -50,16 +53,21 @@ class ChangeNotAnswered(EngineError):
 
 
 def throttle_of(text: str) -> SettingsChange:
-    """Parse a throttle: `50MB`, `auto` or `none`; raises UnreadableArgument."""
+    """Return the change that --throttle requests: `50MB`, `auto` or `none`.
+
+    Errors: UnreadableArgument.
+    """
     if text == "auto":
         return SettingsChange(FIRST_RATE, is_adaptive=True)
     return SettingsChange(0 if text == "none" else parse_bytes(text), is_adaptive=False)
 
 
 def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int:
-    """Request a change of a journal's execution, and wait for it; returns the exit code.
+    """Ask the process that executes a journal to change throttle, limit or pause.
 
-    Errors: ChangeRefused, ChangeNotAnswered, ChangeTooLate, those of the journal.
+    Waits until it has answered; returns the exit code. Without such a process, the change applies
+    once the execution is resumed. Errors: ChangeRefused, ChangeNotAnswered, ChangeTooLate, those of
+    the journal.
     """
     state = read_journal_state(path)
     if state.is_over:
@@ -89,7 +97,7 @@ def change_execution(path: str, change: SettingsChange, timeout_s: float) -> int
 
 
 def change_text(change: SettingsChange) -> str:
-    """Return a change as text."""
+    """Return a change of an execution's settings as text, such as `throttle 50 MB/s`."""
     parts = []
     if change.is_adaptive:
         parts.append("throttle auto")

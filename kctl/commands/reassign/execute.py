@@ -69,7 +69,7 @@ class UnusedLatencyTopic(EngineError):
 def execution_settings(
     moves: MoveOptions, plan: ReassignmentPlan | None = None
 ) -> ExecutionSettings:
-    """Return an execution's settings from the options, and the batches of `plan` if it is given.
+    """Return how reassignments are executed: throttles, limits, and batches of `plan` if given.
 
     Errors: UnreadableArgument, UnusedLatencyTopic.
     """
@@ -92,14 +92,17 @@ def execution_settings(
 
 
 def _rate_of(text: str | None) -> int | None:
-    """Return the bytes per second of an option other than `auto`, None for no throttle."""
+    """Return a throttle in bytes per second, None for no throttle; `text` is not `auto`."""
     return None if text in (None, "none") else parse_bytes(text)
 
 
 def execute_plan(
     options: ClusterOptions, path: str, journal: str | None, moves: MoveOptions
 ) -> int:
-    """Check a plan file, confirm, and execute it; returns the exit code."""
+    """Check a plan file, ask for confirmation, and execute it; returns the exit code.
+
+    `journal` None stores the progress next to the plan.
+    """
     check_format(moves.output)
     plan = read_plan(path)
     settings = execution_settings(moves, plan.plan)
@@ -131,9 +134,9 @@ def execute_plan(
 def _remaining_changes(
     client: KafkaClient, plan: PlanFile
 ) -> tuple[list[PartitionChange], str | None]:
-    """Return a plan's changes, empty if the cluster has them, and the cluster id.
+    """Return the changes of a plan, empty if the cluster has all of them, and the cluster id.
 
-    Raises for a plan of another cluster, and for one that is outdated.
+    Errors: for a plan of another cluster, and for one whose partitions have changed since.
     """
     read = read_cluster(client)
     require_cluster(plan.cluster_id, read.cluster_id)
@@ -147,7 +150,7 @@ def _remaining_changes(
 
 
 def execution_prompt(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
-    """Return the prompt to confirm these changes."""
+    """Return the question before an execution: how much is copied, in which cluster."""
     moves = sum(len(change.added) for change in changes)
     size = size_text(sum(change.bytes_moved for change in changes))
     what = f"{counted(len(changes), 'partition')}, {counted(moves, 'replica')} to copy, {size}"
@@ -156,7 +159,10 @@ def execution_prompt(client: KafkaClient, changes: Sequence[PartitionChange]) ->
 
 
 def begin_execution(client: KafkaClient, path: str, begun: Begun, output: str | None) -> int:
-    """Execute changes with a new journal; returns the exit code. `output` None prints no rows."""
+    """Execute changes with a new journal at `path`, by which they can be resumed or cancelled.
+
+    Returns the exit code. `output` None prints no rows.
+    """
     if begun.settings.latency_topic is not None:
         client.view_of_existing([begun.settings.latency_topic])
     journal = MoveJournal.create(RealHeldFiles(), path, begun, identify_process())
@@ -207,7 +213,7 @@ def resume_execution(
     *,
     ignores_room: bool,
 ) -> int:
-    """Resume an unfinished execution, or its cancel, in this process; returns the exit code.
+    """Continue an unfinished execution, or its cancel, in this process; returns the exit code.
 
     Errors: JournalHeld; PlanRefused if changes not yet begun are impossible.
     """
@@ -234,9 +240,9 @@ def resume_execution(
 def run_execution(
     client: KafkaClient, journal: MoveJournal, output: str | None, *, is_cancel: bool = False
 ) -> int:
-    """Execute or cancel the changes of a journal, show progress, print each change's result.
+    """Execute the changes of a journal, or cancel them; show progress, print each result.
 
-    Closes the journal at the end. Returns the exit code.
+    Closes the journal at the end. Returns the exit code. `output` None prints no rows.
     """
     from kctl.commands.reassign.progress import MoveProgress
 
@@ -269,7 +275,10 @@ def run_execution(
 
 
 def _print_unfinished(path: str) -> None:
-    """Print how to resume an execution ended by an error, unless it has changed nothing."""
+    """Print how to resume an execution that an error has ended.
+
+    Prints nothing if it is over, or has changed nothing.
+    """
     with suppress(EngineError):
         state = read_journal(RealHeldFiles(), path)
         if not state.is_over and not state.has_changed_nothing:
@@ -280,7 +289,10 @@ def _print_unfinished(path: str) -> None:
 
 
 def _print_deviations(end: ExecutionEnd, path: str) -> int:
-    """Print the deviations from the plan; returns their number."""
+    """Print what did not happen as planned; return the number of failures.
+
+    Those are refused changes, throttles that stay, reverted moves, a failed election.
+    """
     for key, error in end.refused.items():
         report_error(error, str(key))
     for setting in end.foreign_throttles:
@@ -314,9 +326,10 @@ def print_results(
     *,
     failures: int = 0,
 ) -> int:
-    """Print the result of each change; return the exit code for them and for `failures`.
+    """Print a row for each change that has ended, and errors; return the exit code.
 
-    With `output` None only deviations from the plan are printed.
+    A change that is neither done nor cancelled counts as a failure, in addition to `failures`.
+    `output` None prints errors only.
     """
     rows = [_result_row(change, how) for change in changes if (how := how_ended.get(change.name))]
     bad = [row for row in rows if row["result"] not in (MovePhase.DONE.value, CANCELLED)]

@@ -25,7 +25,10 @@ STEP_COLUMNS = (
 
 
 def explain_plan(options: ClusterOptions, path: str, output: str) -> int:
-    """Print the steps of each partition of a plan; returns the exit code."""
+    """Print through which steps the reassignment of each partition of a plan goes.
+
+    Returns the exit code. On a terminal they are drawn as tables.
+    """
     check_format(output)
     with connect(options) as client:
         changes = read_changes(client, path)
@@ -86,4 +89,5 @@ def _broker_state_text(step: MoveStep, broker_id: int) -> str:
 
 
 def _ids(ids: tuple[int, ...]) -> str:
+    """Return broker ids as text, such as `1,2,3`."""
     return ",".join(map(str, ids))

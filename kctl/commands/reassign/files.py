@@ -85,7 +85,10 @@ def read_journal_state(path: str) -> JournalState:
 
 
 def read_plan_or_journal(path: str) -> PlanOrJournal:
-    """Read a file that contains a plan or a journal; the other field of the result is None."""
+    """Read a file that contains a plan or a journal.
+
+    Of the result, one field is set and the other None. Errors: those of `read_plan`.
+    """
     try:
         return PlanOrJournal(None, read_journal_state(path))
     except UnreadableJournal:

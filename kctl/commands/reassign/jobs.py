@@ -115,22 +115,26 @@ def run_job(options: ClusterOptions, request: JobRequest) -> int:
 
 
 def undo_job(options: ClusterOptions, request: JobRequest) -> int:
-    """Restore the replicas from before a job; returns the exit code."""
+    """Restore the replicas from before a job, by its journal; returns the exit code."""
     with connect(options) as client:
         path = _path(client, request.name)
     return roll_back(options, f"{path}.journal", request.moves)
 
 
 def _path(client: KafkaClient, name: str) -> str:
-    """Return the path of a job's plan, by cluster and name; its journal has the suffix .journal."""
+    """Return the path of a job's plan; its journal has the same path and the suffix .journal.
+
+    It depends on the cluster's id and the job's name, so that the same command finds it again.
+    """
     cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
     return f"{state_folder()}/{cluster}-{name}.json"
 
 
 def _resume_job(client: KafkaClient, request: JobRequest, journal: str) -> int:
-    """Show the unfinished job, confirm, and resume it; returns the exit code.
+    """Show a job that an earlier command left unfinished, confirm, and resume it.
 
-    Errors: JournalHeld if another process executes it.
+    Returns the exit code: FAILED if what is resumed is the job's cancel. Errors: JournalHeld if
+    another process executes it.
     """
     state = read_journal_state(journal)
     left = [change for change in state.begun.changes if change.name not in state.ended]
@@ -163,7 +167,10 @@ def _resume_job(client: KafkaClient, request: JobRequest, journal: str) -> int:
 
 
 def change_from_options(moves: MoveOptions) -> SettingsChange:
-    """Return the change that the options request of a running job: throttle and move limit."""
+    """Return the change of settings with which a job is resumed: throttle and move limit.
+
+    An option that is not given keeps the journal's value.
+    """
     is_default = moves.moves_per_broker == MoveOptions().moves_per_broker
     bound = None if is_default else moves.moves_per_broker
     change = SettingsChange() if moves.throttle is None else throttle_of(moves.throttle)
@@ -180,9 +187,10 @@ def _throttle_text(state: JournalState) -> str:
 
 
 def _check_emptied(client: KafkaClient, request: JobRequest, code: int) -> int:
-    """Return the exit code of a job: FAILED if the broker that it was to empty still has replicas.
+    """Return FAILED if the broker that a job was to empty still has replicas, else `code`.
 
-    `code` is the exit code up to here; a job that empties no broker returns it.
+    `code` is the job's exit code up to here. Jobs that empty no broker, dry runs and failed ones
+    return it.
     """
     broker_id = request.emptied
     if broker_id is None or code != exits.OK or request.moves.dry_run:

@@ -114,10 +114,10 @@ class PlanRequest(NamedTuple):
 
 
 def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
-    """Make a plan, write its file if --out names one, and print rows; returns the exit code.
+    """Plan reassignments for one goal; write the plan to --out, and print rows.
 
-    Nothing of the cluster is changed. Errors: NotOneVerb, those of options, of reading the cluster
-    and of the planner.
+    Returns the exit code. The cluster is not changed. Errors: NotOneVerb, those of options, of
+    reading the cluster and of the planner.
     """
     check_format(request.output)
     if len(request.verbs) != 1:
@@ -155,7 +155,7 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
 
 
 def end_short_of_goal(plan: ReassignmentPlan) -> int:
-    """Print that a plan does not reach its goal; returns the exit code FAILED."""
+    """Print that a plan does not reach its goal, whether it has changes or not; return FAILED."""
     nearest = "nothing can be done" if plan.is_empty else "the plan is the nearest to it"
     notify(f"error: the goal cannot be reached; {nearest}")
     return exits.FAILED
@@ -164,7 +164,10 @@ def end_short_of_goal(plan: ReassignmentPlan) -> int:
 def _planner_function(
     request: PlanRequest, goals: frozenset[LevelGoal]
 ) -> Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]:
-    """Validate the options, and return the function that makes the plan."""
+    """Return the function that plans for the one goal requested, after checks of its arguments.
+
+    Its parameters are a model of the cluster and the constraints. Errors: UnreadableArgument.
+    """
     ((verb, value),) = request.verbs.items()
     match verb:
         case "add-broker" | "drain" | "demote":
@@ -207,7 +210,10 @@ def parse_brokers(text: str) -> list[int]:
 
 
 def _select_topics(request: PlanRequest, model: ClusterModel) -> list[str]:
-    """Return the topics that may change: the named ones or all, without excluded ones."""
+    """Return the topics that may change: the named ones or all, without --exclude-topic.
+
+    Errors: NoSuchTopics.
+    """
     topics = sorted({partition.topic for partition in model.partitions})
     patterns = [name_matcher(pattern) for pattern in request.exclude_topic]
     unknown = [name for name in request.topics if name not in topics]
@@ -230,7 +236,10 @@ class NoSuchTopics(EngineError):
 
 
 def _parse_constraints(request: PlanRequest, model: ClusterModel) -> PlanConstraints:
-    """Return the constraints of the plan; topics that were not selected are excluded."""
+    """Return the constraints of the plan that the options set.
+
+    Topics that are not selected are excluded. Errors: UnreadableArgument, NoSuchTopics.
+    """
     topics = {partition.topic for partition in model.partitions}
     try:
         racks = RackRule(request.racks)
@@ -252,7 +261,11 @@ def _parse_constraints(request: PlanRequest, model: ClusterModel) -> PlanConstra
 
 
 def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> None:
-    """Print the summary of a plan, and the goals that it does not reach."""
+    """Print the summary of a plan, and the goals that it does not reach, on stderr.
+
+    `rate` is a throttle in bytes/s for an estimate of the time, None for no estimate; `path` is the
+    plan's file, None if there is none.
+    """
     for warning in plan.warnings:
         notify(f"warning: {warning}")
     report_unmet(plan.unmet)
@@ -278,7 +291,10 @@ def print_plan(plan: ReassignmentPlan, rate: int | None, path: str | None) -> No
 
 
 def report_unmet(unmet: Sequence[UnmetGoal]) -> None:
-    """Print a warning for each unmet goal, one for the partitions of a topic with one reason."""
+    """Print a warning for each goal that a plan does not reach.
+
+    The partitions of a topic with the same goal and reason have one warning.
+    """
     partitions: dict[tuple[str, str, str], list[int]] = {}
     for goal in unmet:
         topic, _, number = goal.subject.rpartition("-")
@@ -298,7 +314,10 @@ def report_unmet(unmet: Sequence[UnmetGoal]) -> None:
 def print_plan_rows(
     plan: ReassignmentPlan, output: str, *, is_by_change: bool, has_rates: bool = False
 ) -> None:
-    """Print a row for each broker, or for each change."""
+    """Print a plan as a row for each change if `is_by_change`, else for each broker.
+
+    `has_rates` adds the brokers' bytes in and out per second.
+    """
     if is_by_change:
         write_rows(CHANGE_COLUMNS, _change_rows(plan), output)
     else:
@@ -360,7 +379,7 @@ def _change_rows(plan: ReassignmentPlan) -> list[dict[str, object]]:
 
 
 def change_row(change: PartitionChange, batch: int) -> OutputRow:
-    """Return the row of a change in a batch."""
+    """Return the row of a partition's change; `batch` is its number in the plan, from 1."""
     return {
         "topic": change.topic,
         "partition": change.partition,

@@ -22,7 +22,7 @@ class PlanRefused(EngineError):
     """The plan cannot be executed in the cluster's current state."""
 
     def __init__(self, reasons: Sequence[str], *, is_begun: bool, lacks_room: bool) -> None:
-        """Create the error.
+        """Create the error for changes that cannot be executed, by `reasons`.
 
         `is_begun` says that an earlier process has begun moves, `lacks_room` that a disk may become
         full.
@@ -47,10 +47,11 @@ def require_possible(
     ignores_room: bool = False,
     begun: Collection[TopicPartition] | None = None,
 ) -> None:
-    """Raise PlanRefused if a change is impossible; print warnings about the other changes.
+    """Raise PlanRefused if a change of replicas cannot succeed; called before an execution.
 
-    A dry run also prints disks and throttles. Of a resumed execution only changes that are not in
-    `begun` are checked. Errors: also those of metadata requests.
+    Warnings about other changes are printed; a dry run also prints disks and throttles. Of a
+    resumed execution only changes that are not in `begun` are checked. Errors: also those of
+    metadata requests.
     """
     waiting, positions = waiting_changes(changes, settings.order(len(changes)), begun or ())
     if begun is not None and not waiting:
@@ -74,6 +75,7 @@ def require_possible(
 
 
 def _room_line(room: DiskRoom) -> str:
+    """Return a line on a broker's disk: bytes to come, free bytes, directories."""
     coming, free = size_text(room.coming_bytes), size_text(room.free_bytes)
     return f"broker {room.broker_id}: {coming} to come, {free} free in {', '.join(room.paths)}"
 
@@ -81,7 +83,10 @@ def _room_line(room: DiskRoom) -> str:
 def _throttle_lines(
     client: KafkaClient, changes: Sequence[PartitionChange], settings: ExecutionSettings
 ) -> list[str]:
-    """Return a line for each throttle that would be set, and for each that cannot be read."""
+    """Return a line for each throttle that an execution would set, or cannot read (dry run).
+
+    Without a throttle although replicas are copied, the line recommends one.
+    """
     rates = settings.rates
     there = LiveCluster(client, changes).throttles(settings_to_read(changes, rates))
     known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}

@@ -23,7 +23,7 @@ class MoveProgress:
     """Shows each observed status of an execution."""
 
     def __init__(self) -> None:
-        """Create a display that shows nothing before its `with` block."""
+        """Create a progress display; it is drawn within its `with` block, on a terminal only."""
         #: Bars while the `with` block runs; None before it, or if stderr is no terminal.
         self._bars: Progress | None = None
         self._tasks: dict[TopicPartition | None, TaskID] = {}
@@ -55,12 +55,15 @@ class MoveProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop drawing."""
+        """Stop drawing, and clear the bars."""
         if self._bars is not None:
             self._bars.stop()
 
     def show(self, now: ExecutionStatus) -> None:
-        """Show the total progress, and bars of the running changes."""
+        """Show the progress of all changes, and a bar for each of the first running ones.
+
+        Without a terminal, only reasons of a pause are printed.
+        """
         copied = sum(change.copied_bytes for change in now.changes)
         total = sum(change.total_bytes for change in now.changes)
         self._print_pause(now)
@@ -93,7 +96,10 @@ class MoveProgress:
         total: int,
         state: str,
     ) -> None:
-        """Update the bar of `key`, or add it if it is missing; `done` and `total` are bytes."""
+        """Update the bar of a partition, or of the total (key None); add it if it is missing.
+
+        `done` and `total` are bytes.
+        """
         if key not in self._tasks:
             self._tasks[key] = bars.add_task(text, total=max(total, 1), state=state)
         bars.update(
@@ -101,13 +107,16 @@ class MoveProgress:
         )
 
     def _update_rate(self, key: TopicPartition | None, now_ms: int, copied: int) -> float | None:
-        """Return bytes per second since the first call for `key`, None within a second of it."""
+        """Return bytes per second since the first call for `key`, None within the first second.
+
+        `key` None is the total; `copied` is the number of bytes up to now.
+        """
         began_ms, began_bytes = self._began.setdefault(key, (now_ms, copied))
         passed_ms = now_ms - began_ms
         return (copied - began_bytes) * 1000 / passed_ms if passed_ms >= 1000 else None
 
     def _print_pause(self, now: ExecutionStatus) -> None:
-        """Print the reason why no change may start, if it differs from the last one."""
+        """Print why no further change starts, if the reason differs from the last one."""
         reasons = [] if now.pause is None else [f"nothing new begins: {now.pause}"]
         if now.missed:
             ids = ", ".join(map(str, now.missed))

@@ -24,9 +24,10 @@ class RateRequest(NamedTuple):
 
 
 def parse_goals(request: RateRequest, verb: str) -> frozenset[LevelGoal]:
-    """Return the goals of a balance: of --goals, else all, with those on rates if rates are given.
+    """Return the goals of --balance: those of --goals, else all.
 
-    Errors: UnreadableArgument for options without effect.
+    Goals on rates are included if rates are given. Errors: UnreadableArgument for options without
+    effect.
     """
     given = {
         "--goals": request.goals,
@@ -64,9 +65,10 @@ def sample_or_read_rates(
     goals: frozenset[LevelGoal],
     cluster_id: str | None,
 ) -> SampledRates | None:
-    """Sample the write rates, or read them from a plan file; None if no goal needs them.
+    """Sample the partitions' write rates, or read them from a plan file; None if not needed.
 
-    Errors: those of the file, WrongCluster, and of requests.
+    They are needed if a goal is about rates. Errors: those of the file, WrongCluster, and of
+    requests.
     """
     if not goals & RATE_GOALS:
         return None
@@ -82,7 +84,7 @@ def sample_or_read_rates(
 
 
 def print_rates(plan: ReassignmentPlan) -> None:
-    """Print the balance of rates on brokers, before and after the plan."""
+    """Print how evenly rates are spread over brokers, before and after the plan."""
     before, after = plan.before, plan.after
     notify(
         f"busiest broker by the mean: bytes in {before.in_max_over_mean:.2f}, then "

@@ -66,10 +66,10 @@ class RehearseRequest(NamedTuple):
 
 
 def rehearse_plan(options: ClusterOptions, request: RehearseRequest) -> int:
-    """Execute a plan on an embedded copy of the cluster, and print its steps.
+    """Execute a plan on an embedded copy of the cluster, and print each step.
 
-    Returns the exit code. Errors: those of the plan's file, NoSuchBroker for `--kill`,
-    WrongCluster, StalePlan.
+    The copy has the same topics and placement, with little data. Returns the exit code. Errors:
+    those of the plan's file, NoSuchBroker for `--kill`, WrongCluster, StalePlan.
     """
     check_format(request.output)
     total_bytes = parse_bytes(request.data_bytes)
@@ -110,7 +110,7 @@ def _changes_of_plan(plan: PlanFile, read: ReadCluster) -> list[PartitionChange]
 
 
 def _real_ports() -> RehearsalPorts:
-    """Return the real clock, files and client factory for a rehearsal."""
+    """Return the clock, files, pause and clients that a rehearsal uses."""
     host = real_host()
 
     def client_of(servers: str) -> KafkaClient:
@@ -131,7 +131,7 @@ def _real_ports() -> RehearsalPorts:
 
 
 def _step_row(step: SeenStep) -> dict[str, object]:
-    """Return the row of an observed step; `at_ms` counts from the start of the rehearsal."""
+    """Return the row of a partition's step; `at_ms` counts from the start of the rehearsal."""
     change = step.change
     return {
         "at_ms": step.at_ms,
@@ -146,7 +146,11 @@ def _step_row(step: SeenStep) -> dict[str, object]:
 
 
 def _print_outcome(end: RehearsalEnd, count: int) -> int:
-    """Print refused changes, lost records and the duration; returns the exit code."""
+    """Print refused changes, lost records and the duration of a rehearsal.
+
+    `count` is the number of partitions. Returns the exit code: PROBLEMS_FOUND unless all went as
+    planned.
+    """
     for warning in end.warnings:
         notify(f"warning: {warning}")
     for key, error in end.end.refused.items():

@@ -30,10 +30,10 @@ from kctl.render import check_format, write_rows
 
 
 def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
-    """Restore the replicas from before an execution; returns the exit code.
+    """Reassign the partitions of an execution back to their replicas of before.
 
-    An execution that is not over is cancelled first. The rollback has its own journal. Errors:
-    WrongCluster, PlanRefused, those of journals.
+    An execution that is not over is cancelled first. The rollback has its own journal. Returns the
+    exit code. Errors: WrongCluster, PlanRefused, those of journals.
     """
     check_format(moves.output)
     state = read_journal_state(path)
@@ -71,7 +71,7 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
 
 
 def _reverse_changes(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
-    """Return the changes that revert the completed changes of a journal."""
+    """Return the changes that bring back the replicas of partitions that a journal has changed."""
     view = client.view({change.topic for change in state.begun.changes})
     found = ((c.name, view.partition(c.name)) for c in state.begun.changes)
     now = {key: partition for key, partition in found if partition is not None}
@@ -79,7 +79,10 @@ def _reverse_changes(client: KafkaClient, state: JournalState) -> list[Partition
 
 
 def _reverse_moves_in_progress(client: KafkaClient, state: JournalState) -> list[PartitionChange]:
-    """Return the journal's changes in progress as the reverse changes that a cancel causes."""
+    """Return a change for each reassignment in progress that a cancel reverts.
+
+    A dry run prints them; nothing is executed by them.
+    """
     ongoing = list_reassignments(client)
     return [
         change._replace(
@@ -103,7 +106,10 @@ def _show(changes: Sequence[PartitionChange], output: str) -> int:
 
 
 def _await_end_of_moves(client: KafkaClient, changes: Sequence[PartitionChange]) -> None:
-    """Wait until no changed partition is being reassigned, up to the client's time-out."""
+    """Wait until no changed partition is being reassigned, up to the client's time-out.
+
+    The rollback of a partition would conflict with a reassignment that is being cancelled.
+    """
     keys = {change.name for change in changes}
     deadline_s = time.monotonic() + client.timeout_ms / 1000
     while time.monotonic() < deadline_s and keys & list_reassignments(client).keys():

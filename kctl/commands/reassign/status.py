@@ -53,7 +53,10 @@ class Watched(NamedTuple):
 
 
 def show_status(options: ClusterOptions, path: str | None, *, watch: bool, output: str) -> int:
-    """Print the state of moves, repeatedly with `watch`; returns the exit code."""
+    """Print the progress of reassignments, repeatedly with `watch` until all have ended.
+
+    `path` is a plan or journal; None means all of the cluster. Returns the exit code.
+    """
     check_format(output)
     writer = RowWriter(STATUS_COLUMNS, output)
     seen: dict[TopicPartition, dict[str, object]] = {}
@@ -80,7 +83,7 @@ def show_status(options: ClusterOptions, path: str | None, *, watch: bool, outpu
 
 
 def _changes_to_watch(client: KafkaClient, path: str | None) -> Watched:
-    """Return the changes of a file; for None the cluster's current reassignments."""
+    """Return the changes of a plan or journal; for None the cluster's current reassignments."""
     if path is None:
         ongoing = list_reassignments(client)
         view = client.view({key.topic for key in ongoing})
@@ -98,10 +101,10 @@ def _following(client: KafkaClient, watched: Watched) -> Watched:
 
 
 def read_changes(client: KafkaClient, path: str) -> list[PartitionChange]:
-    """Return the changes of a plan or a journal at `path`.
+    """Return the changes of the plan or journal at `path`.
 
-    The old replicas of a plan of Kafka's tool are the original replicas of the cluster's
-    partitions. Errors: WrongCluster, those of the file.
+    A plan of Kafka's tool has no old replicas: those of the cluster are taken. Errors:
+    WrongCluster, those of the file.
     """
     plan, journal = read_plan_or_journal(path)
     cluster_id = client.view([]).cluster_id
@@ -127,7 +130,10 @@ def read_changes(client: KafkaClient, path: str) -> list[PartitionChange]:
 def _change_from_target(
     row: TargetRow, old: tuple[int, ...], leader: int | None
 ) -> PartitionChange:
-    """Return the change that a target row describes; its new leader is the first replica."""
+    """Return the change from the replicas `old` to those of a plan's row.
+
+    Its new leader is the first replica. `leader` is the current one, None if there is none.
+    """
     return PartitionChange(
         row.topic,
         row.partition,
@@ -141,7 +147,7 @@ def _change_from_target(
 
 
 def _read_rows(client: KafkaClient, watched: Watched) -> list[OutputRow]:
-    """Request the cluster's state, and return a row for each change."""
+    """Request the state of the watched partitions, and return a row for each."""
     if not watched.changes:
         return []
     now = LiveCluster(client, watched.changes).read()
@@ -180,7 +186,10 @@ def _original(change: PartitionChange, ongoing: OngoingReassignment | None) -> t
 
 
 def verify_plan(options: ClusterOptions, path: str, output: str) -> int:
-    """Print the state of each partition of a plan; exit code 4 unless all match the plan."""
+    """Print whether each partition of a plan has the planned replicas, and throttles that remain.
+
+    Returns exit code 4 unless all partitions have them.
+    """
     check_format(output)
     with connect(options) as client:
         watched = Watched(read_changes(client, path), is_all=False)

@@ -59,7 +59,10 @@ class NeededThrottle(NamedTuple):
 def show_throttles(
     options: ClusterOptions, *, clear: bool, dry_run: bool, yes: bool, output: str
 ) -> int:
-    """Print each throttle; with `clear` remove those that no move needs. Returns the exit code."""
+    """Print replication throttles; with `clear` remove those that no reassignment needs.
+
+    Returns the exit code.
+    """
     check_format(output)
     with connect(options) as client:
         found = read_needed_throttles(client)
@@ -81,11 +84,15 @@ def show_throttles(
 
 
 def still_idle(listed: list[NeededThrottle], found: list[NeededThrottle]) -> list[NeededThrottle]:
-    """Return the throttles that are unchanged since they were listed for confirmation."""
+    """Return the throttles to remove that are unchanged since they were `listed` for confirmation.
+
+    A reassignment that started since then needs its throttles.
+    """
     return [one for one in found if one in listed]
 
 
 def _row(one: NeededThrottle) -> dict[str, object]:
+    """Return the row of a throttle, with the number of moves that need it and what they leave."""
     throttle = one.throttle
     return {**throttle._asdict(), "moves": one.move_count, "left": one.needed}
 
@@ -105,7 +112,10 @@ def _needed_throttle(
     ongoing: Mapping[TopicPartition, OngoingReassignment],
     copying: Mapping[int, int],
 ) -> NeededThrottle:
-    """Return a throttle with the moves that need it; `copying` counts future replicas by broker."""
+    """Return a throttle with the reassignments that need it.
+
+    `copying` is the number of replicas that move to another log directory, by broker.
+    """
     if throttle.kind == "topic":
         return _needed_list(throttle, ongoing)
     is_of_all = throttle.name == ALL_BROKERS
@@ -121,7 +131,7 @@ def _needed_throttle(
 def _needed_list(
     throttle: Throttle, ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> NeededThrottle:
-    """Return the part of a topic's list of throttled replicas that moves need.
+    """Return the entries of a topic's list of throttled replicas that reassignments need.
 
     The list `*` is needed completely if any partition of the topic moves.
     """
@@ -136,7 +146,10 @@ def _needed_list(
 
 
 def _is_needed(entry: str, moving: set[int], brokers: set[int]) -> bool:
-    """Return True if the partition of `partition:broker` moves, or a move involves the broker."""
+    """Return True if a reassignment may need an entry `partition:broker` of throttled replicas.
+
+    That is if the partition moves, or another move involves the broker.
+    """
     partition, _, broker_id = (part.strip() for part in entry.partition(":"))
     if not (partition.isdecimal() and broker_id.isdecimal()):
         return False

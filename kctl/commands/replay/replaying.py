@@ -92,7 +92,10 @@ def replay_logs(options: ClusterOptions, request: ReplayRequest) -> int:
 
 
 def parse_speed(text: str) -> float | None:
-    """Parse the speed factor, None for `max`; raises UnreadableArgument."""
+    """Parse a speed factor such as `10x`; None for `max`, without pauses.
+
+    Errors: UnreadableArgument.
+    """
     if text == "max":
         return None
     try:
@@ -127,7 +130,10 @@ def _parse_bound(option: str, text: str, now_ms: int) -> tuple[int | None, int |
 def _check_partitions(
     client: KafkaClient, request: ReplayRequest, partitions: list[PartitionFolder]
 ) -> None:
-    """Raise TooFewPartitions if the target topic lacks a partition that is needed."""
+    """Raise TooFewPartitions if the target topic lacks a partition that records go to.
+
+    That is the number of each source partition, or that of --partition.
+    """
     count = len(client.view_of_existing([request.to]).topics[request.to].partitions)
     needed = 1 + (
         max(map(number_of, partitions)) if request.partition is None else request.partition
@@ -178,9 +184,10 @@ class _Run:
             yield record
 
     def _outgoing(self, record: SourceRecord) -> OutgoingRecord:
-        """Return the record to send.
+        """Return the record to send to the target topic.
 
-        The producer fills in a timestamp or partition that is None.
+        Its timestamp is that of the source, unless --new-timestamps is given. The producer fills in
+        a timestamp or partition that is None.
         """
         request = self._request
         headers = record.headers
@@ -221,13 +228,13 @@ class _Report:
         self.exit_code = exits.OK
 
     def read(self, size_bytes: int) -> None:
-        """Count bytes as read."""
+        """Count bytes of the source as read, for the progress."""
         self._read_bytes += size_bytes
 
     def note(self, record: SourceRecord) -> int:
-        """Store the source partition and offset of a record under a new place.
+        """Note from which partition and offset a record comes; return the place to send it with.
 
-        Returns the place.
+        The result of its batch has this place.
         """
         place, self._next_place = self._next_place, self._next_place + 1
         self._places[place] = record.partition, record.offset
@@ -251,7 +258,7 @@ class _Report:
         self._rate_line.update(self._stored, self._read_bytes)
 
     def on_retry(self, error: EngineError) -> None:
-        """Print that batches are sent again."""
+        """Print that batches are sent again after an error."""
         self._rate_line.clear()
         notify(f"sending again: {error}")
 

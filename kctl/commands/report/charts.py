@@ -81,7 +81,10 @@ def check_charts() -> None:
 
 
 def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
-    """Return horizontal bars in order as SVG, with a line at `mean` unless it is None."""
+    """Return horizontal bars, one below the other in order, as SVG.
+
+    A vertical line is drawn at `mean`, unless that is None.
+    """
     most = max((bar.value for bar in bars), default=0)
     scale = {"domainMin": 0, "domainMax": most * _ROOM or 1, "nice": False}
     y = {"field": "name", "type": "nominal", "sort": None, "title": None}
@@ -105,7 +108,10 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
 
 
 def stacked_columns_chart(parts: Sequence[StackSegment], unit: str) -> str:
-    """Return columns as SVG, each stacked from its parts; `unit` is the y axis's title."""
+    """Return vertical columns, each stacked from its segments, as SVG.
+
+    `unit` is the title of the y axis.
+    """
     series = list(dict.fromkeys(_drawn(part.series) for part in parts))
     x = {"field": "column", "type": "nominal", "sort": None, "title": None}
     y_axis = {"tickCount": 4, "titleColor": "currentColor"}

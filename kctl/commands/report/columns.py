@@ -132,7 +132,7 @@ class Part(NamedTuple):
 
 
 def shown_rows(part: Part, document: OutputRow) -> list[OutputRow]:
-    """Return the rows of a part for tables, with amounts of bytes as text."""
+    """Return the rows of one section of a report for tables, with bytes as readable sizes."""
     rows: list[OutputRow] = document[part.key]
     if part.key != "imbalance":
         return rows

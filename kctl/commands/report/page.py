@@ -59,7 +59,7 @@ _CHARTS: dict[str, Callable[[OutputRow], list[tuple[str, str]]]] = {
 
 
 def cluster_page(document: OutputRow) -> str:
-    """Return the page of a report; raises NoChartLibrary."""
+    """Return the report on a cluster as an HTML page; raises NoChartLibrary."""
     parts = [
         page_head(f"Kafka cluster {document['cluster_id'] or ''}".strip(), _STYLE),
         f"<p>{escape(_when(document))}</p>\n",
