@@ -87,7 +87,10 @@ def _merge(rules: Rules, others: Rules) -> None:
 
 
 def _producer_rules(given: GivenOptions) -> Rules:
-    """Return the rules of --producer, and of --idempotent on the cluster."""
+    """Return the rules of --producer: Write, Describe, Create of topics; Write, Describe of ids.
+
+    With --idempotent also IdempotentWrite on the cluster.
+    """
     on_topics = _access_entries(given, (_Op.WRITE, _Op.DESCRIBE, _Op.CREATE))
     on_ids = _access_entries(given, (_Op.WRITE, _Op.DESCRIBE))
     kinds = {AclResource.TOPIC: on_topics, AclResource.TRANSACTIONAL_ID: on_ids}

@@ -241,7 +241,10 @@ def _is_confirmed(
 
 
 def _list_rules(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
-    """Print rules by resource; raises ToolFailure."""
+    """Print the rules of --list by resource; with --principal for each principal.
+
+    Errors: ToolFailure.
+    """
     filters = resource_filters(given) or [_EVERY_PATTERN]
     found: dict[AclPattern, list[AccessEntry]] = {}
     for wanted in filters:

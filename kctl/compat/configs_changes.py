@@ -184,7 +184,7 @@ def _check_settings(
 
 
 def _need_all(deleted: Sequence[str], known: Iterable[str]) -> None:
-    """Raise ConfigsRefused if a setting to delete is not in `known`."""
+    """Raise ConfigsRefused if a setting to delete is not in `known`, those that are set."""
     unknown = [key for key in deleted if key not in set(known)]
     if unknown:
         raise ConfigsRefused(f"Invalid config(s): {','.join(unknown)}")

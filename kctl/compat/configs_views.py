@@ -51,7 +51,10 @@ _UNSUPPORTED: Final = "org.apache.kafka.common.errors.UnsupportedVersionExceptio
 def print_entity_configs(
     client: KafkaClient, given: GivenOptions, entities: Entities, out: TextIO
 ) -> None:
-    """Print the settings of the entities; raises ToolFailure, ConfigsRefused."""
+    """Print the settings of entities, as kafka-configs --describe does.
+
+    Errors: ToolFailure, ConfigsRefused.
+    """
     head = entities.types[0]
     if head in _RESOURCES:
         names = entities.names[:1] or _request_names(client, head, is_four=given.is_four)

@@ -128,7 +128,10 @@ def _read_partitions(given: GivenOptions, files: Files) -> list[TopicPartition] 
 
 
 def parse_partitions(text: str) -> list[TopicPartition]:
-    """Parse the JSON of an election file; raises ToolFailure."""
+    """Return the partitions in the JSON of kafka-leader-election's --path-to-json-file.
+
+    Errors: ToolFailure, also for a partition that is named twice.
+    """
     try:
         document = first_document(text)
     except ValueError:
@@ -154,7 +157,10 @@ def _elect(
     partitions: Sequence[TopicPartition] | None,
     out: TextIO,
 ) -> None:
-    """Elect leaders and print the results; raises ToolFailure if an election failed."""
+    """Request elections, and print which succeeded, were not needed, or failed.
+
+    `partitions` None means all. Errors: ToolFailure if one failed, or the request.
+    """
     try:
         results = elect_leaders(client, election, partitions)
     except (ApiError, TimedOut) as error:

@@ -47,9 +47,9 @@ _NO_BOOTSTRAP: Final = ("3.0", "3.1", "3.2")
 
 
 def metadata_version_level(text: str, release: Release) -> int:
-    """Return the metadata.version level of a name (3.3-IV3) or release (3.3).
+    """Return the metadata.version level of a name (3.3-IV3) or of a release (3.3).
 
-    Errors: TerseFailure.
+    Errors: TerseFailure if the tools of `release` do not know it.
     """
     level = metadata_level(text, _KNOWN[release], _STABLE[release])
     if level is None:
@@ -72,9 +72,10 @@ def _refuse_metadata_version(text: str, release: Release) -> NoReturn:
 
 
 def mapping_lines(text: str | None) -> list[str]:
-    """Return the default levels of features for a metadata.version, one per line.
+    """Return the default levels of features for a metadata.version, as lines of text.
 
-    Errors: TerseFailure. Source: 4.3.0.
+    `text` None means the latest stable version. Errors: TerseFailure. Source: kafka-features
+    version-mapping of 4.3.0.
     """
     level = _STABLE[Release.V4_3] if text is None else metadata_version_level(text, Release.V4_3)
     levels = levels_of_release(level)
@@ -84,9 +85,10 @@ def mapping_lines(text: str | None) -> list[str]:
 
 
 def dependency_lines(name: str, level: int) -> list[str]:
-    """Return the features that a feature's level requires, one per line; raises TerseFailure.
+    """Return the features that a feature's level requires, as lines of text.
 
-    Source: 4.3.0.
+    Errors: TerseFailure for an unknown feature or level. Source: kafka-features
+    feature-dependencies of 4.3.0.
     """
     if name == METADATA:
         if level not in _KNOWN[Release.V4_3]:
@@ -144,7 +146,11 @@ def levels_to_format(
 def _metadata_level_to_format(
     release_text: str | None, wanted: Mapping[str, int], release: Release
 ) -> int:
-    """Return the metadata.version level with which a cluster is formatted."""
+    """Return the metadata.version level with which kafka-storage formats a cluster.
+
+    `release_text` is --release-version, `wanted` are levels of --feature; without both it is the
+    latest stable one. Errors: TerseFailure, ToolFailure.
+    """
     known, stable = _KNOWN[release], _STABLE[release]
     if release_text is not None:
         if METADATA in wanted:

@@ -63,13 +63,13 @@ def commands(release: Release) -> tuple[Command, ...]:
 
 
 def common(release: Release) -> tuple[CommandOption, ...]:
-    """Return the options that precede the command."""
+    """Return the options of kafka-features that precede the command."""
     del release
     return SERVER_OPTIONS
 
 
 def help_code(release: Release) -> int:
-    """Return the exit code of help."""
+    """Return the exit code with which kafka-features ends after its help."""
     return exits.OK if release.is_four else exits.FAILED
 
 
@@ -93,6 +93,7 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
 
 
 def _print(call: ToolCall, lines: Sequence[str]) -> None:
+    """Print lines of text on the tool's standard output."""
     call.out.writelines(f"{line}\n" for line in lines)
 
 
@@ -135,7 +136,7 @@ _FORM_OF_FOUR: Final = (
 
 
 def _level_text(name: str, level: int) -> str:
-    """Return a level as text; of metadata.version its name."""
+    """Return a feature's level as text: a number, or the name of a metadata.version."""
     if name != METADATA:
         return str(level)
     return metadata_name(level) or f"UNKNOWN [{level}]"
@@ -175,7 +176,10 @@ def _update_features(call: ToolCall, name: str, given: GivenOptions) -> None:
 
 
 def _parse_updates(name: str, given: GivenOptions, release: Release) -> list[FeatureUpdate]:
-    """Return the updates that the options request; raises TerseFailure."""
+    """Return the level changes that upgrade, downgrade or disable requests.
+
+    `name` is the command. Errors: TerseFailure, also for a feature that is given twice.
+    """
     change = FeatureChange.UPGRADE
     if name != "upgrade":
         is_unsafe = given.has("unsafe")

@@ -19,7 +19,10 @@ _INTERNAL: Final = {
 
 
 def create_formatter(name: str, properties: Mapping[str, str], release: Release) -> Formatter:
-    """Return the formatter of a class name; raises ToolFailure for an unknown class."""
+    """Return the function that formats records as the Java class of this name does.
+
+    Errors: ToolFailure for an unknown class.
+    """
     plain = name.removeprefix(_PACKAGE) if name.startswith(_PACKAGE) else ""
     if plain in ("DefaultMessageFormatter", "LoggingMessageFormatter"):
         return DefaultFormatter(properties, release)

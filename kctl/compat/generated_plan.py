@@ -29,7 +29,10 @@ class UsableBroker(NamedTuple):
 
 
 def usable_brokers(brokers: Sequence[UsableBroker], *, is_rack_aware: bool) -> list[UsableBroker]:
-    """Return brokers sorted by id, without racks unless `is_rack_aware`; raises ToolFailure."""
+    """Return the brokers to place replicas on, by id; without racks unless `is_rack_aware`.
+
+    Errors: ToolFailure if only some brokers have a rack.
+    """
     ordered = sorted(brokers)
     if not is_rack_aware:
         return [UsableBroker(broker.broker_id, None) for broker in ordered]

@@ -55,21 +55,28 @@ def cause_text(error: EngineError, call: str) -> str:
 
 
 def failure(error: EngineError, call: str, waits: Waits) -> ToolFailure:
-    """Return the ToolFailure for a failed admin call; raises an error of a context's guards."""
+    """Return the ToolFailure for a failed admin call, with Java's exceptions as causes.
+
+    `waits` is how the tool waits for the call, on which the wrapping depends. Raises an error of a
+    context's guards unchanged.
+    """
     if isinstance(error, GUARD_ERRORS):
         raise error
     return _ended_by(cause_text(error, call), waits)
 
 
 def _ended_by(cause: str, waits: Waits) -> ToolFailure:
-    """Return the ToolFailure with this cause, wrapped like Java's exceptions."""
+    """Return the ToolFailure with this cause, wrapped as Java's futures wrap it."""
     if waits is Waits.ONCE:
         return ToolFailure(_EXECUTION, cause, cause)
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 
 
 def connect_client(connect: Callable[[], KafkaClient]) -> KafkaClient:
-    """Return a client; raises ToolFailure with the cause if a properties file is unreadable."""
+    """Return a client of the cluster.
+
+    Errors: ToolFailure, wrapped in a RuntimeException if a properties file is unreadable.
+    """
     try:
         return connect()
     except ToolFailure as failure:
@@ -122,7 +129,7 @@ def _request_groups(
 
 
 def _in_map_order(groups: Iterable[GroupListing]) -> list[GroupListing]:
-    """Sort groups in the order of Java's HashMap, in which the tool prints them."""
+    """Return groups in the order of Java's HashMap by id, in which the tool prints them."""
     by_id = {group.group_id: group for group in groups}
     return [by_id[group_id] for group_id in names_in_java_order(by_id)]
 
@@ -148,7 +155,7 @@ def describe_groups_in_order(
 
 
 def committed(client: KafkaClient, group_id: str) -> dict[TopicPartition, int]:
-    """Return the committed offsets of a group; raises ToolFailure."""
+    """Return a group's committed offsets; raises ToolFailure."""
     try:
         return committed_offsets(client, group_id)
     except EngineError as error:
@@ -166,23 +173,24 @@ def committed_views(client: KafkaClient, group_id: str) -> dict[TopicPartition, 
 def start_offsets(
     client: KafkaClient, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Return the log start offsets of partitions; raises ToolFailure."""
+    """Return the log start offsets of partitions; raises ToolFailure if one is not known."""
     return request_offsets_at(client, dict.fromkeys(partitions, EARLIEST))
 
 
 def end_offsets(
     client: KafkaClient, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Return the log end offsets of partitions; raises ToolFailure."""
+    """Return the log end offsets of partitions; raises ToolFailure if one is not known."""
     return request_offsets_at(client, dict.fromkeys(partitions, LATEST))
 
 
 def request_offsets_at(
     client: KafkaClient, times: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Return the offsets of timestamps, -1 for a time after the last record; raises ToolFailure.
+    """Return each partition's first offset at or after a time in ms; -1 if there is none.
 
-    Unknown partitions are requested again until the time-out, as by Kafka's client.
+    EARLIEST and LATEST are times, too. Unknown partitions are requested again until the time-out,
+    as by Kafka's client. Errors: ToolFailure.
     """
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     attempts = 0
@@ -207,11 +215,12 @@ def request_offsets_at(
 
 
 def _is_unknown(error: EngineError) -> bool:
+    """Return True if the broker does not know the partition, so that Java's client retries."""
     return isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _timed_out(now_ms: int, attempts: int) -> ToolFailure:
-    """Return the ToolFailure of a call that was retried until its time-out."""
+    """Return the ToolFailure of a ListOffsets call that was retried until its time-out."""
     cause = f"{_TIMEOUT}: {timed_out_text('listOffsets(api=METADATA)', now_ms, attempts)}"
     return ToolFailure(_RUNTIME, f"{_EXECUTION}: {cause}", f"{_EXECUTION}: {cause}", cause)
 
@@ -219,7 +228,7 @@ def _timed_out(now_ms: int, attempts: int) -> ToolFailure:
 def request_topic_partitions(
     client: KafkaClient, topics: Sequence[str]
 ) -> dict[str, list[TopicPartition] | EngineError]:
-    """Return each topic's partitions, or its error."""
+    """Return the partitions of each topic, or the error of its metadata."""
     found: dict[str, list[TopicPartition] | EngineError] = {}
     if not topics:
         return found

@@ -35,7 +35,7 @@ class OffsetRow(NamedTuple):
     leader_epoch: int | None = None
 
     def cells(self) -> tuple[str, ...]:
-        """Return the texts of the columns; lag is `-` without a committed offset."""
+        """Return the row's texts for the tool's table; `-` where there is no committed offset."""
         lag = None if self.current_offset is None else self.end_offset - self.current_offset
         return (
             self.group,
@@ -71,7 +71,10 @@ def print_state_note(group: GroupDescription, row_count: int, out: TextIO, err: 
 
 
 def request_offset_rows(client: KafkaClient, group: GroupDescription) -> list[OffsetRow]:
-    """Return rows of the partitions that a group has assigned or committed; raises ToolFailure."""
+    """Return rows of the partitions that a group has assigned or committed, with their lag.
+
+    Those of the member with most partitions come first, unassigned ones last. Errors: ToolFailure.
+    """
     offsets = committed_views(client, group.group_id)
     rows: list[OffsetRow] = []
     assigned: set[TopicPartition] = set()
@@ -110,7 +113,7 @@ def _request_rows(
 
 
 def coordinator_text(client: KafkaClient, group_id: str, gap: str = "  ") -> str:
-    """Return address and id of a group's coordinator, separated by `gap`."""
+    """Return address and id of a group's coordinator: `host:port  (1)`, separated by `gap`."""
     coordinator = client.coordinator(group_id)
     broker_ids = [
         broker_id

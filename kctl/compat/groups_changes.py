@@ -44,7 +44,10 @@ _PARTITION_ERRORS = (
 
 
 def delete_selected_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Delete groups and print the results; raises ToolFailure."""
+    """Delete groups as kafka-consumer-groups --delete does, and print the results.
+
+    Errors: ToolFailure if all groups are selected and cannot be listed.
+    """
     if given.has("all-groups"):
         group_ids: Sequence[str] = [group.group_id for group in list_consumer_groups(client)]
     else:
@@ -97,7 +100,7 @@ def delete_partitions(
     partitions: Sequence[TopicPartition],
     results: dict[TopicPartition, str | None],
 ) -> int:
-    """Delete committed offsets, and store each partition's error text, or None, in `results`.
+    """Delete a group's committed offsets; store each partition's error text, or None, in `results`.
 
     Returns the error code of the group, else of the first partition that failed, else NONE.
     """
@@ -115,7 +118,7 @@ def delete_partitions(
 
 
 def _code_of(error: EngineError) -> int:
-    """Return the code to which Java's client maps an error without a code."""
+    """Return the error code by which Java's client reports an error without a code."""
     is_late = isinstance(error, TimedOut | Unreachable)
     return REQUEST_TIMED_OUT if is_late else UNKNOWN_SERVER_ERROR
 
@@ -149,15 +152,17 @@ def print_deleted(
 
 
 def _cause(error: EngineError) -> str:
+    """Return the text of an error of OffsetDelete, as Java's client words it."""
     return cause_text(error, "offsetDelete(api=FIND_COORDINATOR)")
 
 
 def partitions_to_delete(
     client: KafkaClient, topics: Sequence[str], results: dict[TopicPartition, str | None]
 ) -> list[TopicPartition]:
-    """Return the partitions of `TOPIC` and `TOPIC:0,1` arguments.
+    """Return the partitions whose committed offsets are deleted.
 
-    For a topic without metadata, its error is stored in `results`.
+    They are given as `TOPIC` or `TOPIC:0,1`. For a topic without metadata, its error is stored in
+    `results`. Errors: OptionsRefused.
     """
     named = [partition for topic in topics if ":" in topic for partition in parse_partitions(topic)]
     whole = list(dict.fromkeys(topic for topic in topics if ":" not in topic))
@@ -174,7 +179,7 @@ def partitions_to_delete(
 
 
 def parse_partitions(text: str) -> list[TopicPartition]:
-    """Parse `topic:0,1`; raises OptionsRefused."""
+    """Parse `topic:0,1` into partitions; raises OptionsRefused."""
     parts = java_split(text, ":")
     if len(parts) != 2:
         message = f"Invalid topic arg '{text}', expected topic name and partitions"
@@ -210,7 +215,7 @@ def _error_text(code: int, group_id: str) -> str:
 
 
 def _print_results(results: dict[TopicPartition, str | None], out: TextIO) -> None:
-    """Print the table of results in the format of 3.9.1, which has no line breaks."""
+    """Print which offsets were deleted, in the format of 3.9.1: a table without line breaks."""
     out.write("\n" + _row("TOPIC", "PARTITION", "STATUS"))
     for partition in sorted(results, key=lambda key: f"{key.topic}{key.partition}"):
         error = results[partition]
@@ -220,4 +225,5 @@ def _print_results(results: dict[TopicPartition, str | None], out: TextIO) -> No
 
 
 def _row(topic: str, partition: str, status: str) -> str:
+    """Return the padded cells of a table's row, without a line end."""
     return f"{topic:<30} {partition:<15} {status:<15}"

@@ -61,7 +61,7 @@ class _Line(NamedTuple):
 
 
 def parse_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
-    """Parse the CSV of --from-file into new offsets by group.
+    """Parse the CSV of kafka-consumer-groups --from-file into new offsets by group.
 
     If there is one group, lines may lack its name. As in Kafka's tool, the failure of the first
     attempt is printed to `err`. Errors: ToolFailure with Jackson's message.
@@ -85,7 +85,10 @@ def parse_plan(text: str, group_ids: Sequence[str], err: TextIO) -> ResetPlan:
 
 
 def _parse_line(line: str, kind: _RecordKind) -> _Line:
-    """Parse a line of the given kind; raises ToolFailure with Jackson's message."""
+    """Parse a CSV line with the fields of `kind`: group, topic, partition, offset.
+
+    Errors: ToolFailure with Jackson's message, OptionsRefused for a negative offset.
+    """
     if not line.strip():
         raise _refused(
             "databind.exc.MismatchedInputException",
@@ -153,14 +156,14 @@ def _place(texts: Sequence[str], index: int) -> str:
 
 
 def _refused(class_name: str, message: str) -> ToolFailure:
-    """Return the failure for a malformed line, with Jackson's exception as its cause."""
+    """Return the failure for a malformed CSV line, with Jackson's exception as its cause."""
     named = f"{_JACKSON}.{class_name}"
     # The tool wraps Jackson's exception.
     return ToolFailure(_RUNTIME, f"{named}: {message}", f"{named}: {message}")
 
 
 def print_plan_table(plan: ResetPlan, out: TextIO) -> None:
-    """Print the table, with columns as wide as needed.
+    """Print new offsets as a table, with columns as wide as needed.
 
     Source: OffsetsUtils.printOffsetsToReset of 4.3.0.
     """
@@ -178,7 +181,10 @@ def print_plan_table(plan: ResetPlan, out: TextIO) -> None:
 
 
 def plan_text(plan: Mapping[str, Mapping[TopicPartition, int]], *, names_groups: bool) -> str:
-    """Return a plan as CSV, a line for each partition."""
+    """Return new offsets as CSV, a line for each partition; --from-file reads it.
+
+    The group is a field only with `names_groups`.
+    """
     lines = []
     for group_id, offsets in plan.items():
         for partition, offset in offsets.items():

@@ -40,7 +40,10 @@ _INACTIVE = ("Empty", "Dead")
 def reset_selected_groups(
     client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
 ) -> None:
-    """Reset offsets of groups if requested, and print them; raises ToolFailure, OptionsRefused."""
+    """Compute new offsets of groups, commit them with --execute, and print them.
+
+    A group with members is refused. Errors: ToolFailure, OptionsRefused.
+    """
     group_ids = list(given.texts("group"))
     if given.has("all-groups"):
         group_ids = [group.group_id for group in list_consumer_groups(client)]
@@ -63,7 +66,7 @@ def reset_selected_groups(
 
 
 def _print_plan(plan: ResetPlan, out: TextIO) -> None:
-    """Print the table of a plan in the format of 3.9.1, which has no line breaks."""
+    """Print new offsets in the format of 3.9.1: a table without line breaks."""
     if plan:
         out.write("\n" + _row(*PLAN_HEADS))
     for group_id, offsets in plan.items():
@@ -73,6 +76,7 @@ def _print_plan(plan: ResetPlan, out: TextIO) -> None:
 
 
 def _row(group_id: str, topic: str, partition: str, offset: str) -> str:
+    """Return the padded cells of a table's row, without a line end."""
     return f"{group_id:<30} {topic:<30} {partition:<10} {offset:<15}"
 
 
@@ -109,7 +113,7 @@ class OffsetReset:
         return ordered
 
     def _commit(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit the new offsets; raises the first failure wrapped like Java's."""
+        """Commit the new offsets; raises the first failure, wrapped as Java's future wraps it."""
         call = "offsetCommit(api=FIND_COORDINATOR)"
         try:
             results = set_offsets(self._client, group_id, offsets)
@@ -122,9 +126,9 @@ class OffsetReset:
     # Selection of partitions
 
     def _select_partitions(self, group_id: str) -> list[TopicPartition]:
-        """Return the selected partitions, empty for --from-file.
+        """Return the partitions to reset; empty for --from-file, which names them.
 
-        Errors: OptionsRefused without scope.
+        Errors: OptionsRefused without --all-topics, --topic and --from-file; ToolFailure.
         """
         given = self._given
         if given.has("all-topics"):

@@ -125,12 +125,15 @@ _NO_ACTION_4 = (
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
+    """Return the options that kafka-consumer-groups has in a release."""
     return (*_OPTIONS, *([_VALIDATE] if release.is_four else []))
 
 
 def check_options(given: GivenOptions) -> str:
-    """Validate the options, and return the requested action; raises OptionsRefused."""
+    """Validate the options of kafka-consumer-groups, and return the one action they request.
+
+    Errors: OptionsRefused.
+    """
     if given.has("validate-regex"):
         # This would need RE2's syntax, and the messages of its Java port.
         raise OptionsRefused("--validate-regex is not served; --bootstrap-server is")

@@ -58,7 +58,10 @@ _LISTED_WIDTH_EXTRA: Final = 10
 
 
 def print_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print the selected consumer groups; raises ToolFailure, OptionsRefused."""
+    """Print the consumer groups of --list, with types and states if requested.
+
+    Errors: ToolFailure, OptionsRefused.
+    """
     shows_type, shows_state = given.has("type"), given.has("state")
     types = _parse_names(given.text("type"), _TYPES, "Invalid types list")
     states = _parse_names(given.text("state"), _STATES, "Invalid state list")
@@ -67,6 +70,7 @@ def print_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
         return
 
     def is_wanted(group: GroupListing) -> bool:
+        """Return True if a group has one of the requested types and states."""
         return (not types or _type_of(group) in types) and (not states or group.state in states)
 
     groups = list_consumer_groups(client, Waits.ONCE, is_wanted)
@@ -115,7 +119,7 @@ def _listed(group_id: str, width: int, cells: Iterable[str]) -> str:
 def describe_selected_groups(
     client: KafkaClient, given: GivenOptions, out: TextIO, err: TextIO
 ) -> None:
-    """Print offsets, members or states of groups; raises ToolFailure."""
+    """Print offsets, members or states of groups (--describe); raises ToolFailure."""
     if given.has("all-groups"):
         group_ids: Sequence[str] = [group.group_id for group in list_consumer_groups(client)]
     else:
@@ -204,7 +208,10 @@ def _assignment_text(member: MemberView) -> str:
 
 
 def _print_state(client: KafkaClient, group: GroupDescription, out: TextIO, err: TextIO) -> None:
-    """Print the group's state and coordinator in the format of release 3."""
+    """Print the group's state and coordinator in the format of release 3.
+
+    Only a note is printed for a group that does not exist.
+    """
     if not print_state_note(group, 1, out, err):
         return
     named = coordinator_text(client, group.group_id)

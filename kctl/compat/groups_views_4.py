@@ -34,7 +34,10 @@ def print_groups_4(
     *,
     is_verbose: bool,
 ) -> None:
-    """Print groups' offsets, members or states; `view` names which. Raises ToolFailure."""
+    """Print groups in the format of release 4: `view` is offsets, members or state.
+
+    Errors: ToolFailure.
+    """
     if view == "members":
         for group in groups:
             _print_members(group, out, err, is_verbose=is_verbose)

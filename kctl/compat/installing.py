@@ -33,16 +33,19 @@ _MARK = "# Written by kctl compat install."
 
 
 def script_of(tool: str, release: Release) -> str:
-    """Return a shell script that runs kctl's tool with the current Python interpreter."""
+    """Return a shell script that runs kctl in place of a tool of Kafka.
+
+    It uses the current Python interpreter, and imitates the tool of `release`.
+    """
     python = shlex.quote(sys.executable)
     command = tool if release is Release.V3_9 else f"{tool} --kafka-version {release.value}"
     return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {command} "$@"\n'
 
 
 def install_scripts(directory: str, release: Release, *, is_forced: bool) -> list[str]:
-    """Write a script for each tool into a directory, created if missing; return their paths.
+    """Write a script for each tool of Kafka into a directory; return their paths.
 
-    Errors: ForeignScript unless `is_forced`, CannotInstall.
+    The directory is created if missing. Errors: ForeignScript unless `is_forced`, CannotInstall.
     """
     paths = {tool: os.path.join(directory, f"{tool}.sh") for tool in TOOLS}
     try:
@@ -63,7 +66,7 @@ def install_scripts(directory: str, release: Release, *, is_forced: bool) -> lis
 
 
 def _first_missing(directory: str) -> str | None:
-    """Return the topmost missing directory of a path, None if the path exists."""
+    """Return the topmost directory of a path that must be created, None if the path exists."""
     missing, path = None, os.path.abspath(directory)
     while not os.path.isdir(path) and path != os.path.dirname(path):
         missing, path = path, os.path.dirname(path)

@@ -44,7 +44,10 @@ class InternalFormatter:
         self._type_name = "type" if release.is_four else "version"
 
     def __call__(self, printed: PrintedRecord) -> bytes:
-        """Return an internal topic's record as JSON, empty for another type; raises WireError."""
+        """Return a record of an internal topic as JSON; empty for records of another kind.
+
+        The type in its key decides. Errors: WireError.
+        """
         key, value = printed.record.key, printed.record.value
         if key is None or len(key) < _INT16.size:
             return b""
@@ -58,13 +61,16 @@ class InternalFormatter:
         return json_text(document).encode("utf-8", "replace")
 
     def _value(self, name: str, value: bytes) -> JsonObject:
-        """Return a value as JSON with its version; data of an unknown version is "unknown"."""
+        """Return a record's value as JSON with its version.
+
+        The data of a version that the release does not know is "unknown".
+        """
         (version,) = _INT16.unpack_from(value)
         valid = message_schema(f"{name}Value", self._release).valid
         data = self._node(f"{name}Value", value, version) if valid.has(version) else _UNKNOWN
         return {"version": version, "data": data}
 
     def _node(self, name: str, raw: bytes, version: int) -> JsonNode:
-        """Decode a message after its int16 version into JSON; trailing bytes are ignored."""
+        """Decode a key or value behind its int16 version into JSON; trailing bytes are ignored."""
         message = message_codec(name, version, self._release).decode_at(raw, _INT16.size)[0]
         return json_node(message, version)

@@ -21,7 +21,10 @@ _EXECUTION: Final = "java.util.concurrent.ExecutionException"
 
 
 def admin_failure(error: EngineError, call: str) -> EngineError:
-    """Return the ToolFailure of an admin call; errors without a Java counterpart unchanged."""
+    """Return the failure that Java's admin client reports for an error of a call.
+
+    An error without a Java counterpart is returned unchanged.
+    """
     if isinstance(error, TimedOut | Unreachable):
         return ToolFailure(TIMEOUT, f"Timed out waiting for a node assignment. Call: {call}")
     if isinstance(error, ApiError | AuthenticationFailed):
@@ -50,13 +53,13 @@ def timed_out_text(call: str, now_ms: int, attempts: int) -> str:
 
 
 def raise_first(results: dict[str, ApiError | None]) -> None:
-    """Raise the first error of `results` as a ToolFailure."""
+    """Raise the first error of `results`, as the admin client of Java reports it, if any."""
     for error in results.values():
         if error is not None:
             raise admin_failure(error, "")
 
 
 def as_execution_failure(failure: ToolFailure) -> ToolFailure:
-    """Wrap a failure in ExecutionException, as `KafkaFuture.get` does."""
+    """Wrap a failure in an ExecutionException, as `KafkaFuture.get` does."""
     text = f"{failure.java_class}: {failure}"
     return ToolFailure(_EXECUTION, text, text)

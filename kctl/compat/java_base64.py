@@ -26,12 +26,12 @@ _PADDING: Final = "="
 
 
 def decoded(text: str) -> bytes:
-    """Decode a text in the basic alphabet; raises ToolFailure."""
+    """Decode base64 like Java's basic decoder; raises ToolFailure with its message."""
     return _decode(text, _BASIC)
 
 
 def decoded_url(text: str) -> bytes:
-    """Decode a text in the alphabet for URLs and file names; raises ToolFailure."""
+    """Decode base64 in the alphabet for URLs, like Java; raises ToolFailure with its message."""
     return _decode(text, _URL)
 
 
@@ -67,4 +67,5 @@ def _signed_hex(character: str) -> str:
 
 
 def _refused(message: str) -> ToolFailure:
+    """Return the failure that Java's decoder raises with this message."""
     return ToolFailure(ILLEGAL_ARGUMENT, message)

@@ -25,9 +25,9 @@ _KAFKA: Final = "org.apache.kafka.common.KafkaException"
 
 
 def check_bootstrap(text: str) -> str:
-    """Return the validated bootstrap addresses; a missing host is this machine.
+    """Return --bootstrap-server as addresses for the client; a missing host is this machine.
 
-    Errors: ToolFailure.
+    Errors: ToolFailure as Java's client raises it for malformed or missing addresses.
     """
     addresses = [address.strip() for address in text.split(",")]
     if has_messages_of_four() and text.strip() and not all(addresses):
@@ -43,7 +43,7 @@ def check_bootstrap(text: str) -> str:
 
 
 def connect_resolved(options: ClusterOptions) -> KafkaClient:
-    """Return a client; raises ToolFailure like Java if no bootstrap host name resolves.
+    """Return a client of the cluster; raises ToolFailure like Java if no host name resolves.
 
     Other errors are those of `connect`.
     """

@@ -49,7 +49,7 @@ class CommandOption(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return its names as messages contain them: `--name/-n`."""
+        """Return the option's names as messages contain them: `--name/-n`."""
         return f"--{self.name}/-{self.short}" if self.short else f"--{self.name}"
 
     @property
@@ -111,9 +111,10 @@ def parse_command(
     common: Sequence[CommandOption] = (),
     one_of: tuple[str, ...] = (),
 ) -> GivenCommand:
-    """Parse the command of a call; raises HelpRequested, VersionRequested, CommandRefused.
+    """Parse the arguments of a tool with commands, such as `kafka-features upgrade …`.
 
-    Exactly one of the common options in `one_of` is required.
+    Options in `common` precede the command; exactly one of those in `one_of` is required. Errors:
+    HelpRequested, VersionRequested, CommandRefused. The parser is argparse4j's.
     """
     names = ",".join(command.name for command in commands)
     before = _Reader(
@@ -131,7 +132,10 @@ def parse_command(
 
 
 def _command_named(argument: str, commands: Sequence[Command], before: _Reader) -> Command:
-    """Return the command with this name or unambiguous prefix; raises CommandRefused."""
+    """Return the command with this name or unambiguous prefix; raises CommandRefused.
+
+    `before` is the parser of the options before the command, whose usage the error shows.
+    """
     exact = [command for command in commands if command.name == argument]
     fitting = exact or [command for command in commands if command.name.startswith(argument)]
     if len(fitting) != 1:
@@ -177,7 +181,10 @@ class _Reader:
         self.values: dict[str, list[str]] = {}
 
     def read_all(self, arguments: Sequence[str]) -> None:
-        """Parse arguments that are options only, and check for required ones."""
+        """Parse arguments that must all be options, and check that required ones are given.
+
+        Errors: HelpRequested, VersionRequested, CommandRefused.
+        """
         self.read_options(arguments)
         self.check()
 
@@ -202,7 +209,11 @@ class _Reader:
         return ()
 
     def _take_values(self, option: CommandOption, joined: str | None, left: list[str]) -> list[str]:
-        """Take and return the values of an option, from `joined` or from the end of `left`."""
+        """Return the values of an option, and remove them from `left`.
+
+        `joined` is a value attached to the option, or None; `left` has the other arguments, the
+        next one last. Errors: CommandRefused.
+        """
         if option.takes is Arity.NOTHING:
             return []
         if joined is None and (not left or _resembles_an_option(left[-1])):
@@ -213,7 +224,10 @@ class _Reader:
         return values
 
     def _find_option(self, argument: str) -> tuple[CommandOption, str | None]:
-        """Return an argument's option, also by a unique prefix, and its attached value or None."""
+        """Return the option that an argument names, and the value attached to it, or None.
+
+        A unique prefix of a long name is sufficient. Errors: CommandRefused.
+        """
         name, is_joined, joined = argument.partition("=")
         for option in self._command.options:
             if name in (f"--{option.name}", f"-{option.short}"):
@@ -262,6 +276,7 @@ class _Reader:
             self.refuse(f"one of the arguments {names} is required")
 
     def _named(self, name: str) -> CommandOption:
+        """Return the command's option with this name."""
         return next(option for option in self._command.options if option.name == name)
 
     def _usage(self) -> str:
@@ -277,13 +292,13 @@ class _Reader:
         return " ".join([*parts, self._usage_tail]).rstrip() + "\n"
 
     def help_text(self) -> str:
-        """Return the help of the command."""
+        """Return the help of the command: usage, summary, options, and commands if it has any."""
         rows = [f"  {o.shown}{o.value}\n      {o.summary}\n" for o in self._command.options]
         rows += [f"  {command.name}\n      {command.summary}\n" for command in self._commands]
         return f"{self._usage()}\n{self._command.summary}\n\n{''.join(rows)}"
 
     def refuse(self, message: str) -> NoReturn:
-        """Raise CommandRefused with the usage."""
+        """Raise CommandRefused with the usage and the message, as argparse4j prints them."""
         text = f"{self._usage()}{self._tool}: error: {message}"
         raise CommandRefused(text, self.help_text())
 

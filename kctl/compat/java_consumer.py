@@ -59,7 +59,10 @@ class ConsumerSettings(NamedTuple):
 
 
 def consumer_settings(group_id: str, properties: Mapping[str, str]) -> ConsumerSettings:
-    """Parse the properties of a consumer; raises ToolFailure."""
+    """Return the settings that a Java consumer with these properties has.
+
+    Errors: ToolFailure for a value that Java's client refuses.
+    """
     reset = properties.get("auto.offset.reset", "latest")
     if reset not in _RESETS:
         raise config_refused(
@@ -88,7 +91,10 @@ def consumer_settings(group_id: str, properties: Mapping[str, str]) -> ConsumerS
 
 
 def _check_heartbeat(member: MemberSettings) -> None:
-    """Raise ToolFailure unless the heartbeat interval is below the session time-out."""
+    """Raise ToolFailure unless heartbeat.interval.ms is below session.timeout.ms.
+
+    Java's client checks that for a group of the classic protocol only.
+    """
     has_coordinator = bool(member.group_id) and member.group_protocol == CLASSIC
     if has_coordinator and member.heartbeat_interval_ms >= member.session_timeout_ms:
         raise ToolFailure(
@@ -123,7 +129,10 @@ class PartitionSource:
     def __init__(
         self, client: KafkaClient, starts: Mapping[TopicPartition, int], settings: ConsumerSettings
     ) -> None:
-        """Create a source; a negative offset in `starts` is EARLIEST or LATEST."""
+        """Create a consumer of assigned partitions, without a group.
+
+        `starts` has an offset for each, where a negative one is EARLIEST or LATEST.
+        """
         self._client = client
         self._settings = settings
         known = {key: offset for key, offset in starts.items() if offset >= 0}
@@ -133,7 +142,10 @@ class PartitionSource:
 
     @property
     def is_placed(self) -> bool:
-        """Return True if each partition has a position."""
+        """Return True if the start offset of each partition is known.
+
+        Until then `poll` requests them, and may return no records.
+        """
         return not self._unresolved
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
@@ -177,7 +189,7 @@ class PartitionSource:
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
         """Seek after an invalid position, or fetch again after a retriable error.
 
-        Errors: an error that is not retriable.
+        `position` is the offset of the failed fetch. Errors: an error that is not retriable.
         """
         diverging = _diverging_offset(self._settings, error)
         if diverging is not None:
@@ -232,7 +244,8 @@ class GroupSource:
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return arrived records; see `Source.poll`.
 
-        Also raises ToolFailure if the brokers refuse the topic's name as invalid.
+        With a pattern, new topics that match are subscribed to every _METADATA_MAX_AGE_MS. Also
+        raises ToolFailure if the brokers refuse the topic's name as invalid.
         """
         if self._has_invalid_name:
             self._check_name(self._topics[0])
@@ -263,13 +276,11 @@ class GroupSource:
         self.consumer.close()
 
     def _now_ms(self) -> int:
+        """Return the monotonic time in ms."""
         return self._client.clock.monotonic_ms()
 
     def _request_matching_topics(self) -> list[str]:
-        """Request topic names.
-
-        Returns those that match the pattern, sorted, without internal ones.
-        """
+        """Return the cluster's topics that match the pattern, sorted, without internal ones."""
         assert self._pattern is not None
         return [
             name
@@ -288,9 +299,9 @@ class GroupSource:
         )
 
     def _recover(self, partition: TopicPartition, position: int, error: EngineError) -> None:
-        """Seek after an invalid position, or retry the fetch.
+        """Seek after an invalid position, or fetch again after a retriable error.
 
-        Errors: an error that is not retriable.
+        `position` is the offset of the failed fetch. Errors: an error that is not retriable.
         """
         diverging = _diverging_offset(self._settings, error)
         if diverging is not None:
@@ -321,7 +332,7 @@ def _request_offsets(
 
 
 def _reset_without_commit(settings: ConsumerSettings, partition: TopicPartition) -> int:
-    """Return the reset position of a partition without a committed offset.
+    """Return EARLIEST or LATEST for a partition without a committed offset.
 
     Errors: ToolFailure with auto.offset.reset=none.
     """
@@ -333,7 +344,10 @@ def _reset_without_commit(settings: ConsumerSettings, partition: TopicPartition)
 
 
 def reset_out_of_range(settings: ConsumerSettings, partition: TopicPartition, position: int) -> int:
-    """Return the reset position after OFFSET_OUT_OF_RANGE; raises ToolFailure without a policy."""
+    """Return EARLIEST or LATEST, by auto.offset.reset, after OFFSET_OUT_OF_RANGE at `position`.
+
+    Errors: ToolFailure with auto.offset.reset=none.
+    """
     if settings.reset is None:
         raise ToolFailure(
             _OUT_OF_RANGE,
@@ -344,9 +358,9 @@ def reset_out_of_range(settings: ConsumerSettings, partition: TopicPartition, po
 
 
 def _diverging_offset(settings: ConsumerSettings, error: EngineError) -> int | None:
-    """Return the offset at which a truncated log diverges.
+    """Return the offset at which a truncated log diverges from what was consumed.
 
-    None if the error is another one, or with auto.offset.reset=none.
+    None if the error is another one, or with auto.offset.reset=none. The consumer seeks there.
     """
     if isinstance(error, LogTruncated) and settings.reset is not None:
         return error.end_offset
@@ -354,12 +368,15 @@ def _diverging_offset(settings: ConsumerSettings, error: EngineError) -> int | N
 
 
 def _needs_reset(error: EngineError) -> bool:
-    """Return True if the position is out of range or was truncated."""
+    """Return True if the position is out of range, or in a part that was truncated.
+
+    Then auto.offset.reset decides where the consumer continues.
+    """
     is_out_of_range = isinstance(error, ApiError) and error.code == OFFSET_OUT_OF_RANGE
     return is_out_of_range or isinstance(error, LogTruncated)
 
 
 def raise_if_lasting(error: EngineError) -> None:
-    """Raise an ApiError that is not retriable; other errors are ignored."""
+    """Raise the error if a retry cannot succeed: an ApiError that is not retriable."""
     if isinstance(error, ApiError) and not kafka_error(error.code).is_retriable:
         raise error

@@ -46,7 +46,10 @@ _SERIALIZATION: Final = "org.apache.kafka.common.errors.SerializationException"
 
 
 def deserializer_named(name: str) -> Deserializer:
-    """Return the deserializer of a class name; raises ToolFailure for an unknown class."""
+    """Return the function that converts a key or value to text as a Java deserializer does.
+
+    `name` is its class. Errors: ToolFailure for an unknown class.
+    """
     known = _BY_CLASS.get(name.removeprefix(_PACKAGE)) if name.startswith(_PACKAGE) else None
     if known is None:
         raise ToolFailure("java.lang.ClassNotFoundException", name)
@@ -54,7 +57,10 @@ def deserializer_named(name: str) -> Deserializer:
 
 
 def _number_deserializer(form: str, name: str, text: Callable[[float], str] = str) -> Deserializer:
-    """Return a deserializer for the `struct` format of a number."""
+    """Return a deserializer for numbers in this `struct` format.
+
+    `name` is that of the Java class in errors; `text` formats a number.
+    """
     layout = struct.Struct(form)
 
     def read(raw: bytes) -> bytes:
@@ -122,7 +128,10 @@ def _bytes(raw: bytes) -> bytes:
 
 
 def _void(raw: bytes) -> bytes:
-    """Raise the exception of Java's VoidDeserializer, which accepts only null."""
+    """Raise the exception of Java's VoidDeserializer, which accepts only null.
+
+    Deserializers are not called for null.
+    """
     raise ToolFailure(
         "java.lang.IllegalArgumentException",
         "Data should be null for a VoidDeserializer.",

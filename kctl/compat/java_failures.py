@@ -57,7 +57,7 @@ class JavaError(NamedTuple):
 
 @cache
 def _java_errors() -> dict[int, JavaError]:
-    """Read the Java exceptions by code, as Kafka's Errors lists them."""
+    """Return the Java exception of each error code, as Kafka's Errors lists them."""
     with open(_ERRORS_TABLE, encoding="utf-8") as table:
         rows = [line.rstrip("\n").split("\t") for line in table]
     return {int(code): JavaError(class_name, message) for code, class_name, message in rows}
@@ -94,7 +94,7 @@ def with_api_code(error: EngineError) -> EngineError:
 
 
 def java_text(error: EngineError) -> str:
-    """Return an error as Java's toString prints it.
+    """Return an error as the toString of the corresponding Java exception prints it.
 
     Without a response from a broker it is a TimeoutException.
     """
@@ -105,7 +105,7 @@ def java_text(error: EngineError) -> str:
 
 
 def set_message_release(release: Release) -> None:
-    """Set the release whose error messages are used in the current context."""
+    """Set the release whose error messages tools print, for the current context (contextvars)."""
     _release.set(release)
 
 
@@ -126,7 +126,7 @@ def _java_error(code: int) -> JavaError:
 
 
 def as_tool_failure(error: EngineError) -> ToolFailure:
-    """Return the ExecutionException of a future that failed with this error."""
+    """Return an error as the ExecutionException that Java's Future.get throws for it."""
     if isinstance(error, ToolFailure):
         return error
     text = java_text(error)
@@ -134,7 +134,7 @@ def as_tool_failure(error: EngineError) -> ToolFailure:
 
 
 def message_of(error: EngineError) -> str:
-    """Return an error's message, as Java's getMessage does."""
+    """Return an error's message, as getMessage of the corresponding Java exception does."""
     if isinstance(error, AuthenticationFailed):
         return _refused_login(error)[1]
     if not isinstance(error, ApiError):
@@ -147,10 +147,7 @@ def message_of(error: EngineError) -> str:
 
 
 def as_java(error: EngineError) -> ToolFailure:
-    """Return an error as the corresponding Java exception.
-
-    Errors: an error of a context's guards.
-    """
+    """Return an error as the corresponding Java exception; raises errors of a context's guards."""
     if isinstance(error, GUARD_ERRORS):
         raise error
     if isinstance(error, ToolFailure):
@@ -168,7 +165,7 @@ def _class_without_code(error: EngineError) -> str:
 
 
 def _refused_login(error: AuthenticationFailed) -> tuple[str, str]:
-    """Return class and message of SaslClientAuthenticator's exception."""
+    """Return class and message of the exception that Java's client throws for a failed login."""
     name = error.mechanism
     if isinstance(error, SaslNotExpected):
         words = f"Unexpected handshake request with client mechanism {name}"

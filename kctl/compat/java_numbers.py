@@ -15,7 +15,7 @@ _CHARS_MAX = 4000
 
 
 def java_number(text: str, bits: int = INT_BITS) -> int:
-    """Parse an integer of this number of bits; raises ToolFailure."""
+    """Parse a signed integer of this number of bits as Java does; raises ToolFailure."""
     if not is_java_number(text, bits):
         raise ToolFailure(NUMBER_FORMAT, f'For input string: "{text}"')
     return int(text)

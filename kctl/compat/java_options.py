@@ -62,7 +62,11 @@ class GivenOptions:
         occurrences: Sequence[str] = (),
         call_arguments: Sequence[str] = (),
     ) -> None:
-        """Create options with values by name; `call_arguments` are the unparsed arguments."""
+        """Create the options of a call, with the values of each by name.
+
+        `occurrences` are names in the order of the call; `call_arguments` are the unparsed
+        arguments.
+        """
         self._values = values
         #: Option names in the order of the call, including repetitions.
         self.occurrences = occurrences
@@ -78,7 +82,10 @@ class GivenOptions:
         return name in self._values
 
     def text(self, name: str) -> str | None:
-        """Return the value of an option, None without one; raises ToolFailure for several."""
+        """Return the value of an option, None without the option or a value.
+
+        Errors: ToolFailure for several values.
+        """
         found = self._values.get(name)
         if found and len(found) > 1:
             raise ToolFailure(
@@ -88,7 +95,7 @@ class GivenOptions:
         return found[0] if found else None
 
     def texts(self, name: str) -> Sequence[str]:
-        """Return all values of a repeatable option."""
+        """Return all values of a repeatable option, in the order of the call."""
         return self._values.get(name, [])
 
     def needed(self, name: str) -> str:
@@ -98,7 +105,10 @@ class GivenOptions:
         return value
 
     def number(self, name: str, default: int, bits: int = LONG_BITS) -> int:
-        """Return the integer of an option, `default` without it; raises ToolFailure."""
+        """Return the value of an option as a signed integer of `bits`, `default` without it.
+
+        Errors: ToolFailure.
+        """
         value = self.text(name)
         return default if value is None else _parse_number(name, value, bits)
 
@@ -107,7 +117,7 @@ class GivenOptions:
         return [_parse_number(name, value, bits) for value in self.texts(name)]
 
     def names(self) -> Sequence[str]:
-        """Return the names of the given options."""
+        """Return the names of the given options, each once."""
         return list(self._values)
 
 
@@ -124,7 +134,10 @@ def _parse_number(name: str, value: str, bits: int) -> int:
 def parse_options(
     options: Iterable[ToolOption], call_arguments: Sequence[str], release: Release = Release.V3_9
 ) -> GivenOptions:
-    """Parse the options of a call; raises OptionsRefused for an unknown or incomplete option."""
+    """Parse the arguments of a tool as joptsimple does.
+
+    Errors: OptionsRefused for an unknown or incomplete option.
+    """
     known = {option.name: option for option in options}
     values: dict[str, list[str]] = {}
     occurrences: list[str] = []
@@ -166,7 +179,7 @@ def _unknown_name(argument: str, name: str) -> str:
 
 
 def _check_available(known: Mapping[str, ToolOption], values: Mapping[str, list[str]]) -> None:
-    """Raise OptionsRefused for an option given without any of the options it requires."""
+    """Raise OptionsRefused for an option of which no required other option is given."""
     unavailable = [
         name
         for name in values
@@ -180,7 +193,7 @@ def _check_available(known: Mapping[str, ToolOption], values: Mapping[str, list[
 
 
 def _is_value(option: ToolOption, argument: str) -> bool:
-    """Return True if the argument after an option is its value."""
+    """Return True if the argument after an option is its value; that may be optional."""
     if not option.is_value_optional:
         return True
     if option.is_number:
@@ -189,7 +202,7 @@ def _is_value(option: ToolOption, argument: str) -> bool:
 
 
 def refused(message: str) -> OptionsRefused:
-    """Return an OptionsRefused that is printed with the help."""
+    """Return the error for refused options, which is printed with the help."""
     return OptionsRefused(message, shows_usage=True)
 
 
@@ -206,14 +219,14 @@ def require(given: GivenOptions, *names: str) -> None:
 
 
 def exclude(given: GivenOptions, name: str, others: Iterable[str]) -> None:
-    """Raise OptionsRefused if an option is given together with one of `others`."""
+    """Raise OptionsRefused if the option `name` is given together with one of `others`."""
     for other in others:
         if given.has(name) and given.has(other):
             raise refused(f'Option "[{name}]" can\'t be used with option "[{other}]"')
 
 
 def usage_text(tool: str, summary: str, options: Iterable[ToolOption]) -> str:
-    """Return the help of a tool."""
+    """Return the help of a tool: its summary, and each option with its placeholder."""
     lines = [summary, "", f"Usage: {tool} OPTIONS", ""]
     for option in options:
         value = f" {option.value}" if option.value else ""

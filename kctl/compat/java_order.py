@@ -22,29 +22,30 @@ _INT_MASK = 0xFFFF_FFFF
 
 
 def in_java_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Return the distinct partitions in the order of a HashSet."""
+    """Return the distinct partitions in the order in which a Java HashSet has them."""
     return _by_bucket(sorted(set(keys)), _hash_of_partition)
 
 
 def in_java_map_order(keys: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Return the distinct partitions in the order of a HashMap filled in the given order."""
+    """Return the distinct partitions in the order of a Java HashMap, filled in the given order."""
     return _by_bucket(list(dict.fromkeys(keys)), _hash_of_partition)
 
 
 def names_in_java_order(names: Iterable[str]) -> list[str]:
-    """Return the distinct names in the order of a HashSet filled in the given order."""
+    """Return the distinct names in the order of a Java HashSet, filled in the given order."""
     return _by_bucket(list(dict.fromkeys(names)), java_string_hash)
 
 
 def names_in_sized_java_order(names: Iterable[str]) -> list[str]:
-    """Return the distinct names in the order of a HashMap created with their number as capacity."""
+    """Return the distinct names in the order of a Java HashMap with their number as capacity."""
     return _by_bucket(list(dict.fromkeys(names)), java_string_hash, 1)
 
 
 def names_in_copied_java_order(copied: Iterable[str], added: Iterable[str] = ()) -> list[str]:
-    """Return the names in the order of a HashMap copy of `copied`, to which `added` were added.
+    """Return the names in the order of a Java HashMap: a copy of one with `copied`.
 
-    A copy has the smallest table for its size, which determines the order.
+    `added` were added to the copy. A copy has the smallest table for its size, which determines the
+    order.
     """
     copied = list(dict.fromkeys(copied))
     buckets = _BUCKETS_MIN
@@ -56,7 +57,10 @@ def names_in_copied_java_order(copied: Iterable[str], added: Iterable[str] = ())
 
 
 def _by_bucket(keys: list[K], hash_of: Callable[[K], int], buckets: int = _BUCKETS_MIN) -> list[K]:
-    """Sort keys by their bucket in a HashMap with at least `buckets` buckets."""
+    """Sort keys by their bucket in a Java HashMap that was created with `buckets` buckets.
+
+    It grows as it is filled. Java iterates over buckets, and keys of one bucket keep their order.
+    """
     while len(keys) * 4 > buckets * 3:
         buckets *= 2
 

@@ -17,7 +17,10 @@ _WITH_BRACES: Final = re.compile(
 
 
 def is_java_pattern(text: str) -> bool:
-    """Return True if a text is a valid Python regular expression without a stray brace."""
+    """Return True if Python and Java accept a text as a regular expression.
+
+    Java refuses a stray brace, Python does not.
+    """
     try:
         re.compile(text)
     except re.error:
@@ -26,7 +29,7 @@ def is_java_pattern(text: str) -> bool:
 
 
 def compile_java_pattern(text: str) -> re.Pattern[str]:
-    """Compile a regular expression; raises ToolFailure."""
+    """Compile a regular expression; raises ToolFailure for one that Java refuses."""
     try:
         pattern = re.compile(text)
     except re.error as error:
@@ -37,4 +40,5 @@ def compile_java_pattern(text: str) -> re.Pattern[str]:
 
 
 def _refused(why: str, text: str) -> ToolFailure:
+    """Return the PatternSyntaxException for a regular expression."""
     return ToolFailure("java.util.regex.PatternSyntaxException", f"{why}\n{text}")

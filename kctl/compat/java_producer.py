@@ -49,7 +49,7 @@ class ProducerTimes(NamedTuple):
 
 
 def config_refused(value: str, key: str, rule: str) -> ToolFailure:
-    """Return the ToolFailure for a property with an invalid value."""
+    """Return the ConfigException for a client property with an invalid value."""
     return ToolFailure(CONFIG_EXCEPTION, f"Invalid value {value} for configuration {key}: {rule}")
 
 
@@ -81,14 +81,17 @@ def java_producer_options(properties: Mapping[str, str]) -> ProducerOptions:
 
 
 def producer_times(properties: Mapping[str, str]) -> ProducerTimes:
-    """Return the producer's time-outs; raises ToolFailure."""
+    """Return max.block.ms and delivery.timeout.ms of Java's properties; raises ToolFailure."""
     return ProducerTimes(
         _whole(properties, "max.block.ms"), _whole(properties, "delivery.timeout.ms")
     )
 
 
 def _choice(properties: Mapping[str, str], key: str, default: str, known: Mapping[str, int]) -> int:
-    """Return the number that `known` has for a property's value; raises ToolFailure."""
+    """Return the number that `known` has for a property's value; raises ToolFailure for others.
+
+    `default` is the value of a property that is not set.
+    """
     text = properties.get(key, default)
     if text not in known:
         named = ", ".join(known)
@@ -129,9 +132,10 @@ class JavaProducer:
         on_stored: OnStored | None = None,
         transaction: OpenTransaction | None = None,
     ) -> None:
-        """Create a producer; `on_stored` or `on_failure` is called once per record.
+        """Create a producer that calls `on_stored` or `on_failure` once for each record.
 
-        With a `transaction` records are sent in it.
+        `send` waits for a missing topic up to `max_block_ms`. With a `transaction` records are sent
+        in it.
         """
         self._client = client
         self._producer = Producer(client, options, transaction=transaction)
@@ -151,7 +155,7 @@ class JavaProducer:
         return self._producer.is_idle
 
     def due_in_ms(self) -> int | None:
-        """Return the time until the next batch is due, None without one."""
+        """Return the time in ms until the next batch is due, None if no record is to be sent."""
         return self._producer.due_in_ms()
 
     def send(self, record: OutgoingRecord) -> None:
@@ -165,11 +169,14 @@ class JavaProducer:
         self._producer.add(record, self._place)
 
     def poll(self, wait_ms: int = 0) -> None:
-        """Send due batches, and call back for results."""
+        """Send due batches, and call `on_stored` or `on_failure` for records with a result.
+
+        `wait_ms` is the longest time to wait for one.
+        """
         self._report(self._producer.poll(wait_ms))
 
     def flush(self) -> None:
-        """Send all records, and call back for results."""
+        """Send all records, and call `on_stored` or `on_failure` for each of them."""
         self._report(self._producer.flush())
 
     def _await_topic(self, topic: str) -> ToolFailure | None:
@@ -199,7 +206,10 @@ class JavaProducer:
             attempt += 1
 
     def _report(self, results: list[BatchResult]) -> None:
-        """Call back for each record of finished batches; the offset is -1 if unknown."""
+        """Call `on_stored` or `on_failure` for each record of finished batches.
+
+        The offset is -1 if the broker returned none.
+        """
         for result in results:
             for index, place in enumerate(result.batch.places):
                 record = self._records.pop(place)

@@ -6,7 +6,7 @@ import re
 
 
 def java_split(text: str, separator: str) -> list[str]:
-    """Split a text at separators, without trailing empty parts.
+    """Split a text as Java's String.split does: without trailing empty parts.
 
     A text without the separator is one part, even if it is empty.
     """
@@ -19,9 +19,9 @@ def java_split(text: str, separator: str) -> list[str]:
 
 
 def java_split_pattern(text: str, pattern: str) -> list[str]:
-    """Split a text at matches of a pattern, without trailing empty parts.
+    """Split a text at matches of a pattern as Java's String.split does.
 
-    A text without a match is one part, even if it is empty.
+    Trailing empty parts are dropped. A text without a match is one part, even if it is empty.
     """
     parts = re.split(pattern, text)
     if len(parts) == 1:

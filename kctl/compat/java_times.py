@@ -29,9 +29,10 @@ _DURATION = re.compile(
 
 
 def time_ms_of(text: str) -> int:
-    """Parse a time into ms since 1970; raises ToolFailure.
+    """Parse an ISO 8601 time, as of --to-datetime, into ms since 1970; raises ToolFailure.
 
-    A zone is ignored: the first pattern that Kafka tries has none, and matches.
+    A zone is ignored, and the time is local: the first pattern that Kafka tries has no zone, and
+    matches.
     """
     parts = java_split(text, "T")
     if len(parts) < 2:
@@ -54,13 +55,13 @@ def time_ms_of(text: str) -> int:
 
 
 def _unreadable(message: str) -> ToolFailure:
-    """Return the failure for a time that Java cannot parse, wrapped like the tool's."""
+    """Return the failure for a time that Java cannot parse, wrapped in a RuntimeException."""
     text = f"{_PARSE}: {message}"
     return ToolFailure(_RUNTIME, text, text)
 
 
 def duration_ms_of(text: str) -> int:
-    """Parse a duration into ms; raises ToolFailure."""
+    """Parse an ISO 8601 duration, such as P1DT2H, into ms as Java does; raises ToolFailure."""
     found = _DURATION.fullmatch(text)
     if found is None or found[3] in ("T", "t") or (found[2] is None and found[3] is None):
         message = "Text cannot be parsed to a Duration"

@@ -16,7 +16,10 @@ _ID_BYTES: Final = 16
 
 
 def java_uuid(text: str) -> bytes:
-    """Parse an id into its 16 bytes; raises ToolFailure."""
+    """Parse Kafka's text of a UUID, 22 characters of base64, into its 16 bytes.
+
+    Errors: ToolFailure with the message of Java's Uuid.fromString.
+    """
     if len(text) > _CHARS_MAX:
         raise _refused(
             f"Input string with prefix `{text[:_CHARS_MAX]}` is too long to be decoded as a "
@@ -32,4 +35,5 @@ def java_uuid(text: str) -> bytes:
 
 
 def _refused(message: str) -> ToolFailure:
+    """Return the failure for a text that is no UUID."""
     return ToolFailure(ILLEGAL_ARGUMENT, message)

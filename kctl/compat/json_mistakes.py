@@ -15,7 +15,10 @@ _CLOSERS = "]}"
 
 
 def mistake_of(text: str) -> str:
-    """Return the message for a text that `json.loads` cannot parse."""
+    """Return Jackson's message for a JSON text that cannot be parsed.
+
+    That is similar, not equal, to Jackson's for mistakes other than a missing end.
+    """
     if not text.strip():
         return "The input string shouldn't be empty\n at [Source: UNKNOWN; byte offset: #UNKNOWN]"
     opened = _still_open(text)

@@ -15,7 +15,10 @@ _JSON_MAPPING = "com.fasterxml.jackson.databind.JsonMappingException"
 
 
 def field_of(row: Any, name: str) -> Any:
-    """Return the field of an object; raises ToolFailure if it is missing."""
+    """Return a field of a JSON object.
+
+    Errors: ToolFailure if it is missing, or `row` is no object.
+    """
     if name not in object_of(row):
         raise ToolFailure(_JSON_MAPPING, f"No such field exists: `{name}`")
     return row[name]
@@ -42,6 +45,7 @@ def long_of(value: Any) -> int:
 
 
 def _fits(value: Any, bits: int) -> bool:
+    """Return True if the value is an integer, not a bool, of at most this number of signed bits."""
     limit = 1 << (bits - 1)
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return is_whole and -limit <= value < limit

@@ -94,7 +94,10 @@ def _parse_arguments_of_three(call: ToolCall) -> GivenOptions:
 
 
 def _parse_arguments_of_four(call: ToolCall) -> GivenOptions | None:
-    """Return the options of 4.3.0, None if help was printed; raises TerseFailure."""
+    """Return the options of 4.3.0, also from positional arguments; None if help was printed.
+
+    Errors: TerseFailure.
+    """
     usage = usage_text(call.tool, SUMMARY, _OPTIONS)
     if not call.arguments:
         call.err.write(usage)
@@ -124,7 +127,10 @@ def _parse_arguments_of_four(call: ToolCall) -> GivenOptions | None:
 
 
 def _measure(call: ToolCall, given: GivenOptions) -> None:
-    """Send records one by one, wait until each is consumed, and print the latencies."""
+    """Send records one by one, wait until each is consumed, and print the latencies.
+
+    Errors: ToolFailure.
+    """
     servers, topic = given.needed("bootstrap-server"), given.needed("topic")
     count = java_number(given.needed("num-records"))
     acks = given.needed("producer-acks")
@@ -178,6 +184,7 @@ def _create_topic(call: ToolCall, client: KafkaClient, topic: str) -> None:
 
 
 def _partitions(client: KafkaClient, topic: str) -> list[TopicPartition]:
+    """Return the partitions of an existing topic."""
     view = client.view_of_existing([topic])
     return [TopicPartition(topic, row.partition) for row in view.topics[topic].partitions]
 
@@ -186,6 +193,7 @@ def _random_record(client: KafkaClient, given: GivenOptions) -> OutgoingRecord:
     """Return a record of random letters with the key, value and headers of the options."""
 
     def letters(option: str) -> bytes | None:
+        """Return as many random letters as the option requests, None for 0 or without it."""
         size = given.number(option, 0, 32)
         return client.entropy.random_bytes(size).translate(_LETTERS) if size > 0 else None
 
@@ -204,7 +212,10 @@ def _measure_one(
     source: PartitionSource,
     index: int,
 ) -> int:
-    """Send a record, wait until it is consumed; return the time in ns. Raises ToolFailure."""
+    """Produce a record and wait until it is consumed; return the time in ns.
+
+    Prints every _REPORT_EVERY-th time. Errors: ToolFailure.
+    """
     began_ns = perf_counter_ns()
     producer.send(record)
     producer.flush()

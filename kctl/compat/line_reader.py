@@ -43,7 +43,10 @@ class LineFormat(NamedTuple):
 
 
 def parse_line_format(properties: Mapping[str, str]) -> LineFormat:
-    """Return the format that properties define; raises ToolFailure for equal separators."""
+    """Return how kafka-console-producer splits lines, by the reader's properties.
+
+    Errors: ToolFailure if separators are equal.
+    """
     texts = {
         "key.separator": properties.get("key.separator", "\t"),
         "headers.delimiter": properties.get("headers.delimiter", "\t"),
@@ -80,7 +83,10 @@ class LineReader:
         self._line_number = 0
 
     def parse_line(self, line: bytes) -> OutgoingRecord:
-        """Parse the next line; raises ToolFailure if a separator is missing."""
+        """Return the record of the next line: optional headers and key, then the value.
+
+        Errors: ToolFailure if a separator is missing, unless ignore.error is true.
+        """
         how, text = self._format, decode_java_utf8(line)
         self._line_number += 1
         headers = self._part_before(
@@ -119,6 +125,7 @@ class LineReader:
         return text.encode("utf-8", "replace")
 
     def _headers(self, text: str) -> tuple[Header, ...]:
+        """Return the headers of their text `key:value,key:value`."""
         return tuple(
             self._parse_header(pair) for pair in java_split(text, self._format.headers_separator)
         )
@@ -140,4 +147,5 @@ class LineReader:
         return name, self._bytes(value)
 
     def _refuse(self, message: str) -> NoReturn:
+        """Raise the KafkaException of a malformed line."""
         raise ToolFailure(KAFKA_EXCEPTION, message)

@@ -35,13 +35,13 @@ _OPTIONS = (
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
+    """Return the options of kafka-log-dirs, the same in each release."""
     del release
     return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused if a required option is missing."""
+    """Raise OptionsRefused if kafka-log-dirs lacks --bootstrap-server or --describe."""
     require(given, "bootstrap-server", "describe")
 
 
@@ -94,12 +94,13 @@ def _print_dirs(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
 
 
 def _parts(given: GivenOptions, name: str) -> list[str]:
-    """Return the non-empty parts of an option's list; empty without the option."""
+    """Return the non-empty parts of an option's value, separated by commas."""
     text = given.text(name) if given.has(name) else None
     return [part for part in java_split(text or "", ",") if part]
 
 
 def _joined(broker_ids: Iterable[int]) -> str:
+    """Return broker ids as text, such as `1,2,3`."""
     return ",".join(map(str, broker_ids))
 
 

@@ -60,13 +60,16 @@ _NAME_BYTES: Final = 16
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
+    """Return the options of kafka-client-metrics, the same in each release."""
     del release
     return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> str:
-    """Validate the options, and return the requested action; raises OptionsRefused, ToolFailure."""
+    """Validate the options of kafka-client-metrics, and return the one action they request.
+
+    Errors: OptionsRefused, ToolFailure.
+    """
     actions = [name for name in _ACTIONS if given.has(name)]
     if len(actions) != 1:
         raise refused(
@@ -118,7 +121,7 @@ def perform(
 
 
 def _perform_action(client: KafkaClient, given: GivenOptions, action: str, out: TextIO) -> None:
-    """Perform the action on the subscriptions that the options name."""
+    """Change, delete, list or print client metrics subscriptions; raises ToolFailure."""
     if action == "alter":
         _alter_subscription(client, given, out)
     elif action == "list":
@@ -135,7 +138,7 @@ def _perform_action(client: KafkaClient, given: GivenOptions, action: str, out: 
 
 
 def _print_subscriptions(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print the settings of one subscription, or of all."""
+    """Print the settings of the named client metrics subscription, or of all."""
     names = (
         [given.needed("name")]
         if given.has("name")
@@ -157,7 +160,10 @@ def _print_subscriptions(client: KafkaClient, given: GivenOptions, out: TextIO) 
 
 
 def _alter_subscription(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Set or delete settings of a subscription; without --name it gets a random name."""
+    """Set or delete settings of a client metrics subscription.
+
+    Without --name it gets a random name. An empty value deletes a setting.
+    """
     if given.has("name"):
         name = given.needed("name")
     else:
@@ -179,7 +185,7 @@ def _alter_subscription(client: KafkaClient, given: GivenOptions, out: TextIO) -
 
 
 def _request_settings(client: KafkaClient, name: str) -> list[ConfigEntry]:
-    """Request the settings of a subscription; raises ToolFailure."""
+    """Request the settings of a client metrics subscription; raises ToolFailure."""
     resource = Resource(ConfigResourceType.CLIENT_METRICS, name)
     with admin_call("describeConfigs"):
         found = describe_configs(client, [resource], is_sorted=False)[resource]
@@ -189,7 +195,7 @@ def _request_settings(client: KafkaClient, name: str) -> list[ConfigEntry]:
 
 
 def _change(client: KafkaClient, name: str, changes: list[ConfigChange]) -> None:
-    """Change the settings of a subscription; raises ToolFailure."""
+    """Change settings of a client metrics subscription; raises ToolFailure."""
     resource = Resource(ConfigResourceType.CLIENT_METRICS, name)
     with admin_call("incrementalAlterConfigs"):
         results = alter_configs(client, {resource: changes})

@@ -21,14 +21,20 @@ class LogDirMove(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Return True if the replica exists, and is not being copied to another directory."""
+        """Return True if no copy of the replica to another log directory is in progress.
+
+        False if the replica was not found, as its directory may be offline.
+        """
         return self.current is not None and self.future is None
 
 
 def reassignment_state_line(
     key: TopicPartition, target: Sequence[int], current: Sequence[int] | None
 ) -> str:
-    """Return the line on a partition; `current` None means that it is being reassigned."""
+    """Return the line of kafka-reassign-partitions --verify on a partition.
+
+    `current` are its replicas; None means that it is being reassigned.
+    """
     if current is None:
         return f"Reassignment of partition {key} is still in progress."
     if tuple(current) == tuple(target):
@@ -40,7 +46,7 @@ def reassignment_state_line(
 
 
 def log_dir_move_line(replica: Replica, move: LogDirMove) -> str:
-    """Return the line on a replica with a target log directory."""
+    """Return the line of kafka-reassign-partitions --verify on a replica's log directory."""
     where = f"Partition {replica.partition} on broker {replica.broker_id}"
     if move.current is None:
         return (
@@ -57,4 +63,5 @@ def log_dir_move_line(replica: Replica, move: LogDirMove) -> str:
 
 
 def _joined(ids: Sequence[int]) -> str:
+    """Return broker ids as text, such as `1,2,3`."""
     return ",".join(map(str, ids))

@@ -48,7 +48,10 @@ class OffsetScenarios:
         *,
         committed: CommittedOf,
     ) -> None:
-        """Create the scenario; `committed` returns a group's committed offsets."""
+        """Create the computation of new offsets for --reset-offsets, by the options of the call.
+
+        `committed` returns a group's committed offsets.
+        """
         self._client = client
         self._given = given
         self._files = files
@@ -59,7 +62,10 @@ class OffsetScenarios:
     def offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return each partition's new offset; raises OptionsRefused without a scenario."""
+        """Return each partition's new offset by the given scenario, such as --to-earliest.
+
+        Errors: OptionsRefused without a scenario, ToolFailure.
+        """
         given, client = self._given, self._client
         if given.has("to-offset"):
             offset = self._named_offset()
@@ -152,7 +158,7 @@ class OffsetScenarios:
     def _current_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return committed offsets, and log end offsets of partitions without one."""
+        """Return committed offsets, or the log end offset for a partition without one."""
         current = self._committed(group_id)
         left = [key for key in partitions if key not in current]
         known = {key: current[key] for key in partitions if key in current}
@@ -161,7 +167,10 @@ class OffsetScenarios:
         return {**known, **end_offsets(self._client, left)}
 
     def _read_from_file(self, group_id: str) -> dict[TopicPartition, int]:
-        """Return the group's offsets in the --from-file, limited to their logs."""
+        """Return the group's offsets in the file of --from-file, limited to the logs.
+
+        Empty if the file has none of this group. Errors: ToolFailure.
+        """
         path = self._given.needed("from-file")
         try:
             text = read_text(self._files, path)
@@ -193,10 +202,13 @@ def refuse_repeated(
 
 
 def _committed_text(offsets: Mapping[TopicPartition, int]) -> Callable[[TopicPartition], str]:
-    """Return a function for Java's text of a partition's OffsetAndMetadata."""
+    """Return a function that returns Java's text of a partition's OffsetAndMetadata."""
     return lambda key: f"OffsetAndMetadata{{offset={offsets[key]}, leaderEpoch=null, metadata=''}}"
 
 
 def _spec(name: str) -> Callable[[TopicPartition], str]:
-    """Return a function for Java's default toString of an OffsetSpec: class name and a hash."""
+    """Return a function that returns Java's default toString of an OffsetSpec.
+
+    It has the class name and a hash, which in Java differs from run to run.
+    """
     return lambda key: f"{_SPEC}{name}@{crc32(str(key).encode()):x}"

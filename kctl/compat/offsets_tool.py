@@ -69,12 +69,12 @@ Filter = Callable[[TopicPartition], bool]
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
+    """Return the options that kafka-get-offsets has in a release."""
     return _OPTIONS if release.is_four else (*_OPTIONS, _OLD_SERVERS)
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused for missing or invalid bootstrap servers."""
+    """Raise OptionsRefused if kafka-get-offsets has no valid bootstrap servers."""
     if not given.has("bootstrap-server") and not given.has("broker-list"):
         if given.is_four:
             raise refused('Missing required argument "[bootstrap-server]"')
@@ -112,7 +112,10 @@ def perform(
 
 
 def parse_time(text: str) -> int:
-    """Parse --time into a timestamp of ListOffsets; raises TerseFailure."""
+    """Parse --time of kafka-get-offsets into a timestamp of ListOffsets; raises TerseFailure.
+
+    It is a word such as `latest`, its number, or ms since 1970.
+    """
     if text in _TIMES:
         return _TIMES[text]
     if not is_java_number(text, LONG_BITS):
@@ -125,7 +128,10 @@ def parse_time(text: str) -> int:
 
 
 def parse_filter(given: GivenOptions) -> Filter:
-    """Return a predicate for the requested partitions; raises TerseFailure, ToolFailure."""
+    """Return a function that returns True for the partitions that options select.
+
+    Errors: TerseFailure, ToolFailure.
+    """
     if given.has("topic-partitions"):
         if given.has("topic") or given.has("partitions"):
             raise TerseFailure("--topic-partitions cannot be used with --topic or --partitions")

@@ -32,7 +32,11 @@ class LatencyStats:
         self.is_silent = False
 
     def record(self, latency_ms: int, size_bytes: int, now_ms: int) -> None:
-        """Count a stored record, and print the interval if it has ended."""
+        """Count a stored record, and print the interval's statistics if it has ended.
+
+        `now_ms` is the present time in ms since 1970, `latency_ms` the time from sending to
+        storing.
+        """
         self._count += 1
         self._bytes += size_bytes
         self._total_ms += latency_ms
@@ -61,7 +65,10 @@ class LatencyStats:
         self._out.flush()
 
     def print_total(self, now_ms: int, kind: str = "") -> None:
-        """Print the totals; `kind` precedes the word `records`."""
+        """Print count, rates, latencies (ms) and their percentiles of all records.
+
+        `kind` precedes the word `records`.
+        """
         elapsed_s = max(now_ms - self._began_ms, 1) / 1000
         percentiles = ", ".join(
             f"{value} ms {100 * percentile:g}th"
@@ -93,7 +100,11 @@ class Throttle:
         self._began_ms = now_ms
 
     def pause_ms(self, index: int, now_ms: int) -> int:
-        """Return the wait in ms after record number `index` (from 0); 0 if the sender is late."""
+        """Return how long to wait in ms after record number `index` (from 0) to keep the rate.
+
+        0 if the sender is late, or for a negative rate, which means no limit. A rate of 0 never
+        ends.
+        """
         if self._rate < 0:
             return 0
         if self._rate == 0:

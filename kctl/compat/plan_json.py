@@ -32,6 +32,7 @@ class Replica(NamedTuple):
     broker_id: int
 
     def __str__(self) -> str:
+        """Return the replica as Kafka's tool prints it: `topic-partition-broker`."""
         return f"{self.partition}-{self.broker_id}"
 
 
@@ -43,7 +44,7 @@ class Proposal(NamedTuple):
 
 
 def read_text(files: Files, path: str) -> str:
-    """Read a text file; raises ToolFailure."""
+    """Read a file of UTF-8; raises ToolFailure if it is missing or malformed."""
     try:
         return bytes(files.read_bytes(path)).decode()
     except (StorageError, UnicodeDecodeError) as error:
@@ -52,7 +53,11 @@ def read_text(files: Files, path: str) -> str:
 
 
 def parse_proposal(text: str) -> Proposal:
-    """Parse a reassignment file; raises ToolFailure."""
+    """Parse the JSON of kafka-reassign-partitions --reassignment-json-file.
+
+    Returns target replicas in the order of the file, and target log directories other than `any`.
+    Errors: ToolFailure.
+    """
     try:
         document = first_document(text)
     except ValueError:
@@ -84,7 +89,10 @@ def parse_proposal(text: str) -> Proposal:
 
 
 def parse_proposal_to_execute(text: str) -> Proposal:
-    """Parse a reassignment file, and apply the checks of --execute; raises ToolFailure."""
+    """Parse a reassignment file, and apply the checks of --execute: nothing empty or twice.
+
+    Errors: ToolFailure.
+    """
     proposal = parse_proposal(text)
     if not proposal.targets:
         _refuse("Partition reassignment list cannot be empty")
@@ -104,7 +112,7 @@ def parse_proposal_to_execute(text: str) -> Proposal:
 
 
 def parse_topics(text: str) -> list[str]:
-    """Parse the topics file of --generate; raises ToolFailure."""
+    """Return the topics in the file of --topics-to-move-json-file; raises ToolFailure."""
     try:
         document = first_document(text)
     except ValueError:
@@ -118,7 +126,7 @@ def parse_topics(text: str) -> list[str]:
 
 
 def read_broker_list(text: str) -> list[int]:
-    """Parse --broker-list; raises ToolFailure."""
+    """Return the broker ids of --broker-list; raises ToolFailure, also for one given twice."""
     broker_ids = [java_number(word) for word in java_split(text, ",")]
     twice = _repeated(broker_ids)
     if twice:
@@ -152,6 +160,7 @@ def _check_version(version: object) -> None:
 
 
 def _refuse(message: str) -> NoReturn:
+    """Raise the AdminCommandFailedException with which the tool ends."""
     raise ToolFailure(ADMIN_COMMAND_FAILED, message)
 
 

@@ -72,13 +72,16 @@ _LETTERS: Final = bytes(65 + byte % 26 for byte in range(256))
 
 
 def arguments(release: Release) -> Command:
-    """Return the options of the tool of a release."""
+    """Return the options that kafka-producer-perf-test has in a release."""
     options = _OPTIONS + _FOUR if release.is_four else _OPTIONS
     return Command(_NAMES[release], SUMMARY, options, _PAYLOADS)
 
 
 def run_arguments(call: ToolCall, given: GivenOptions) -> int:
-    """Run kafka-producer-perf-test: send records, and print rates; returns the exit code."""
+    """Run kafka-producer-perf-test: send records, and print the rates; returns the exit code.
+
+    Errors: ToolFailure.
+    """
     if given.has("print-metrics"):
         raise ToolFailure(ILLEGAL_ARGUMENT, "--print-metrics is not served here")
     count = given.number("num-records", 0)
@@ -116,7 +119,10 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the producer's properties: a file, overridden by pairs; with a default client.id."""
+    """Return the properties of the tool's producer: pairs override a file.
+
+    Prints a warning for options that 4.3.0 has renamed. Errors: ToolFailure for a malformed pair.
+    """
     if call.is_four:
         for old, new in (("producer-props", "property"), ("producer.config", "config")):
             if given.has(old):
@@ -198,7 +204,7 @@ class _Stats:
     def __init__(
         self, call: ToolCall, client: KafkaClient, given: GivenOptions, count: int
     ) -> None:
-        """Create statistics for `count` expected records, including the warm-up."""
+        """Create the statistics of a run with `count` records, those of the warm-up included."""
         self._call = call
         self._clock = client.clock
         self._interval_ms = given.number("reporting-interval", _INTERVAL_MS)
@@ -209,7 +215,7 @@ class _Stats:
         self._steady: LatencyStats | None = None
 
     def on_sent(self, index: int) -> None:
-        """Start separate statistics once the warm-up records are sent."""
+        """Start separate statistics once `index` records, those of the warm-up, are sent."""
         if self._steady is None and 0 < self._warmup == index:
             self._call.out.write("In steady state.\n")
             self._all.is_silent = True
@@ -221,7 +227,7 @@ class _Stats:
             )
 
     def on_stored(self, record: OutgoingRecord, _partition: int, _offset: int) -> None:
-        """Count a stored record and its latency."""
+        """Count a stored record, and its latency since it was created."""
         now_ms = self._clock.wall_ms()
         latency_ms = now_ms - (record.timestamp_ms or now_ms)
         size = len(record.value or b"")
@@ -234,7 +240,7 @@ class _Stats:
         self._call.err.write(as_java(error).trace())
 
     def print_total(self) -> None:
-        """Print the totals, and those after the warm-up."""
+        """Print the totals of all records, and of those after the warm-up."""
         now_ms = self._clock.wall_ms()
         self._all.print_total(now_ms)
         if self._steady is not None:
@@ -266,7 +272,10 @@ def _send_all(
     pace: _Pace,
     stats: _Stats,
 ) -> None:
-    """Send all records at the throttled rate, committing transactions after their duration."""
+    """Send all records at the throttled rate, within transactions if there are any.
+
+    A transaction is committed after its duration.
+    """
     clock = client.clock
     throttle, transaction, duration_ms = pace
     topic = given.needed("topic")
@@ -283,6 +292,7 @@ def _send_all(
             producer.flush()
             transaction.end(commits=True)
             began_ms = None
+        # Poll at most once a millisecond: a poll for each record would slow the sender down.
         if clock.monotonic_ms() != polled_ms:
             producer.poll(0)
             polled_ms = clock.monotonic_ms()

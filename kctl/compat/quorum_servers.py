@@ -19,7 +19,11 @@ SERVER_OPTIONS: Final = (
 
 
 def required_server(given: GivenOptions) -> str:
-    """Return --bootstrap-server; raises TerseFailure if it is missing, or for controllers."""
+    """Return the value of --bootstrap-server.
+
+    Errors: TerseFailure if it is missing, and for --bootstrap-controller, which kctl does not
+    serve.
+    """
     if given.has("bootstrap-server") and given.has("bootstrap-controller"):
         raise TerseFailure("You cannot specify both --bootstrap-controller and --bootstrap-server.")
     if given.has("bootstrap-controller"):

@@ -60,19 +60,19 @@ _NO_DIRECTORY: Final = bytes(16)
 
 
 def commands(release: Release) -> tuple[Command, ...]:
-    """Return the commands of the tool of a release."""
+    """Return the commands of kafka-metadata-quorum, the same in each release."""
     del release
     return _COMMANDS
 
 
 def common(release: Release) -> tuple[CommandOption, ...]:
-    """Return the options that precede the command."""
+    """Return the options of kafka-metadata-quorum that precede the command."""
     del release
     return SERVER_OPTIONS
 
 
 def help_code(release: Release) -> int:
-    """Return the exit code of help."""
+    """Return the exit code with which kafka-metadata-quorum ends after its help."""
     del release
     return exits.OK
 
@@ -98,7 +98,7 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
 
 
 def _request_quorum(client: KafkaClient) -> QuorumView:
-    """Request the controller quorum; raises TerseFailure with Java's text."""
+    """Return the cluster's KRaft quorum; raises TerseFailure with Java's text."""
     try:
         return describe_quorum(client)
     except NoCommonVersion as error:
@@ -164,7 +164,7 @@ def _time_text(time_ms: int | None, now_ms: int, *, is_human: bool) -> str:
 
 
 def _leader(quorum: QuorumView) -> QuorumReplica:
-    """Return the leader of the quorum; raises TerseFailure if it is not a voter."""
+    """Return the leader of the quorum; raises TerseFailure if it is none of the voters."""
     for voter in quorum.voters:
         if voter.replica_id == quorum.leader_id:
             return voter
@@ -205,6 +205,7 @@ def _follower_lag(quorum: QuorumView) -> tuple[int, int]:
 
 
 def _replicas_text(quorum: QuorumView, replicas: tuple[QuorumReplica, ...]) -> str:
+    """Return replicas as a JSON list in the tool's format."""
     return f"[{', '.join(_replica_text(quorum, replica) for replica in replicas)}]"
 
 
@@ -221,7 +222,10 @@ def _replica_text(quorum: QuorumView, replica: QuorumReplica) -> str:
 
 
 def _remove_controller(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Remove a controller from the voters; with --dry-run only print it."""
+    """Remove a controller from the voters of the quorum; with --dry-run only print it.
+
+    Errors: TerseFailure.
+    """
     controller_id = given.number("controller-id", -1)
     if controller_id < 0:
         raise TerseFailure(f"Invalid negative --controller-id: {controller_id}")

@@ -79,12 +79,13 @@ class ReassignActions:
         self._release = release
 
     def _print(self, line: str) -> None:
+        """Print a line on the tool's standard output."""
         self._out.write(f"{line}\n")
 
     # Actions
 
     def show_ongoing(self) -> None:
-        """Print every reassignment in progress."""
+        """Print every reassignment in progress (--list)."""
         ongoing = list_reassignments(self._client)
         if not ongoing:
             self._print("No partition reassignments found.")
@@ -98,7 +99,10 @@ class ReassignActions:
     def generate(
         self, topics: Sequence[str], broker_ids: Sequence[int], *, is_rack_aware: bool
     ) -> None:
-        """Print the current assignment of topics, and a proposed one on the given brokers."""
+        """Print the current replicas of topics, and proposed ones on the given brokers.
+
+        Both are JSON for --reassignment-json-file. Errors: ToolFailure.
+        """
         from kctl.compat.generated_plan import UsableBroker, generate_plan, usable_brokers
 
         current = self._request_replicas_of_topics(topics)
@@ -117,7 +121,10 @@ class ReassignActions:
         self._print(assignment_json(proposed))
 
     def execute(self, proposal: Proposal, settings: ExecuteSettings) -> None:
-        """Set throttles, then start the moves of a file."""
+        """Set throttles, then start the reassignments of a file (--execute).
+
+        Errors: TerseFailure if others are in progress, unless --additional is given; ToolFailure.
+        """
         targets = dict(proposal.targets)
         ongoing = list_reassignments(self._client)
         if ongoing and not settings.is_additional:
@@ -142,7 +149,7 @@ class ReassignActions:
         """Print the state of a file's moves, and remove throttles once all have ended."""
         ongoing = list_reassignments(self._client)
         targets = dict(proposal.targets)
-        found = self._present([key for key in targets if key not in ongoing])
+        found = self._request_present_replicas([key for key in targets if key not in ongoing])
         self._print("Status of partition reassignment:")
         for key, target in sorted(targets.items()):
             self._print(
@@ -203,7 +210,7 @@ class ReassignActions:
         return assignment_json(current, places)
 
     def _check_brokers(self, targets: Iterable[Sequence[int]]) -> None:
-        """Raise ToolFailure for a target broker that is not alive."""
+        """Raise ToolFailure if a broker that is to get a replica is not alive."""
         alive = self._client.view([]).brokers
         unknown = sorted({id_ for replicas in targets for id_ in replicas} - set(alive))
         if unknown:
@@ -234,8 +241,8 @@ class ReassignActions:
             raise as_tool_failure(api_error(UNKNOWN_TOPIC_OR_PARTITION, text))
         return {key: of_topics[key] for key in sorted(wanted)}
 
-    def _present(self, keys: Sequence[TopicPartition]) -> Assignment:
-        """Request the replicas of partitions; empty for a partition that does not exist."""
+    def _request_present_replicas(self, keys: Sequence[TopicPartition]) -> Assignment:
+        """Request the current replicas of partitions; empty for one that does not exist."""
         if not keys:
             return {}
         _check_names(key.topic for key in keys)
@@ -243,7 +250,10 @@ class ReassignActions:
         return {key: _replicas(view, key) for key in keys}
 
     def _request_log_dir_moves(self, wanted: Mapping[Replica, str]) -> dict[Replica, LogDirMove]:
-        """Request the state of each replica's move to its target log directory."""
+        """Request where each replica is, and whether it is being copied to a directory.
+
+        `wanted` has the target directory of each replica.
+        """
         topics = sorted({replica.partition.topic for replica in wanted})
         alive = self._client.view([]).brokers if wanted else {}
         requested = {replica.broker_id for replica in wanted} & set(alive)
@@ -272,7 +282,10 @@ class ReassignActions:
         current: Assignment,
         log_dirs: Mapping[Replica, str],
     ) -> None:
-        """Set the inter-broker and the log directory throttle; a negative rate sets none."""
+        """Set the throttles of --throttle and --replica-alter-log-dirs-throttle in bytes/s.
+
+        A negative rate sets none.
+        """
         if settings.throttle < 0 and settings.log_dirs_throttle < 0:
             return
         self._print(_VERIFY_LATER)
@@ -293,9 +306,9 @@ class ReassignActions:
         *,
         may_change_replication_factor: bool = True,
     ) -> None:
-        """Start reassignments, or cancel those whose target is None.
+        """Send AlterPartitionReassignments; a target None cancels a reassignment.
 
-        Raises TerseFailure with all failures.
+        Raises TerseFailure with all failures, below `heading`.
         """
         try:
             results = alter_reassignments(
@@ -308,7 +321,11 @@ class ReassignActions:
             raise TerseFailure("\n".join([heading, *failures]))
 
     def _move_log_dirs(self, paths: Mapping[Replica, str], timeout_ms: int) -> None:
-        """Start the moves between log directories, retrying until the time-out."""
+        """Move replicas to log directories, retrying until the time-out.
+
+        A broker that does not have a replica yet gets it by the reassignment. Errors: TerseFailure
+        for those that could not be started in time.
+        """
         deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
         left = dict(paths)
         while True:
@@ -330,7 +347,10 @@ class ReassignActions:
             self._client.connections.pause(_PAUSE_MS)
 
     def _request_log_dir_changes(self, paths: Mapping[Replica, str]) -> list[Replica]:
-        """Request the moves; return those accepted, without replicas that do not exist yet."""
+        """Send AlterReplicaLogDirs; return the accepted replicas.
+
+        Those that do not exist yet are missing. Errors: ToolFailure for any other failure.
+        """
         by_broker: dict[int, dict[TopicPartition, str]] = {}
         for replica, path in paths.items():
             by_broker.setdefault(replica.broker_id, {})[replica.partition] = path
@@ -363,16 +383,17 @@ class ReassignActions:
 
 
 def _is_moving(move: OngoingReassignment) -> bool:
-    """Return True if a reassignment adds or removes replicas."""
+    """Return True if a reassignment adds or removes replicas; 4.3.0 cancels these."""
     return bool(move.adding or move.removing)
 
 
 def _is_replaced(move: OngoingReassignment) -> bool:
-    """Return True if a reassignment both adds and removes replicas."""
+    """Return True if a reassignment both adds and removes replicas; 3.9.1 cancels only these."""
     return bool(move.adding and move.removing)
 
 
 def _joined(values: Iterable[object]) -> str:
+    """Return values as text, separated by commas."""
     return ",".join(map(str, values))
 
 
@@ -401,7 +422,7 @@ def _not_found(name: str, failure: ApiError) -> ApiError:
 
 
 def _waited(call: Callable[[], None]) -> None:
-    """Call a function, and wrap its errors like those of `KafkaFuture.get`."""
+    """Call a function, and raise its errors as `KafkaFuture.get` wraps them."""
     try:
         call()
     except EngineError as error:

@@ -82,7 +82,10 @@ _ALWAYS = ("bootstrap-server", "command-config")
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release; in 4.3.0 the value of --bootstrap-server is optional."""
+    """Return the options that kafka-reassign-partitions has in a release.
+
+    In 4.3.0 the value of --bootstrap-server is optional.
+    """
     if not release.is_four:
         return _OPTIONS
     servers = [
@@ -92,7 +95,10 @@ def options(release: Release) -> tuple[ToolOption, ...]:
 
 
 def check_options(given: GivenOptions) -> str:
-    """Validate the options, and return the requested action; raises OptionsRefused."""
+    """Validate the options of kafka-reassign-partitions, and return the one action they request.
+
+    Errors: OptionsRefused.
+    """
     actions = [name for name in _ACTIONS if given.has(name)]
     if len(actions) != 1:
         named = ", ".join(f"--{name}" for name in _ACTIONS)
@@ -115,6 +121,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _refused(message: str) -> OptionsRefused:
+    """Return the error for refused options, which is printed with the usage."""
     return OptionsRefused(message, shows_usage=True)
 
 

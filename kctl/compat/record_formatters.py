@@ -50,7 +50,10 @@ class DefaultFormatter:
     """Formats the fields of a record that properties enable."""
 
     def __init__(self, properties: Mapping[str, str], release: Release) -> None:
-        """Create a formatter with these properties; print.epoch needs release 4."""
+        """Create a formatter with the properties of --property, such as print.key.
+
+        print.epoch needs release 4.
+        """
         self._release = release
         self._shows_time = _is_on(properties, "print.timestamp")
         self._shows_partition = _is_on(properties, "print.partition")
@@ -69,7 +72,10 @@ class DefaultFormatter:
         )
 
     def __call__(self, printed: PrintedRecord) -> bytes:
-        """Return the text of a record; raises CutShort for bytes that cannot be deserialized."""
+        """Return a record as the text that kafka-console-consumer prints.
+
+        Raises CutShort, with the fields before it, for bytes that cannot be deserialized.
+        """
         fields: list[bytes] = []
         try:
             fields.extend(self._field_texts(printed))
@@ -97,6 +103,7 @@ class DefaultFormatter:
             yield self._shown(self._value, record.value)
 
     def _time(self, record: Record) -> bytes:
+        """Return the timestamp with its type, NO_TIMESTAMP if the record has none."""
         kind = _TIME_TYPES.get(record.timestamp_type)
         return b"NO_TIMESTAMP" if kind is None else kind + b":%d" % record.timestamp_ms
 
@@ -110,7 +117,7 @@ class DefaultFormatter:
         )
 
     def _shown(self, deserializer: Deserializer | None, raw: bytes | None) -> bytes:
-        """Return deserialized content, or the text for null."""
+        """Return a key or value as text: deserialized, unchanged, or the text for null."""
         if raw is None:
             return self._null
         return bytes(raw) if deserializer is None else deserializer(bytes(raw))
@@ -144,5 +151,5 @@ def _refuse_settings_of(properties: Mapping[str, str], name: str) -> None:
 
 
 def no_op(_printed: PrintedRecord) -> bytes:
-    """Return nothing to print for a record."""
+    """Return nothing to print for a record, as NoOpMessageFormatter does."""
     return b""

@@ -48,16 +48,13 @@ _OPTIONS = (
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the tool's options, which are the same in every release.
-
-    `release` is there because other tools' options depend on it.
-    """
+    """Return the options of kafka-delete-records, the same in each release."""
     del release
     return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused if a required option is missing."""
+    """Raise OptionsRefused if kafka-delete-records lacks a required option."""
     require(given, "bootstrap-server", "offset-json-file")
 
 
@@ -97,7 +94,10 @@ def perform(
 def _delete_until_timeout(
     client: KafkaClient, before: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int | EngineError]:
-    """Delete records; a partition that its topic lacks is retried until the time-out."""
+    """Delete records; return each partition's new log start offset, or its error.
+
+    A partition that its topic lacks is retried until the time-out, as by Java's client.
+    """
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     results = delete_records(client, before)
     attempts = 1
@@ -120,7 +120,10 @@ def _is_absent(client: KafkaClient, key: TopicPartition, result: int | EngineErr
 
 
 def parse_offsets(text: str) -> dict[TopicPartition, int]:
-    """Parse the offsets of a file; raises ToolFailure."""
+    """Return the offsets, by partition, in the file of --offset-json-file; raises ToolFailure.
+
+    Records below the offset are deleted; -1 is the high watermark.
+    """
     try:
         document = object_of(first_document(text))
     except ValueError:

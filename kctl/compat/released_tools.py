@@ -60,6 +60,7 @@ def _refuse(module: ModuleType, call: ToolCall, error: OptionsRefused) -> int:
 
 
 def _usage(module: ModuleType, call: ToolCall) -> str:
+    """Return the help of the tool."""
     return usage_text(call.tool, module.SUMMARY, module.options(call.release))
 
 

@@ -42,7 +42,7 @@ class UnknownRelease(EngineError):
 
 
 def release_named(text: str) -> Release:
-    """Return the release of a version; raises UnknownRelease."""
+    """Return the release of a version such as 3.9 or 4.3.0; raises UnknownRelease."""
     if text not in _SPELLINGS:
         raise UnknownRelease(text)
     return _SPELLINGS[text]

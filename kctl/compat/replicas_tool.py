@@ -67,12 +67,12 @@ _FETCH_BYTES: Final = 1 << 20
 
 
 def _options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of the tool of a release."""
+    """Return the options that kafka-replica-verification has in a release."""
     return _BOTH if release.is_four else _BOTH + _THREE
 
 
 def run_unparsed(call: ToolCall) -> int:
-    """Run kafka-replica-verification until a signal, or until offsets differ.
+    """Run kafka-replica-verification: compare replicas until a signal, or until they differ.
 
     Returns the exit code.
     """
@@ -127,7 +127,7 @@ class _Verification:
     """Fetches replicas repeatedly, compares them, and prints differences."""
 
     def __init__(self, call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-        """Create a verification with the options of the call, before any fetch."""
+        """Create a verification of replicas with the options of the call."""
         self._call = call
         self._client = client
         self._wait_ms = given.number("max-wait-ms", 1000, 32)
@@ -180,6 +180,7 @@ class _Verification:
         return starts
 
     def _now_ms(self) -> int:
+        """Return the time in ms since 1970."""
         return self._client.clock.wall_ms()
 
     def _print(self, text: str) -> None:
@@ -194,7 +195,10 @@ class _Verification:
     def _fetch(
         self, view: ClusterView, replicas: Mapping[TopicPartition, tuple[int, ...]]
     ) -> dict[TopicPartition, dict[int, _ReplicaBatches]]:
-        """Fetch each partition from all replicas; unreachable brokers are missing in the result."""
+        """Fetch each partition from all its replicas at the same offset.
+
+        Returns batches by partition and broker id; unreachable brokers are missing.
+        """
         by_broker: dict[int, list[TopicPartition]] = {}
         for partition, ids in replicas.items():
             for broker_id in ids:
@@ -256,9 +260,10 @@ class _Verification:
         fetched: Mapping[int, _ReplicaBatches],
         replicas: tuple[int, ...],
     ) -> int | None:
-        """Compare the replicas of a partition up to the lowest offset that all of them returned.
+        """Compare a partition's batches, up to the lowest offset that all replicas returned.
 
-        Returns the distance to the high watermark, None if offsets differ.
+        Returns how many offsets are left to the high watermark, None if offsets differ. Only
+        batches below each replica's high watermark are compared.
         """
         columns = [fetched[broker_id].batches for broker_id in replicas if broker_id in fetched]
         ids = [broker_id for broker_id in replicas if broker_id in fetched]
@@ -278,7 +283,10 @@ class _Verification:
     def _are_alike(
         self, partition: TopicPartition, ids: list[int], batches: tuple[RecordBatch, ...]
     ) -> bool:
-        """Print differences between batches; return True if their offsets are equal."""
+        """Print how the replicas' batches differ; return True if their offsets are equal.
+
+        A different checksum is printed, and does not end the verification.
+        """
         first = batches[0]
         for broker_id, batch in zip(ids[1:], batches[1:], strict=True):
             if batch.last_offset != first.last_offset:
@@ -296,7 +304,7 @@ class _Verification:
         return True
 
     def _report(self, lags: Mapping[TopicPartition, int]) -> None:
-        """Print the partition with the largest lag."""
+        """Print the partition whose comparison lags most behind the high watermark."""
         # Of equal lags print the first in the order of Java's HashMap.
         worst = max(in_java_order(lags), key=lambda partition: lags[partition])
         self._print(
@@ -311,7 +319,10 @@ def _checksum(batch: RecordBatch) -> int:
 
 
 def _batches_from(row: messages.FetchResponse.PartitionData, position: int) -> _ReplicaBatches:
-    """Return the high watermark, and the batches from `position` on; -1 and none after an error."""
+    """Return a replica's high watermark, and its batches from offset `position` on.
+
+    After an error -1 and none.
+    """
     if row.error_code != NONE:
         return _ReplicaBatches(-1, [])
     found = [

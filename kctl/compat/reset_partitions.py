@@ -23,7 +23,10 @@ _ERRORS: Final = "org.apache.kafka.common.errors"
 def request_named_partitions(
     client: KafkaClient, topics: Sequence[str], release: Release
 ) -> list[TopicPartition]:
-    """Return the partitions of `TOPIC` (all) and `TOPIC:0,1`; raises ToolFailure."""
+    """Return the partitions that --topic names: all of `TOPIC`, or those of `TOPIC:0,1`.
+
+    Errors: ToolFailure.
+    """
     named = [key for topic in topics if ":" in topic for key in parse_partitions(topic)]
     try:
         whole = request_topic_partitions(client, [name for name in topics if ":" not in name])
@@ -39,7 +42,7 @@ def request_named_partitions(
 
 
 def check_partitions(client: KafkaClient, partitions: Collection[TopicPartition]) -> None:
-    """Raise ToolFailure unless all partitions exist and have leaders. Source: 4.3.0."""
+    """Raise ToolFailure unless the partitions to reset exist. Source: 4.3.0."""
     if not partitions:
         return
     topics = sorted({key.topic for key in partitions})

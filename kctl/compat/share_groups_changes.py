@@ -56,7 +56,10 @@ _OF_TOPICS: Final = (TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def delete_share_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Delete groups and print the results; raises ToolFailure."""
+    """Delete share groups as kafka-share-groups --delete does, and print the results.
+
+    Errors: ToolFailure.
+    """
     listed = groups_of_type(client, SHARE_TYPE, Waits.TWICE)
     group_ids: Sequence[str] = given.texts("group")
     if given.has("all-groups"):
@@ -123,7 +126,7 @@ def _print_error_of_group(error: EngineError, out: TextIO) -> None:
 
 
 def _message(error: EngineError) -> str:
-    """Return the error message of Java's admin client."""
+    """Return the message of an error, as Java's admin client words it."""
     return str(admin_failure(error, _DELETE_STARTS_CALL))
 
 
@@ -168,7 +171,7 @@ def _require_inactive(client: KafkaClient, group_id: str) -> None:
 
 
 def _partitions(client: KafkaClient, given: GivenOptions, group_id: str) -> list[TopicPartition]:
-    """Return the partitions of --topic, else those for which the group has a start offset."""
+    """Return the partitions to reset: those of --topic, else those with a start offset."""
     if given.has("topic"):
         return request_named_partitions(client, given.texts("topic"), given.release)
     with admin_call(STARTS_CALL):

@@ -33,14 +33,17 @@ _COORDINATOR_WIDTH_MIN: Final = 25
 
 
 def list_share_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print the share groups; raises ToolFailure, OptionsRefused."""
+    """Print the share groups of --list, with states if requested.
+
+    Errors: ToolFailure, OptionsRefused.
+    """
     print_groups_of_type(client, given, SHARE_TYPE, _STATES, out)
 
 
 def describe_share_groups(
     client: KafkaClient, given: GivenOptions, out: TextIO, err: TextIO
 ) -> None:
-    """Print offsets, members or states of groups; raises ToolFailure."""
+    """Print offsets, members or states of share groups (--describe); raises ToolFailure."""
     group_ids = given.texts("group")
     if given.has("all-groups"):
         group_ids = [group.group_id for group in groups_of_type(client, SHARE_TYPE, Waits.TWICE)]
@@ -60,7 +63,7 @@ def describe_share_groups(
 
 
 def described(client: KafkaClient, group_id: str) -> ShareGroup:
-    """Describe a share group; raises ToolFailure."""
+    """Return a share group's state and members; raises ToolFailure."""
     try:
         return describe_share_group(client, group_id)
     except EngineError as error:
@@ -82,7 +85,7 @@ def _print_offsets(
     *,
     is_verbose: bool,
 ) -> None:
-    """Print the table of offsets; leader epochs only if verbose."""
+    """Print a share group's start offsets as a table; leader epochs only if verbose."""
     if not starts:
         out.write(f"\nShare group '{group_id}' has no offset information.\n")
         return
@@ -100,7 +103,7 @@ def _print_offsets(
 
 
 def _start_cells(start: ShareStart | None) -> list[str]:
-    """Return leader epoch, offset and lag of a start offset; `-` for unknown values."""
+    """Return the cells of a start offset: leader epoch, offset and lag; `-` for unknown values."""
     if start is None:
         return [MISSING, MISSING, MISSING]
     values = (start.leader_epoch, start.offset, start.lag)
@@ -119,7 +122,7 @@ def _print_state_note(group: ShareGroup, out: TextIO, err: TextIO) -> bool:
 
 
 def _print_members(group: ShareGroup, out: TextIO, err: TextIO, *, is_verbose: bool) -> None:
-    """Print the table of members; their epochs only if verbose."""
+    """Print a share group's members as a table; their epochs only if verbose."""
     if not _print_state_note(group, out, err):
         return
     heads = ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "MEMBER-EPOCH"]
@@ -142,6 +145,7 @@ def _print_members(group: ShareGroup, out: TextIO, err: TextIO, *, is_verbose: b
 
 
 def _member_cells(member: ShareMember) -> list[str]:
+    """Return the cells of a member: id, host, client id, partition count, epoch and assignment."""
     place = [member.member_id, member.client_host, member.client_id]
     numbers = [str(len(member.partitions)), str(member.member_epoch)]
     return [*place, *numbers, assignment_text(member.partitions)]
@@ -150,7 +154,7 @@ def _member_cells(member: ShareMember) -> list[str]:
 def _print_state(
     client: KafkaClient, group: ShareGroup, out: TextIO, err: TextIO, *, is_verbose: bool
 ) -> None:
-    """Print state and coordinator; epochs only if verbose."""
+    """Print a share group's state and coordinator as a table; epochs only if verbose."""
     _print_state_note(group, out, err)
     heads = ["GROUP", "COORDINATOR (ID)", "STATE", "GROUP-EPOCH", "ASSIGNMENT-EPOCH", "#MEMBERS"]
     named = coordinator_text(client, group.group_id)

@@ -46,13 +46,16 @@ class StoredMetadata(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return the fields as Java prints them."""
+        """Return the fields of meta.properties as Java prints them."""
         rows = sorted({**self.fields, "version": str(self.version)}.items())
         return f"{{{', '.join(f'{key}={text}' for key, text in rows)}}}"
 
 
 def parse_node_settings(properties: Mapping[str, str], *, is_four: bool) -> NodeSettings:
-    """Return a node's storage settings; raises ToolFailure if they are invalid."""
+    """Return what kafka-storage reads of a server.properties file: mode, node id, directories.
+
+    Errors: ToolFailure if they are invalid.
+    """
     is_kraft = bool(properties.get("process.roles", "").strip())
     if is_four and not is_kraft:
         raise _missing("process.roles")

@@ -20,7 +20,7 @@ _PLAN_BYTES_MAX = 64 << 20
 
 
 def state_folder() -> str:
-    """Return the directory of jobs' plans, and of the list of journals this user began."""
+    """Return the user's directory of jobs' plans and journals, and of the known journals."""
     home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     return f"{home}/kctl/reassign"
 

@@ -52,7 +52,10 @@ class NeededThrottle(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Return True if moves need the complete value of the throttle."""
+        """Return True if reassignments need the throttle unchanged.
+
+        Otherwise it, or a part of its list of replicas, may be removed.
+        """
         return self.needed == self.throttle.value
 
 

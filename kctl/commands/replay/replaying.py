@@ -153,7 +153,7 @@ class _Run:
         report: _Report,
         interrupts: HeldInterrupts,
     ) -> None:
-        """Create a run; `interrupts` defers Ctrl-C while records are sent."""
+        """Create a run that sends records to the target topic; `interrupts` defers Ctrl-C."""
         self._clock = client.clock
         self._producer = producer
         self._request = request
@@ -161,7 +161,10 @@ class _Run:
         self._interrupts = interrupts
 
     def send_all(self, records: Iterable[SourceRecord], pace: Pace) -> None:
-        """Send all records; also after an error or Ctrl-C, send and count the records read."""
+        """Send all records at their pace, until the first error.
+
+        Also after an error or Ctrl-C, the records that were read are sent and counted.
+        """
         try:
             for record in self._paced(records, pace):
                 place = self._report.note(record)
@@ -216,7 +219,7 @@ class _Report:
     """Counts read and stored records, and prints progress."""
 
     def __init__(self, client: KafkaClient, total_bytes: int) -> None:
-        """Create a report; `total_bytes` is the size of the input."""
+        """Create the report of a replay; `total_bytes` is the input's size, for the progress."""
         self._rate_line = RateLine(client.clock, total_bytes=total_bytes)
         self._read_bytes = 0
         self._stored = 0
@@ -241,7 +244,7 @@ class _Report:
         return place
 
     def take(self, results: Iterable[BatchResult]) -> None:
-        """Count stored records, and print errors of batches."""
+        """Count the stored records of batches, and print the errors of failed batches."""
         for result in results:
             origins = [self._places.pop(place) for place in result.batch.places]
             if result.error is not None:

@@ -136,7 +136,7 @@ def stacked_columns_chart(parts: Sequence[StackSegment], unit: str) -> str:
 
 
 def _drawn(name: str) -> str:
-    """Replace the characters of a name that XML does not allow: the library aborts on them."""
+    """Return a name without characters that XML does not allow: the library aborts on them."""
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", visible_cell(name))
 
 

@@ -78,7 +78,7 @@ def cluster_page(document: OutputRow) -> str:
 
 
 def _when(document: OutputRow) -> str:
-    """Return the report's time, its sampling interval, and the time of the compared report."""
+    """Return the line below the title: when the report was made, and what it compares with."""
     sampled = f"rates of {document['interval_ms'] / 1000:g} s"
     since = document["since_ms"]
     compared = "" if since is None else f"; compared with {time_text(since)}"
@@ -86,7 +86,7 @@ def _when(document: OutputRow) -> str:
 
 
 def _tiles_html(document: OutputRow) -> Iterator[str]:
-    """Yield the HTML of the counts at the top of the page."""
+    """Yield the HTML of the numbers at the top of the page: brokers, topics, bytes, findings."""
     rate = document["bytes_per_s"]
     severities = [finding["severity"] for finding in document["findings"]]
     tiles = [
@@ -104,7 +104,10 @@ def _tiles_html(document: OutputRow) -> Iterator[str]:
 
 
 def _contents_html(document: OutputRow) -> Iterator[str]:
-    """Yield the list of parts with row counts; changes only if reports are compared."""
+    """Yield the HTML of the table of contents: sections with numbers of rows.
+
+    The section on changes is there only if reports are compared.
+    """
     yield '<ul class="contents">\n'
     for part in PARTS:
         if part.key != "changes" or document["since_ms"] is not None:
@@ -114,12 +117,16 @@ def _contents_html(document: OutputRow) -> Iterator[str]:
 
 
 def _head(part: Part) -> str:
+    """Return the HTML of a section's heading and explanation."""
     title, meaning = escape(part.title), escape(part.meaning)
     return f'<h2 id="{part.key}">{title}</h2>\n<p class="meaning">{meaning}</p>\n'
 
 
 def _findings_html(part: Part, document: OutputRow) -> Iterator[str]:
-    """Yield the HTML of findings, grouped by kind; beyond a number per kind they are collapsed."""
+    """Yield the HTML of the findings, grouped by severity and kind.
+
+    Beyond `_SHOWN_FINDINGS` of a kind they are collapsed.
+    """
     yield _head(part)
     by_kind: dict[tuple[str, str], list[OutputRow]] = {}
     for finding in document["findings"]:
@@ -141,6 +148,7 @@ def _findings_html(part: Part, document: OutputRow) -> Iterator[str]:
 
 
 def _sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -167,7 +175,7 @@ def _rows(part: Part, document: OutputRow) -> list[OutputRow]:
 
 
 def _section_html(part: Part, document: OutputRow) -> Iterator[str]:
-    """Yield the HTML of a part: its charts, then its rows as a table."""
+    """Yield the HTML of a section other than findings: its charts, then its rows as a table."""
     yield _head(part)
     draw = _CHARTS.get(part.key)
     charts = [] if draw is None else draw(document)
@@ -187,7 +195,10 @@ def _section_html(part: Part, document: OutputRow) -> Iterator[str]:
 
 
 def _table_html(columns: Sequence[Column], rows: Sequence[OutputRow]) -> Iterator[str]:
-    """Yield the HTML of a table without wide columns, with at most `_SHOWN_ROWS` rows."""
+    """Yield the HTML of a table, with at most `_SHOWN_ROWS` rows.
+
+    Columns that only `-o wide` shows are left out.
+    """
     shown = [column for column in columns if not column.wide]
     yield '<div class="scroll"><table><thead><tr>'
     for column in shown:
@@ -217,4 +228,5 @@ def _cell_html(column: Column, value: Any) -> str:
 
 
 def _class(column: Column) -> str:
+    """Return the attribute that aligns the numbers of a column to the right; "" for texts."""
     return ' class="number"' if column.right else ""

@@ -22,7 +22,10 @@ _UNITS: Final = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
 def broker_charts(document: OutputRow) -> Charts:
-    """Return charts of leaders, bytes and writes by broker."""
+    """Return charts of leaders, bytes and writes by broker, each as caption and SVG.
+
+    A chart without any value above 0 is left out.
+    """
     charts = []
     for key, caption, is_size in (
         ("leader_count", "Leaders by broker", False),
@@ -41,7 +44,7 @@ def broker_charts(document: OutputRow) -> Charts:
 
 
 def topic_charts(document: OutputRow) -> Charts:
-    """Return charts of the largest topics, and of the topics with the most writes."""
+    """Return charts of the largest topics, and of those with the most writes: caption and SVG."""
     charts = []
     for key, caption in (
         ("size_bytes", "Largest topics, by bytes at the leaders"),
@@ -62,7 +65,11 @@ def group_chart(document: OutputRow) -> Charts:
 
 
 def deletion_chart(document: OutputRow) -> Charts:
-    """Return the chart of bytes that retention will delete, by topic and day, or by hour."""
+    """Return the chart of bytes that retention will delete, by topic and day, or by hour.
+
+    Hours are shown if the last deletion is at most _COLUMNS_MAX hours away; topics with few bytes
+    are summed up. Empty if nothing will be deleted.
+    """
     rows = document["deletions"]
     if not rows:
         return []
@@ -111,5 +118,5 @@ def _largest_bars(
 
 
 def _unit(most_bytes: int) -> tuple[str, int]:
-    """Return the largest unit that is not above `most_bytes`, and its size in bytes."""
+    """Return name and bytes of the largest unit that is not above `most_bytes`, for an axis."""
     return next((unit for unit in _UNITS if most_bytes >= unit[1]), ("bytes", 1))

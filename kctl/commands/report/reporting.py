@@ -40,14 +40,20 @@ class ReportRequest(NamedTuple):
     output: str | None
 
     def options(self, timeout_s: float) -> ReportOptions:
-        """Return the options of the cluster's requests; raises UnreadableArgument."""
+        """Return interval and time-out of the requests to the cluster.
+
+        Errors: UnreadableArgument.
+        """
         timeout_ms = max(min(round(timeout_s * 1000), _STEP_MS_MAX), 1)
         interval_ms = parse_duration_ms(self.interval, "--interval", lowest_ms=1_000)
         return ReportOptions(interval_ms, timeout_ms=timeout_ms)
 
 
 def report_cluster(options: ClusterOptions, request: ReportRequest) -> int:
-    """Print a report or write it as a page; returns the exit code."""
+    """Gather a report on a cluster, and print it or write it as an HTML page (`--html`).
+
+    With --since it is compared with a saved report. Returns the exit code.
+    """
     output = request.output or "table"
     check_format(output)
     report_options = request.options(options.timeout_s)
@@ -95,12 +101,12 @@ def _plain_value(value: Any) -> Any:
 
 
 def _read(path: str) -> SavedReport:
-    """Read a saved report of limited size to compare with."""
+    """Read the saved report of --since; raises an error for a file above `_SAVED_BYTES_MAX`."""
     return parse_report(read_input(path, _SAVED_BYTES_MAX), path)
 
 
 def _expiry_reader(client: KafkaClient) -> ExpiryOf | None:
-    """Return a function that reads a server certificate's expiry; None without TLS."""
+    """Return a function that reads when a broker's certificate expires; None without TLS."""
     tls = client.settings.tls
     if tls is None:
         return None

@@ -118,10 +118,10 @@ class _Seen(NamedTuple):
 
 
 def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
-    """Print the forecast of retention for a cluster or for log directories (`--dir`).
+    """Print what retention deletes now and later, of a cluster or of directories (`--dir`).
 
-    With --advise, settings for a budget are printed instead. Returns the exit code. Errors:
-    MixedRowKinds, those of options and requests.
+    With --advise, settings for a budget of bytes are printed instead. Returns the exit code.
+    Errors: MixedRowKinds, those of options and requests.
     """
     check_format(request.output)
     _check_rows(request)
@@ -172,7 +172,11 @@ def _check_rows(request: PlanRequest) -> None:
 
 
 def _read_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
-    """Read the selected logs of directories; settings are Kafka's defaults and those of --set."""
+    """Read the selected logs of the `--dir` directories.
+
+    Their settings are Kafka's defaults, overridden by --set. Errors of directories and missing
+    topics are printed and counted.
+    """
     files = RealFiles()
     matcher = None if request.match is None else name_matcher(request.match)
     wanted = set(request.topics)
@@ -203,7 +207,11 @@ def _read_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
 def _request_cluster(
     options: ClusterOptions, request: PlanRequest, overrides: Mapping[str, str], now_ms: int
 ) -> _Seen:
-    """Request the selected topics' logs and settings; an embedded cluster's segments are exact."""
+    """Request the selected topics' settings, and sizes and ages of their logs.
+
+    Segments are estimated, but exact for an embedded cluster of this machine. Errors of topics and
+    partitions are printed and counted.
+    """
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
     from engine.forecast.cluster_history import request_histories
     from engine.forecast.local_history import read_local_histories
@@ -236,7 +244,10 @@ def _request_cluster(
 
 
 def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
-    """Print the bytes that retention deletes now, and records with future timestamps."""
+    """Print the bytes that retention deletes now, and warn of records with future timestamps.
+
+    A record of the future keeps its segment and all after it until then.
+    """
     freed = sum(forecast.freed_bytes for forecast in forecasts)
     size = sum(forecast.size_bytes for forecast in forecasts)
     least = sum(forecast.freed_least_bytes for forecast in forecasts)
@@ -255,7 +266,7 @@ def _print_sum(forecasts: Sequence[RetentionForecast]) -> None:
 
 
 def _print_compacted(configs: Mapping[str, LogConfig]) -> None:
-    """Print the number of compacted topics, since the plan does not include log cleaning."""
+    """Print how many topics are compacted: the plan does not include what cleaning frees."""
     count = sum(config.is_compacted for config in configs.values())
     if count:
         verb = "is" if count == 1 else "are"
@@ -286,7 +297,7 @@ def _forecast_row(forecast: RetentionForecast) -> OutputRow:
 
 
 def _topic_rows(forecasts: Iterable[RetentionForecast]) -> list[OutputRow]:
-    """Return a row for each topic: sums, and the next deletion."""
+    """Return a row for each topic: sums over its partitions, and the earliest next deletion."""
     rows: dict[str, OutputRow] = {}
     for forecast in forecasts:
         row = _forecast_row(forecast)
@@ -311,7 +322,7 @@ def _sum(left: int | None, right: int | None) -> int | None:
 
 
 def _deletion_rows(forecast: RetentionForecast) -> Iterable[OutputRow]:
-    """Yield a row for each later deletion, with the remaining bytes."""
+    """Yield a row for each later deletion in a partition, with the bytes left after it."""
     left = forecast.left_bytes
     for deletion in forecast.later:
         left -= deletion.size_bytes

@@ -62,7 +62,7 @@ class ForeignCluster(EngineError):
 
 
 def run_now(options: ClusterOptions, request: RunRequest) -> int:
-    """Delete the segments that are due: of the embedded cluster, or of a log directory (`--dir`).
+    """Delete the segments that are due: of an embedded cluster, or of a log directory (`--dir`).
 
     Returns the exit code. Errors: ConflictingRunOptions, ForeignCluster for a cluster that is not
     embedded.
@@ -78,9 +78,9 @@ def run_now(options: ClusterOptions, request: RunRequest) -> int:
 
 
 def _run_in_directory(directory: str, request: RunRequest) -> int:
-    """Apply retention in a log directory that no broker uses, or in a copy.
+    """Apply retention in a log directory that no broker uses, or in a copy of it (--out).
 
-    Returns the exit code.
+    Prints a row for each log. Returns the exit code.
     """
     from engine.broker.host import real_directory_lock
     from engine.forecast.opened_directory import DirectoryHost
@@ -119,7 +119,10 @@ def _run_in_directory(directory: str, request: RunRequest) -> int:
 
 
 def _named(files: Files, directory: str, topics: list[str]) -> tuple[set[str], list[str]]:
-    """Return the named topics that have a log in the directory, and those without one."""
+    """Return the named topics that have a log in the directory, and those that have none.
+
+    Both are empty if no topic is named, which means all.
+    """
     found = find_log_dir(files, directory).partitions
     present = {folder.topic_partition.topic for folder in found if folder.topic_partition}
     return set(topics) & present, [t for t in dict.fromkeys(topics) if t not in present]
@@ -139,7 +142,11 @@ def _retained_row(log: RetainedLog) -> OutputRow:
 
 
 def _run_on_embedded(options: ClusterOptions, request: RunRequest) -> int:
-    """Request retention from the cluster's process; print logs whose start offset has risen."""
+    """Make the brokers of an embedded cluster apply retention, and wait for it.
+
+    Prints the logs whose start offset has risen, and returns the exit code. Errors:
+    ConflictingRunOptions, ForeignCluster.
+    """
     from engine.cluster import daemon
     from engine.cluster.requests import Action, request_action
     from engine.forecast.cluster_history import request_log_extents
@@ -158,9 +165,11 @@ def _run_on_embedded(options: ClusterOptions, request: RunRequest) -> int:
         data = find_embedded_cluster(client)
         if data is None:
             raise ForeignCluster
+        # The request returns no result: the logs are compared before and after it.
         before = request_log_extents(client)
 
         def pause(duration_ms: int) -> None:
+            """Let the client's connections run while the cluster's process is awaited."""
             client.connections.pause(duration_ms)
 
         timeout_s = client.timeout_ms / 1000

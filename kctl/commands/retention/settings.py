@@ -20,7 +20,7 @@ class TopicNotInDirs(EngineError):
 
 
 def parse_overrides(arguments: Iterable[str]) -> dict[str, str]:
-    """Parse KEY=VALUE settings, with 7d and 50GB converted to numbers; raises ConfigError."""
+    """Parse KEY=VALUE topic settings of --set; 7d and 50GB become numbers. Raises ConfigError."""
     overrides = {}
     for argument in arguments:
         key, value = parse_setting(argument)

@@ -26,7 +26,7 @@ def print_schema(command: Sequence[str], output: str) -> int:
 
 
 def list_schemas(output: str) -> int:
-    """Print a row for each command that has `-o json`."""
+    """Print a row for each command that has `-o json`; returns the exit code."""
     check_format(output)
     rows = [
         {"command": command, "document": "object" if found.is_object else "list of objects"}

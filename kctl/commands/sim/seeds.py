@@ -52,9 +52,10 @@ class SimRequest(NamedTuple):
 
 
 def run_seeds(request: SimRequest) -> int:
-    """Run seeds and print a summary, also of an interrupted run; returns the exit code.
+    """Simulate a cluster with faults for each seed, and print a summary.
 
-    Raises KeyboardInterrupt after the summary if Ctrl-C ended the run.
+    Returns the exit code: PROBLEMS_FOUND if a rule was violated. After Ctrl-C the summary is
+    printed, too, and KeyboardInterrupt raised.
     """
     check_format(request.output)
     clock = RealClock()
@@ -76,7 +77,7 @@ def run_seeds(request: SimRequest) -> int:
 
 
 def _run_each_seed(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
-    """Run the seeds and yield the results: one by one with --trace, else in parallel processes."""
+    """Simulate each seed and yield the results: in order with --trace, else in parallel."""
     seeds = range(request.first_seed, request.first_seed + request.seed_count)
     duration_ms = int(request.seconds * 1000)
     if request.is_traced:
@@ -93,7 +94,10 @@ def _run_each_seed(request: SimRequest, clock: RealClock) -> Iterator[RunResult]
 
 
 def _print_failure(request: SimRequest, result: RunResult) -> dict[str, object]:
-    """Print a failed seed, with its reduced faults; returns its row."""
+    """Print the violated rule of a seed, and the fewest faults that cause it; returns its row.
+
+    Faults are reduced only with --shrink.
+    """
     violation = result.violation
     assert violation is not None
     seed = result.plan.seed
@@ -122,7 +126,7 @@ def _print_failure(request: SimRequest, result: RunResult) -> dict[str, object]:
 def _print_totals(
     request: SimRequest, results: list[RunResult], failures: list[OutputRow], real_ms: int
 ) -> None:
-    """Print the totals of all runs, and the failed seeds."""
+    """Print the totals of all runs, and the seeds that failed; `real_ms` is the time of all."""
     row = {
         "seeds": len(results),
         "failed": len(failures),

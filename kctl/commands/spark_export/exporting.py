@@ -37,7 +37,10 @@ class ExportOptions(NamedTuple):
 
     @property
     def task_packages(self) -> tuple[str, ...]:
-        """Return the packages that tasks import additionally because of these options."""
+        """Return the Python packages that Spark's tasks need for these options.
+
+        They are sent to a cluster in addition to those of every query.
+        """
         from engine.analysis.shipping import CONDITION_PACKAGES, SCHEMA_PACKAGES
 
         by_schemas = self.values is not None and self.values.by_schemas
@@ -47,7 +50,11 @@ class ExportOptions(NamedTuple):
         )
 
     def check(self) -> None:
-        """Raise the errors of options that can be found without reading logs."""
+        """Raise the errors of options that can be found before Spark is started.
+
+        These are wrong conditions, columns and schemas, and a table that has files although it
+        should be new.
+        """
         from engine.analysis.table_export import check_empty
         from engine.analysis.table_format import TABLE_FORMATS
         from engine.analysis.table_library import open_table
@@ -61,9 +68,10 @@ class ExportOptions(NamedTuple):
             self.export_shape(create_decoding(self.values, _no_logs))
 
     def export_shape(self, decoding: ValueDecoding | None) -> ExportShape:
-        """Return the records, columns and folders of the files that these options define.
+        """Return which records, columns and folders the exported files have.
 
-        Raises QueryFailed, StatementRefused, WrongAnonymising, WrongPartitioning, UnknownColumn.
+        `decoding` decodes values; None leaves them as bytes. Raises QueryFailed, StatementRefused,
+        WrongAnonymising, WrongPartitioning, UnknownColumn.
         """
         from engine.analysis.anonymise import parse_anonymised_columns
         from engine.analysis.columns import choose_columns
@@ -89,7 +97,7 @@ class ExportOptions(NamedTuple):
 
 
 def largest_file(text: str | None) -> int | None:
-    """Return the bytes of `--files-max-size`, None if not given.
+    """Return the maximum size in bytes of exported files, None if the option is not given.
 
     Raises UnreadableArgument, FilesTooSmall.
     """
@@ -107,9 +115,10 @@ def _no_logs(query: str) -> QueryResult:
 def export_logs(
     reading: ReadingPlan, options: ExportOptions, target: SparkTarget | None, bar: ProgressBar
 ) -> ExportSummary:
-    """Export the records of a plan; return the summary.
+    """Export the records of logs to files or a table by Spark; return the summary.
 
-    Raises the errors of `parquet_export.export` and `ExportOptions.export_shape`.
+    `target` is the Spark cluster, None for a local one; `bar` shows the progress. Raises the errors
+    of `parquet_export.export` and `ExportOptions.export_shape`.
     """
     from engine.analysis.columns import choose_columns
     from engine.analysis.isolation import hide_uncommitted_on_spark

@@ -158,7 +158,10 @@ def _write_page(
     problems: tuple[list[Problem], list[Problem]],
     logdirs: list[str],
 ) -> None:
-    """Write the reports to an HTML file; `problems` are (differences of replicas, damage)."""
+    """Write the results of reports to an HTML file.
+
+    `problems` are (differences between replicas, damage of the logs).
+    """
     from engine.host.real import RealClock, RealFiles
     from kctl.commands.spark_report.page import report_page
     from kctl.time_text import time_text
@@ -170,7 +173,7 @@ def _write_page(
 
 
 def _write_all(results: list[tuple[Report, QueryResult]], output: str) -> None:
-    """Write all reports: as JSON one object with a list for each report, else titled tables."""
+    """Print all reports: as JSON one object with a list for each report, else titled tables."""
     from kctl.log_queries import shown_value, write_result
     from kctl.render import write_object
 

@@ -34,7 +34,11 @@ def report_page(
     made_at: str,
     damage: list[Problem] | None = None,
 ) -> str:
-    """Return the page as HTML; `made_at` is the displayed time, `damage` that of the logs read."""
+    """Return the results of reports as an HTML page.
+
+    `problems` are differences between replicas, `damage` that of the logs read, `sources` the
+    directories, and `made_at` the time to display.
+    """
     made = f"<p>{escape(made_at)}: {escape(', '.join(sources))}</p>\n"
     warnings = [
         f'<p class="warning">{escape(p.segment)}: {escape(p.message)}</p>\n' for p in problems
@@ -60,7 +64,10 @@ def _damage_html(problems: list[Problem]) -> Iterator[str]:
 
 
 def _contents_html(results: list[tuple[Report, QueryResult]]) -> Iterator[str]:
-    """Yield the list of reports with their row counts; nothing for one report."""
+    """Yield the HTML of the table of contents: reports with numbers of rows.
+
+    Nothing for a single report.
+    """
     if len(results) == 1:
         return
     yield '<ul class="contents">\n'
@@ -120,4 +127,5 @@ def _cell_html(value: Any, is_number: bool, largest: Any) -> str:
 
 
 def _class(is_number: bool) -> str:
+    """Return the attribute that aligns numbers to the right; "" for texts."""
     return ' class="number"' if is_number else ""

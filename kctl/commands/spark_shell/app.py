@@ -106,6 +106,7 @@ def spark_shell(
             warn_of_damage(damage, is_counted=queries.is_counted)
 
         def show(text: str) -> None:
+            """Print the help text of the shell."""
             sys.stdout.write(text)
 
         session = ShellSession(answer, report_error, show)

@@ -49,7 +49,7 @@ class ShellSession:
         fail: Callable[[EngineError], None],
         print_help: Callable[[str], None],
     ) -> None:
-        """Start without lines; `answer` runs a statement and prints its rows.
+        """Create a session without input; `answer` runs a statement and prints its rows.
 
         `fail` reports an error, `print_help` prints the help text.
         """
@@ -62,17 +62,17 @@ class ShellSession:
 
     @property
     def is_within(self) -> bool:
-        """Return True if a statement has begun and is not complete."""
+        """Return True if a statement has begun and its semicolon is missing."""
         return bool(self._held.strip())
 
     def forget(self) -> None:
-        """Discard the lines of the current statement."""
+        """Discard the incomplete statement, as after Ctrl-C."""
         self._held = ""
 
     def process_line(self, line: str) -> bool:
-        """Run the statements that a line completes; returns False if it ends the session.
+        """Run the statements that a line completes; return False if the line ends the session.
 
-        A statement may extend over several lines: its part up to now is kept.
+        A statement ends with a semicolon, and may extend over several lines.
         """
         word = line.strip().rstrip(";").strip().lower()
         if not self.is_within and word in _LEAVING:
@@ -103,7 +103,10 @@ class ShellSession:
 
 
 def completions_at(line: str, begin: int, views: Mapping[str, tuple[ViewColumn, ...]]) -> list[str]:
-    """Return the keywords, views and columns that complete the word starting at `begin`."""
+    """Return the keywords, views and columns that complete the word of `line` at `begin`.
+
+    They are sorted. `views` has the columns of each view by name.
+    """
     start = line[begin:]
     head, dot, rest = start.rpartition(".")
     before = line[:begin].lower().split()

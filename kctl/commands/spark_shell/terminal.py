@@ -21,13 +21,16 @@ _PROMPT, _WITHIN = "sql> ", "  -> "
 
 
 def history_path(environment: Mapping[str, str]) -> str:
-    """Return the path of the history file."""
+    """Return the path of the file that keeps typed statements, for line editing."""
     home = environment.get("XDG_STATE_HOME") or f"{environment.get('HOME', '')}/.local/state"
     return f"{home}/kctl/spark_shell_history"
 
 
 def read_lines(session: ShellSession, views: Views) -> None:
-    """Pass lines of standard input to a session up to the end of input, or `exit`."""
+    """Pass the lines of standard input to a session until the input ends, or `exit`.
+
+    On a terminal with line editing, and Ctrl-C discards the incomplete statement.
+    """
     if not sys.stdin.isatty():
         for line in sys.stdin:
             if not session.process_line(line.rstrip("\n")):

@@ -19,7 +19,7 @@ class WrongArguments(EngineError):
 
 
 def read_view_change(query: str, save: str | None) -> CreateView | DropView | None:
-    """Return the change of saved views by `--save` or by the statement; None for a query.
+    """Return the change of saved views that a statement or `--save` makes; None for a query.
 
     Raises StatementRefused, WrongViewName.
     """
@@ -32,9 +32,10 @@ def read_view_change(query: str, save: str | None) -> CreateView | DropView | No
 
 
 def read_query_and_dirs(arguments: list[str], file: str | None) -> tuple[str, list[str]]:
-    """Return the query, from `file` if given (`-`: stdin), and the directories.
+    """Return the query and the directories to query.
 
-    Raises StorageError for an unreadable file.
+    The query is in `file` if given (`-`: stdin), else it is the first argument. Raises StorageError
+    for an unreadable file.
     """
     if file is None:
         return arguments[0], arguments[1:]

@@ -104,7 +104,10 @@ class TokenRequest(NamedTuple):
 def list_tokens(
     options: ClusterOptions, owners: Sequence[str], *, show_hmac: bool, output: str
 ) -> int:
-    """Print a row for each token; returns the exit code."""
+    """Print the delegation tokens of owners, all if none is named; returns the exit code.
+
+    They are sorted by time of issue. `show_hmac` adds the HMAC, which is the token's password.
+    """
     check_format(output)
     principals = [_principal(owner) for owner in owners]
     with connect(options) as client:
@@ -118,7 +121,10 @@ def list_tokens(
 
 
 def create_delegation_token(options: ClusterOptions, request: TokenRequest) -> int:
-    """Create a token and print it, or write its client properties; returns the exit code."""
+    """Create a delegation token and print it, or write client properties with it.
+
+    Returns the exit code. The HMAC is shown once, here, or written to --out.
+    """
     check_format(request.output)
     owner = None if request.owner is None else _principal(request.owner)
     renewers = [_principal(renewer) for renewer in request.renewers]
@@ -162,7 +168,10 @@ def create_delegation_token(options: ClusterOptions, request: TokenRequest) -> i
 def renew_delegation_token(
     options: ClusterOptions, token_id: str, duration: str | None, *, dry_run: bool, output: str
 ) -> int:
-    """Renew a token and print its new expiry; returns the exit code."""
+    """Renew a delegation token and print its new expiry; returns the exit code.
+
+    `duration` None is the broker's default.
+    """
     check_format(output)
     period_ms = _UNSET_MS if duration is None else parse_duration_ms(duration, "--for")
     with connect(options) as client:
@@ -183,7 +192,10 @@ def expire_delegation_token(
     yes: bool,
     output: str,
 ) -> int:
-    """Expire a token after confirmation, and print the time; returns the exit code."""
+    """Expire a delegation token after confirmation, and print when; returns the exit code.
+
+    `duration` None expires it at once.
+    """
     check_format(output)
     period_ms = _UNSET_MS if duration is None else parse_duration_ms(duration, "--after")
     with connect(options) as client:
@@ -210,7 +222,7 @@ def _print_changed_token(token: IssuedToken, expires_ms: int, result: str, outpu
 
 
 def _token(client: KafkaClient, token_id: str) -> IssuedToken:
-    """Return the visible token with this id; raises NoSuchToken, ApiError."""
+    """Return the token with this id among those the user may see; raises NoSuchToken, ApiError."""
     for token in describe_tokens(client, None):
         if token.token_id == token_id:
             return token
@@ -248,7 +260,10 @@ def _create_into_file(
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Return True if the error proves that no token was created."""
+    """Return True if the error proves that the broker created no token.
+
+    Otherwise a token may exist whose HMAC nobody has.
+    """
     if isinstance(error, ApiError):
         return error.code != REQUEST_TIMED_OUT
     return isinstance(error, NoCommonVersion)
@@ -324,4 +339,5 @@ def _token_row(token: IssuedToken) -> OutputRow:
 
 
 def _hmac_text(token: IssuedToken) -> str:
+    """Return the HMAC of a token in base64, as SASL/SCRAM uses it for a password."""
     return b64encode(token.hmac).decode()

@@ -24,7 +24,7 @@ class Cells(NamedTuple):
 
 
 def fit_cells(columns: Sequence[Column], rows: Sequence[OutputRow], width: int) -> Cells:
-    """Return the cells of the columns that fit into `width`, and the columns' widths.
+    """Return the columns that fit into a screen of `width`, their widths and the cells' texts.
 
     Columns marked `wide` are dropped from the right first, then the texts are shortened, then other
     columns are dropped.
@@ -64,7 +64,7 @@ def _cell_text(column: Column, value: Any) -> str:
 
 
 def _shorten(text: str, width: int) -> str:
-    """Shorten a text to a width; the middle is left out, since names differ at both ends."""
+    """Shorten a text to a width; its middle is left out, as names differ at both ends."""
     kept = len(text)
     shown = text
     while width_of(shown) > width:

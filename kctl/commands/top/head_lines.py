@@ -43,7 +43,10 @@ class Shown(NamedTuple):
 
 
 def head_lines(frame: Frame | None, shown: Shown, now_ms: int) -> list[str]:
-    """Return the head lines, the most important first; `frame` is None before the first sample."""
+    """Return the lines above the table of `kctl top`, the most important first.
+
+    `frame` has the values of the last sample, None before the first; `now_ms` is the present time.
+    """
     if frame is None:
         why = (
             "the first sample is under way" if shown.error is None else f"no answer: {shown.error}"
@@ -58,7 +61,7 @@ def head_lines(frame: Frame | None, shown: Shown, now_ms: int) -> list[str]:
 
 
 def _cluster_line(frame: Frame, shown: Shown, now_ms: int) -> str:
-    """Return the line with the age of the values, controller, live brokers and cluster id."""
+    """Return the line on the cluster: age of the values, live brokers, controller and id."""
     age_s = max(now_ms - frame.sampled_at_ms, 0) // _MS_PER_S
     age = f"figures {age_s} s old"
     if shown.is_paused:
@@ -73,7 +76,7 @@ def _cluster_line(frame: Frame, shown: Shown, now_ms: int) -> str:
 
 
 def _counts_line(frame: Frame, shown: Shown) -> str:
-    """Return the line of counts, or the error of the last sample."""
+    """Return the line with counts of partitions, groups and moves, or the last sample's error."""
     if shown.error is not None:
         return f"no answer since then: {shown.error}"
     rates = [topic.bytes_per_s for topic in frame.topics if topic.bytes_per_s is not None]
@@ -91,7 +94,7 @@ def _counts_line(frame: Frame, shown: Shown) -> str:
 
 
 def _views_line(place: Place) -> str:
-    """Return the line of views, with the current one in brackets."""
+    """Return the line with the views and their keys, the current view in brackets."""
     tabs = []
     for number, view in enumerate(VIEWS, 1):
         tab = f"{number} {view.name}"
@@ -100,7 +103,7 @@ def _views_line(place: Place) -> str:
 
 
 def _rows_line(shown: Shown) -> str:
-    """Return the line with the number of rows, sort order and filter."""
+    """Return the line on the table: number of rows, sort order and filter."""
     place, order = shown.place, shown.order
     column = next(column for column in place.view.columns if column.key == order.key)
     direction = "down" if order.is_descending else "up"

@@ -29,9 +29,9 @@ class SamplingThread:
         on_sample: Callable[[TimedSample], None],
         on_error: Callable[[Exception], None],
     ) -> None:
-        """Create a thread that is not started.
+        """Create a thread that samples the cluster every `every_ms`; it is not started.
 
-        `on_sample` gets samples, `on_error` their errors.
+        `on_sample` and `on_error` are called in this thread, with each sample or error.
         """
         self._client = client
         #: `_stopped` is set to end the thread; `_going` is cleared during a pause.
@@ -66,7 +66,7 @@ class SamplingThread:
             self._client.close()
 
     def _take_samples(self) -> None:
-        """Take samples until stopped; report errors, and end after an unexpected one."""
+        """Take samples until the thread is stopped; an unexpected error ends it, too."""
         while not self._stopped.is_set():
             self._going.wait()
             try:
@@ -82,6 +82,6 @@ class SamplingThread:
                 return
 
     def _report(self, error: Exception) -> None:
-        """Report an error of sampling, unless the thread was stopped."""
+        """Pass an error to `on_error`; after `stop`, errors are its consequence and ignored."""
         if not self._stopped.is_set():
             self._on_error(error)

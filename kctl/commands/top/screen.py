@@ -87,7 +87,7 @@ class TopApp(App[int]):
     ]
 
     def __init__(self, request: TopRequest, clock: Clock) -> None:
-        """Create a screen with the view, sort order and filter of `request`."""
+        """Create the screen of `kctl top`, with the view, sort order and filter of `request`."""
         super().__init__(ansi_color=True)
         self._clock = clock
         #: Keeps the samples from which rates and histories are computed.
@@ -116,13 +116,13 @@ class TopApp(App[int]):
 
     @property
     def place(self) -> Place:
-        """Return the place that is currently shown."""
+        """Return the place that is shown: a view, or one that a row has opened."""
         return self._places[-1]
 
     # -- samples
 
     def take(self, timed: TimedSample) -> None:
-        """Compute a frame from a new sample, and show it."""
+        """Compute rates from a new sample and the earlier ones, and show them."""
         self._frame = self._watch.add_sample(timed)
         self._error = None
         self._show_rows()
@@ -139,7 +139,7 @@ class TopApp(App[int]):
     # -- events of textual
 
     def compose(self) -> ComposeResult:
-        """Yield the widgets of the screen."""
+        """Yield the widgets of the screen; Textual calls it once."""
         yield Static(id="head")
         yield Vertical(DataTable(id="rows", cursor_type="row", cell_padding=0), Static(id="help"))
         yield Input(
@@ -148,7 +148,7 @@ class TopApp(App[int]):
         yield Static(Text(KEYS), id="keys")
 
     def on_mount(self) -> None:
-        """Initialize the widgets, and show the first content."""
+        """Initialize the widgets; Textual calls it once they exist."""
         self._width = self.size.width
         self._is_composed = True
         self.query_one("#help", Static).update(Text(HELP))
@@ -157,20 +157,20 @@ class TopApp(App[int]):
         self._show_rows()
 
     def on_resize(self, event: Resize) -> None:
-        """Fit the columns to the new width."""
+        """Fit the columns to the new width of the terminal."""
         # `self.size` is updated only after this event.
         self._width = event.size.width
         self._show_rows()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Show the place that the selected row opens."""
+        """Open the selected row's place, such as the partitions of a topic."""
         if event.cursor_row < len(self._rows):
             self._places.append(place_opened_by(self.place, self._rows[event.cursor_row]))
             self._filter_text = ""
             self._show_rows(is_new_place=True)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Apply the filter while it is typed."""
+        """Apply the filter while it is typed; Textual calls it for each change."""
         self._filter_text = event.value
         self._show_rows()
 
@@ -186,7 +186,7 @@ class TopApp(App[int]):
         self._show_rows(is_new_place=True)
 
     def action_close(self) -> None:
-        """Close the key help, else the filter, else the current place."""
+        """Close the help, the filter or the opened place, whichever is on top."""
         if self._is_help_shown():
             self.action_keys()
         elif self.query_one("#filter").has_class("shown"):
@@ -207,7 +207,7 @@ class TopApp(App[int]):
         self._show_rows()
 
     def action_reverse(self) -> None:
-        """Reverse the sort order."""
+        """Reverse the sort order of the current view."""
         order = self._order()
         self._orders[self.place.view.name] = Order(order.key, not order.is_descending)
         self._show_rows()
@@ -254,7 +254,10 @@ class TopApp(App[int]):
         return self._orders.get(view.name, Order(view.sort, view.is_descending))
 
     def _show_rows(self, *, is_new_place: bool = False) -> None:
-        """Show the last frame: head lines, and at most ROWS_MAX rows."""
+        """Draw the last frame's rows, filtered and sorted, and the head lines.
+
+        Nothing is drawn before the widgets exist. At most ROWS_MAX rows are shown.
+        """
         if not self._is_composed:
             return
         if self._frame is not None:
@@ -265,7 +268,10 @@ class TopApp(App[int]):
         self._show_head()
 
     def _fill_table(self, rows: list[OutputRow], *, is_new_place: bool) -> None:
-        """Fill the table with these rows; keep the cursor on the same row."""
+        """Replace the table's rows; the cursor stays on the row of the same name.
+
+        In a new place it moves to the first row.
+        """
         table = self.query_one(DataTable)
         cursor = table.cursor_row
         at = None if is_new_place else self._name_at(cursor)
@@ -299,7 +305,10 @@ class TopApp(App[int]):
         return tuple(row.get(key) for key in keys)
 
     def _show_head(self) -> None:
-        """Draw the head lines, with errors and the current view highlighted."""
+        """Draw the lines above the table; errors and the current view are highlighted.
+
+        Called every second, too, as the age of the values is one of them.
+        """
         shown = Shown(
             self.place,
             self._order(),
@@ -324,7 +333,10 @@ def _cell(text: str, width: int, *, is_right: bool) -> Text:
 
 
 def run_screen(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
-    """Show the screen until it is closed; returns the exit code."""
+    """Show the screen of `kctl top` until it is closed; returns the exit code.
+
+    Raises an unexpected exception of a sample.
+    """
     app = TopApp(request, client.clock)
     samples = SamplingThread(
         client,

@@ -26,16 +26,17 @@ class TopRequest(NamedTuple):
     output: str | None = None
 
     def chosen_view(self) -> View:
-        """Return the initial view; raises NoSuchView."""
+        """Return the view to show first, TOPICS if none is named; raises NoSuchView."""
         return TOPICS if self.view is None else view_named(self.view)
 
     def sort_order(self) -> Order | None:
-        """Return the requested sort order, None for the view's default.
+        """Return the requested sort order of the first view, None for its default.
 
         Errors: NoSuchView, NoSuchSort.
         """
         if self.sort is None:
             return None
         view = self.chosen_view()
+        # For its error: sorting no rows checks the field.
         filter_and_sort(view, [], order=Order(self.sort, False))
         return Order(self.sort, sorts_descending(view, self.sort))

@@ -173,12 +173,16 @@ def view_named(name: str) -> View:
 
 
 def place_of(view: View) -> Place:
-    """Return the place that shows a complete view."""
+    """Return the place that shows all rows of a view."""
     return Place(view, "partitions in trouble" if view is PARTITIONS else view.name)
 
 
 def place_opened_by(place: Place, row: Mapping[str, Any]) -> Place:
-    """Return the place that opens when a row of `place` is selected."""
+    """Return the place that opens when a row of `place` is selected.
+
+    A topic opens its partitions, a group its lag, a broker the partitions it leads, a partition its
+    replicas.
+    """
     view = place.view
     if view is TOPICS:
         return Place(_PARTITIONS_OF, f"partitions of {row['topic']}", topic=row["topic"])
@@ -197,7 +201,7 @@ def rows_at(place: Place, frame: Frame, watch: Watch) -> list[OutputRow]:
 
 
 def _unsorted_values(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
-    """Return the unsorted values of a place."""
+    """Return the unsorted values that a place of `kctl top` shows, such as a topic's partitions."""
     view = place.view
     if view is PARTITIONS:
         return frame.troubled
@@ -226,7 +230,7 @@ def filter_and_sort(
 
 
 def sorts_descending(view: View, key: str) -> bool:
-    """Return True if the default direction of a field is descending, as for amounts."""
+    """Return True if a view sorts by this field from high to low by default, as for amounts."""
     column = next(column for column in view.columns if column.key == key)
     is_number = column.right or column.is_size
     return is_number and key not in ("partition", "broker_id", "leader")

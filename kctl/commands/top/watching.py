@@ -53,9 +53,9 @@ class NoTextual(EngineError):
 
 
 def show_top(options: ClusterOptions, request: TopRequest) -> int:
-    """Print a single frame, or show the screen until it is closed; returns the exit code.
+    """Show the screen of `kctl top` until it is closed, or print it once; returns the exit code.
 
-    A single frame is printed with --once or --output, or if stdout is no terminal. Errors: those of
+    It is printed once with --once or --output, or if stdout is no terminal. Errors: those of
     options, NoTextual, those of the first request.
     """
     check_format(request.output or "table")
@@ -83,7 +83,10 @@ def _is_terminal() -> bool:
 
 
 def _print_once(client: KafkaClient, request: TopRequest, every_ms: int) -> int:
-    """Print one frame, computed from two samples for its rates; returns the exit code."""
+    """Print one frame of values; returns the exit code.
+
+    Its rates are computed from two samples, taken `every_ms` apart.
+    """
     sampler, watch = Sampler(client, every_ms, with_groups=request.has_groups), Watch()
     watch.add_sample(sampler.take_next())
     frame = watch.add_sample(sampler.take_next())
@@ -125,5 +128,6 @@ def frame_document(frame: Frame, watch: Watch, request: TopRequest) -> OutputRow
 
 
 def _rows(view: View, frame: Frame, watch: Watch, request: TopRequest) -> list[OutputRow]:
+    """Return the rows of a view, filtered, and sorted as requested if it is the chosen view."""
     order = request.sort_order() if view is request.chosen_view() else None
     return filter_and_sort(view, rows_at(place_of(view), frame, watch), request.filter_text, order)

@@ -115,7 +115,10 @@ class ContradictoryOptions(EngineError):
 
 
 def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
-    """Create topics and print a row for each; returns the exit code."""
+    """Create topics and print a row for each; returns the exit code.
+
+    With --if-not-exists an existing topic is no failure.
+    """
     check_format(request.output)
     topics = [_new_topic(name, request) for name in dict.fromkeys(request.names)]
     with connect(options) as client:
@@ -136,7 +139,10 @@ def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
 
 
 def _new_topic(name: str, request: CreateRequest) -> NewTopic:
-    """Return the topic to create; raises ContradictoryOptions for an assignment with counts."""
+    """Return the topic to create; counts that are not given are left to the broker.
+
+    Errors: ContradictoryOptions for an assignment together with counts.
+    """
     if request.assignment is not None and (request.partitions or request.replication_factor):
         raise ContradictoryOptions(
             "--replica-assignment says how many partitions and replicas: "
@@ -190,7 +196,10 @@ def _settings(arguments: Sequence[str]) -> list[ConfigChange]:
 
 
 def alter_topics(options: ClusterOptions, request: AlterRequest) -> int:
-    """Add partitions or change settings; print a row for each change, return the exit code."""
+    """Add partitions to topics, or change their settings; print a row for each change.
+
+    Returns the exit code. Errors: ContradictoryOptions if options contradict, or change nothing.
+    """
     check_format(request.output)
     changes = _settings(request.configs)
     changes += [ConfigChange(ConfigOp.DELETE, key) for key in request.delete_configs]
@@ -221,13 +230,17 @@ def _add_partitions(
     added: tuple[tuple[int, ...], ...],
     rows: list[dict[str, object]],
 ) -> int:
-    """Add partitions to topics after confirmation; append rows, return the number of failures."""
+    """Add partitions to topics after confirmation; append a row for each to `rows`.
+
+    `added` are the brokers of the new partitions, empty if the controller chooses. Returns the
+    number of failures.
+    """
     total = request.partitions or 0
     topics, failures = _growable_topics(topics, total)
     if not topics:
         return failures
     if not request.dry_run:
-        names = _few([topic.name for topic in topics])
+        names = _topic_names([topic.name for topic in topics])
         where = cluster_named(client)
         what = f"Grow {names} of {where} to {counted(total, 'partition')}, for good"
         confirm(what, yes=request.yes)
@@ -243,7 +256,10 @@ def _add_partitions(
 
 
 def _growable_topics(topics: list[TopicView], total: int) -> tuple[list[TopicView], int]:
-    """Return the topics with fewer than `total` partitions; print and count the others."""
+    """Return the topics with fewer than `total` partitions, and the number of the others.
+
+    An error is printed for each of these: Kafka cannot remove partitions.
+    """
     growing = []
     for topic in topics:
         count = len(topic.partitions)
@@ -264,7 +280,7 @@ def _change_settings(
     request: AlterRequest,
     rows: list[dict[str, object]],
 ) -> int:
-    """Change settings of topics; append a row for each, return the number of failures."""
+    """Change settings of topics; append a row for each to `rows`, return the number of failures."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     refused, not_set = find_unset_errors(client, resources, request.delete_configs)
     wanted = {resource: changes for resource in resources if resource not in refused}
@@ -309,8 +325,8 @@ def _add_rows_of_results(
     return failures
 
 
-def _few(names: Sequence[str]) -> str:
-    """Return the names for a prompt; of many names the number and the first ones."""
+def _topic_names(names: Sequence[str]) -> str:
+    """Return `a, b` or `12 topics (a, b, c, …)`, for a prompt."""
     if len(names) <= 5:
         return ", ".join(names)
     return f"{len(names)} topics ({', '.join(names[:3])}, …)"
@@ -333,7 +349,7 @@ def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
         results: dict[str, ApiError | None] = {topic.name: None for topic in topics}
         if topics and not request.dry_run:
             count = sum(len(topic.partitions) for topic in topics)
-            names = _few([topic.name for topic in topics])
+            names = _topic_names([topic.name for topic in topics])
             what = f"Delete {names} with {counted(count, 'partition')} of {cluster_named(client)}"
             confirm(what, yes=request.yes)
             results = send_delete_topics(client, list(results))

@@ -121,7 +121,10 @@ class DescribeRequest(NamedTuple):
 
 
 def list_topics(options: ClusterOptions, request: ListRequest) -> int:
-    """Print a row for each topic; returns the exit code."""
+    """Print the topics that the filters accept, by name; returns the exit code.
+
+    Sizes and rates are requested only if options ask for them.
+    """
     check_format(request.output)
     matcher = None if request.match is None else name_matcher(request.match)
     failures = 0
@@ -131,7 +134,7 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
         for name in sorted(view.topics):
             topic = view.topics[name]
             if topic.error_code != NONE:
-                report_error(_failure(topic))
+                report_error(_metadata_error(topic))
                 failures += 1
             elif matcher is None or matcher.fullmatch(name):
                 topics.append(topic)
@@ -152,7 +155,10 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
 def _sample_rates(
     client: KafkaClient, topics: Sequence[TopicView], choice: RateChoice
 ) -> tuple[dict[TopicPartition, PartitionRate] | None, int]:
-    """Sample the partitions' rates; return them (None if not requested) and the failure count."""
+    """Sample the partitions' write rates, if they are wanted.
+
+    Returns the rates, None if they are not wanted, and the number of failures.
+    """
     if not choice.is_wanted:
         return None, 0
     from kctl.options.rates import sample_rates_or_report
@@ -160,7 +166,7 @@ def _sample_rates(
     return sample_rates_or_report(client, [topic.name for topic in topics], choice.window_s)
 
 
-def _failure(topic: TopicView) -> EngineError:
+def _metadata_error(topic: TopicView) -> EngineError:
     """Return the error that a broker returned instead of a topic's metadata."""
     from engine.errors import api_error
 
@@ -258,7 +264,11 @@ class _Facts(NamedTuple):
 
 
 def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
-    """Print topics with their partitions; returns the exit code."""
+    """Print topics with their partitions (`kctl topics describe`); returns the exit code.
+
+    With --check it is PROBLEMS_FOUND if a partition is under-replicated, has no leader, or matches
+    a filter for problems.
+    """
     check_format(request.output)
     is_filtered = (
         request.under_replicated
@@ -298,7 +308,10 @@ def _known_moves(client: KafkaClient, topics: list[TopicView]) -> list[TopicView
 def _request_facts(
     client: KafkaClient, topics: list[TopicView], request: DescribeRequest
 ) -> tuple[_Facts, int]:
-    """Request settings, sizes, offsets and rates of topics; return them and the failure count."""
+    """Request settings of topics, and if wanted sizes, offsets and rates; return them.
+
+    The second result is the number of failures, whose errors are printed.
+    """
     from engine.client.config_admin import (
         ConfigResourceType,
         ConfigSource,
@@ -356,7 +369,7 @@ def _request_offsets(
 def _partition_rows(
     topic: TopicView, request: DescribeRequest, facts: _Facts
 ) -> list[dict[str, object]]:
-    """Return the rows of a topic's partitions that the filters accept."""
+    """Return the rows of a topic's partitions that are in a requested state."""
     return [
         _partition_row(topic.name, partition, facts)
         for partition in topic.partitions
@@ -405,7 +418,11 @@ def _print_topics(
     facts: _Facts,
     request: DescribeRequest,
 ) -> None:
-    """Print topics: nested, as names, as one CSV table, or as a heading and a table each."""
+    """Print topics in the output format.
+
+    JSON and YAML nest partitions in topics; CSV is one table of partitions; tables have a heading
+    and a table for each topic.
+    """
     if request.output in _NESTED:
         write_rows(
             TOPIC_COLUMNS, [_topic_row(t, rows[t.name], facts) for t in topics], request.output

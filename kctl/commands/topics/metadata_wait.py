@@ -17,7 +17,10 @@ _WAIT_MS = 10_000
 
 
 def await_created(client: KafkaClient, names: Iterable[str]) -> None:
-    """Wait until brokers return the topics with a leader for each partition."""
+    """Wait until brokers return the new topics with a leader for each partition.
+
+    A client that uses a topic right after its creation would otherwise get an error.
+    """
     _await_metadata(client, names, _is_usable)
 
 
@@ -36,14 +39,17 @@ def await_deleted(client: KafkaClient, names: Iterable[str]) -> None:
 
 
 def _is_usable(topic: TopicView) -> bool:
-    """Return True if every partition of the topic has a leader, so that it can be written."""
+    """Return True if every partition of the topic has a leader."""
     return bool(topic.partitions) and all(partition.has_leader for partition in topic.partitions)
 
 
 def _await_metadata(
     client: KafkaClient, names: Iterable[str], is_done: Callable[[TopicView], bool]
 ) -> None:
-    """Wait until all brokers return the change; after _WAIT_MS only print a note."""
+    """Wait until all brokers' metadata has a change; after _WAIT_MS print a note and return.
+
+    `is_done` returns True for a topic that has the change.
+    """
     wanted = list(names)
 
     def late(view: ClusterView) -> list[str]:

@@ -44,7 +44,10 @@ def partition_rate_row(rate: PartitionRate | None) -> dict[str, object]:
 def topic_rate_row(
     topic: str, partitions: Iterable[int], rates: Mapping[TopicPartition, PartitionRate]
 ) -> dict[str, object]:
-    """Return the columns of a topic's rate: the sum, and the partition with most bytes."""
+    """Return the columns of a topic's rate: sums, and the partition with most bytes.
+
+    They are None if no partition's rate is known. Equal rates: the lowest partition.
+    """
     found = {
         partition: rate
         for partition in partitions

@@ -18,7 +18,10 @@ def set_replication_factor(
     match: str | None,
     moves: MoveOptions,
 ) -> int:
-    """Change the replication factor of topics; returns the exit code."""
+    """Reassign topics to another replication factor; returns the exit code.
+
+    It is a job: the same command resumes it after an interruption.
+    """
     with connect(options) as client:
         topics = sorted(set(matching_topics(client, names, match)))
         client.view_of_existing(topics)

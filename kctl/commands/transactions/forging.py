@@ -40,7 +40,10 @@ class ForgeRequest(NamedTuple):
 
 
 def create_hanging(options: ClusterOptions, request: ForgeRequest) -> int:
-    """Create a hanging transaction on the embedded cluster; returns the exit code."""
+    """Create a hanging transaction on an embedded cluster, to try out its repair.
+
+    Prints it, and returns the exit code.
+    """
     check_format(request.output)
     key = one_partition(request.partition)
     age_ms = parse_duration_ms(request.age, "--age")
@@ -67,7 +70,7 @@ def create_hanging(options: ClusterOptions, request: ForgeRequest) -> int:
 
 
 def _embedded_options(options: ClusterOptions, data: str | None) -> ClusterOptions:
-    """Return options for connecting to the embedded cluster, by default as its administrator.
+    """Return options to connect to an embedded cluster, by default as its administrator.
 
     Raises NoClusterInDirectory unless the cluster runs.
     """

@@ -86,7 +86,10 @@ class AbortRequest(NamedTuple):
 
 
 def print_hanging(options: ClusterOptions, topics: list[str], idle_for: str, output: str) -> int:
-    """Print a row for each hanging transaction; returns the exit code."""
+    """Print the transactions that are open in partitions although no coordinator knows them.
+
+    They block read_committed consumers. Returns the exit code: PROBLEMS_FOUND if there are any.
+    """
     check_format(output)
     idle_for_ms = parse_duration_ms(idle_for, "--idle-for")
     with connect(options) as client:
@@ -113,7 +116,10 @@ def print_hanging(options: ClusterOptions, topics: list[str], idle_for: str, out
 def _request_producers(
     client: KafkaClient, topics: list[str]
 ) -> tuple[list[ActiveProducer], list[EngineError]]:
-    """Return the active producers of the topics (empty: of all topics), and the failures."""
+    """Return the active producers of the topics, and the errors of partitions.
+
+    No `topics` means all topics.
+    """
     names = topics or sorted(client.view(None).topics)
     _, partitions, failures = select_partitions(client, names)
     producers: list[ActiveProducer] = []
@@ -143,7 +149,10 @@ def _hanging_row(found: HangingTransaction, now_ms: int) -> OutputRow:
 
 
 def abort_hanging(options: ClusterOptions, request: AbortRequest) -> int:
-    """Abort a hanging transaction in one partition, after confirmation; returns the exit code."""
+    """Abort a hanging transaction in one partition, after confirmation; returns the exit code.
+
+    Errors: NoSuchTransaction; TransactionNotHanging if its coordinator knows it.
+    """
     check_format(request.output)
     key = one_partition(request.partition)
     with connect(options) as client:
@@ -171,7 +180,10 @@ def abort_hanging(options: ClusterOptions, request: AbortRequest) -> int:
 def _producer_with_open(
     client: KafkaClient, key: TopicPartition, start_offset: int
 ) -> ActiveProducer:
-    """Return the producer whose transaction starts at the offset; raises NoSuchTransaction."""
+    """Return the producer whose open transaction starts at the offset.
+
+    Errors: NoSuchTransaction.
+    """
     found = request_active_producers(client, [key])[key]
     if isinstance(found, EngineError):
         raise found

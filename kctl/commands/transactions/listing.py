@@ -55,7 +55,11 @@ _NONE = -1
 def print_transactions(
     options: ClusterOptions, states: list[str], longer_than: str | None, output: str
 ) -> int:
-    """Print a row for each transactional id; returns the exit code."""
+    """Print the transactional ids that brokers list, a row for each; returns the exit code.
+
+    `states` limits them to these states (empty: any), `longer_than` to transactions that have run
+    for longer.
+    """
     check_format(output)
     longer_than_ms = (
         _NONE if longer_than is None else parse_duration_ms(longer_than, "--longer-than")
@@ -79,7 +83,10 @@ def print_transactions(
 def describe_transactions(
     options: ClusterOptions, transactional_ids: list[str], output: str
 ) -> int:
-    """Print a row for each transactional id; returns the exit code."""
+    """Print the transaction of each transactional id: state, producer, partitions.
+
+    Returns the exit code. An error of one id is printed, and the others are still shown.
+    """
     check_format(output)
     rows: list[OutputRow] = []
     failures = ItemFailures()
@@ -111,7 +118,10 @@ def describe_transactions(
 def show_producers(
     options: ClusterOptions, topics: list[str], *, is_open: bool, output: str
 ) -> int:
-    """Print a row for each producer of partitions; returns the exit code."""
+    """Print the active producers of partitions, a row for each; returns the exit code.
+
+    `is_open` limits them to producers with an open transaction.
+    """
     check_format(output)
     with connect(options) as client:
         _, partitions, errors = select_partitions(client, topics)

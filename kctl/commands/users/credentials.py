@@ -75,7 +75,7 @@ class PasswordRequest(NamedTuple):
 
 
 def list_users(options: ClusterOptions, users: Sequence[str], output: str) -> int:
-    """Print a row for each credential; returns the exit code."""
+    """Print the SCRAM credentials of users, all if none is named; returns the exit code."""
     check_format(output)
     for user in users:
         _check_user(user)
@@ -96,7 +96,10 @@ def list_users(options: ClusterOptions, users: Sequence[str], output: str) -> in
 
 
 def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
-    """Set a user's password for a mechanism that has none; returns the exit code."""
+    """Set the SCRAM password of a user who has none for the mechanism; returns the exit code.
+
+    Errors: UserExists, NoPassword, UnreadableArgument.
+    """
     check_format(request.output)
     _check_user(request.user)
     mechanism = parse_mechanism(request.mechanism) or ScramMechanism.SCRAM_SHA_512
@@ -110,7 +113,11 @@ def create_user(options: ClusterOptions, request: PasswordRequest) -> int:
 
 
 def rotate_user(options: ClusterOptions, request: PasswordRequest) -> int:
-    """Change a user's password for one or all of its mechanisms; returns the exit code."""
+    """Replace the SCRAM password of a user; returns the exit code.
+
+    Without --mechanism, that of each mechanism the user has. Errors: NoSuchUser, NoPassword,
+    UnreadableArgument.
+    """
     check_format(request.output)
     _check_user(request.user)
     mechanism = parse_mechanism(request.mechanism)
@@ -128,7 +135,11 @@ def _set_passwords(
     iterations: Credentials,
     result: str,
 ) -> int:
-    """Set a password for each mechanism, print a row for each; returns the exit code."""
+    """Set the user's password for each mechanism, and print a row for each.
+
+    The password is generated, or read from its source. `result` is the word of the rows, created or
+    changed. Returns the exit code.
+    """
     note_users_without_login([request.user])
     columns: tuple[Column, ...] = CHANGE_COLUMNS
     rows = [
@@ -161,7 +172,7 @@ def note_users_without_login(users: Iterable[str]) -> None:
 def _send_passwords(
     client: KafkaClient, request: PasswordRequest, iterations: Credentials, password: str
 ) -> None:
-    """Set a password, written to its file first so that it cannot be lost.
+    """Send the password to the cluster; with --out, write it to the file before.
 
     The file is removed if the cluster refuses, and kept if the result is unknown. One request for
     each mechanism: KRaft refuses two changes of a user in one.
@@ -189,7 +200,10 @@ def delete_users(
     yes: bool,
     output: str,
 ) -> int:
-    """Delete users' credentials, all or of one mechanism; returns the exit code."""
+    """Delete SCRAM credentials of users, after confirmation; returns the exit code.
+
+    `mechanism_name` None means all mechanisms of a user.
+    """
     check_format(output)
     mechanism = parse_mechanism(mechanism_name)
     found: dict[str, list[ScramMechanism]] = {}
@@ -220,7 +234,10 @@ def delete_users(
 def _delete_credentials(
     client: KafkaClient, user: str, mechanisms: Iterable[ScramMechanism]
 ) -> EngineError | None:
-    """Delete credentials one by one; return the first error, None if all are deleted."""
+    """Delete a user's credentials one by one; return the first error, None if all are deleted.
+
+    KRaft refuses two changes of a user in one request.
+    """
     try:
         for mechanism in mechanisms:
             alter_credentials(client, user, [mechanism], ())
@@ -295,4 +312,5 @@ def _check_password(request: PasswordRequest) -> None:
 
 
 def _credential_row(user: str, mechanism: ScramMechanism, iterations: int) -> OutputRow:
+    """Return the row of a user's SCRAM credential."""
     return {"user": user, "mechanism": mechanism.key, "iterations": iterations}

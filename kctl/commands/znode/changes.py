@@ -50,11 +50,14 @@ class ChangeRequest(NamedTuple):
 
     @property
     def required_version(self) -> int:
-        """Return the version to send, ANY_VERSION without a condition."""
+        """Return the version that the node must have, ANY_VERSION without --version."""
         return ANY_VERSION if self.version is None else self.version
 
     def read_data(self) -> bytes:
-        """Return the data of the arguments, empty without any; raises UnreadableArgument."""
+        """Return the data for the node: of a text, stdin (`-`) or a file; empty if none is given.
+
+        Errors: UnreadableArgument for both a text and a file.
+        """
         if self.file is not None:
             if self.text is not None:
                 raise UnreadableArgument("data", self.text, "either a text or --file")
@@ -65,13 +68,17 @@ class ChangeRequest(NamedTuple):
 
 
 def _editor(store: Store) -> ZnodeEditor:
+    """Return a client of the selected ZooKeeper store that can change nodes."""
     return set_login(ZnodeEditor(choose_store_address(store), store.timeout_s, RealClock()))
 
 
 def create_node(
     store: Store, request: ChangeRequest, *, parents: bool, sequential: bool, ephemeral: bool
 ) -> int:
-    """Create a node and print its stat; returns the exit code."""
+    """Create a ZooKeeper node and print its stat; returns the exit code.
+
+    Errors: EphemeralRefused, as an ephemeral node would end with this command's session.
+    """
     check_format(request.output)
     if ephemeral:
         raise EphemeralRefused(request.path)
@@ -83,7 +90,7 @@ def create_node(
 
 
 def set_node(store: Store, request: ChangeRequest) -> int:
-    """Replace a node's data and print its new stat; returns the exit code."""
+    """Replace the data of a ZooKeeper node and print its new stat; returns the exit code."""
     check_format(request.output)
     if request.text is None and request.file is None:
         raise UnreadableArgument("a change", "no data", "DATA, - for stdin, or --file FILE")
@@ -94,12 +101,16 @@ def set_node(store: Store, request: ChangeRequest) -> int:
 
 
 def _show(path: str, stat: Stat, output: str) -> int:
+    """Print a node's stat; returns exit code OK."""
     write_object(stat_columns(output), stat_row(path, stat), output)
     return exits.OK
 
 
 def delete_node(store: Store, request: ChangeRequest, *, recursive: bool, yes: bool) -> int:
-    """Print the number of nodes to delete, confirm, delete them; returns the exit code."""
+    """Delete a ZooKeeper node, with `recursive` also all below it, after confirmation.
+
+    The question names the number of nodes. Returns the exit code.
+    """
     check_format(request.output)
     if request.path == ROOT:
         raise InvalidZnodePath(ROOT, "the root cannot be deleted")
@@ -125,7 +136,7 @@ def delete_node(store: Store, request: ChangeRequest, *, recursive: bool, yes: b
 
 
 def _cluster_of(editor: ZnodeEditor) -> str:
-    """Return the cluster id, if the store has one, and the store's address as text."""
+    """Return the store's address for a prompt, with the cluster id if the store has one."""
     try:
         data, _ = editor.get(CLUSTER_ID)
         return f"cluster {decode_cluster_id(data, CLUSTER_ID)} at {editor.address}"

@@ -89,9 +89,10 @@ class NoStore(EngineError):
 
 
 def choose_store_address(store: Store) -> str:
-    """Return the address of the selected store, and print the choice if --verbose asks for it.
+    """Return the address of the ZooKeeper store to use: of -z, or of an embedded cluster.
 
-    Errors: AmbiguousStore for both -z and --data, NoStore if the embedded cluster does not run.
+    The choice is printed if --verbose asks for it. Errors: AmbiguousStore for both -z and --data,
+    NoStore if the embedded cluster does not run.
     """
     if store.zookeeper is not None:
         if store.data is not None:
@@ -109,11 +110,12 @@ def choose_store_address(store: Store) -> str:
 
 
 def _reader(store: Store) -> ZnodeReader:
+    """Return a client of the selected ZooKeeper store that only reads."""
     return set_login(ZnodeReader(choose_store_address(store), store.timeout_s, RealClock()))
 
 
 def list_children(store: Store, path: str, output: str) -> int:
-    """Print a row for each child of a node."""
+    """Print a row for each child of a ZooKeeper node; returns the exit code."""
     check_format(output)
     with _reader(store) as reader:
         children = reader.children(path)
@@ -123,7 +125,7 @@ def list_children(store: Store, path: str, output: str) -> int:
 
 
 def print_data(store: Store, path: str, output: str) -> int:
-    """Print the data of a node, raw or with its stat; returns the exit code."""
+    """Print the data of a ZooKeeper node, raw or with its stat; returns the exit code."""
     if output != _RAW:
         check_format(output)
     with _reader(store) as reader:
@@ -160,7 +162,7 @@ def _data_cells(data: bytes | None) -> dict[str, str | None]:
 
 
 def show_stat(store: Store, path: str, output: str) -> int:
-    """Print the stat of a node."""
+    """Print the stat of a ZooKeeper node; returns the exit code."""
     check_format(output)
     with _reader(store) as reader:
         stat = reader.stat(path)
@@ -169,7 +171,10 @@ def show_stat(store: Store, path: str, output: str) -> int:
 
 
 def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
-    """Print a node and its descendants."""
+    """Print a ZooKeeper node and all below it, down to `depth`; returns the exit code.
+
+    `depth` 0 is the node alone; None means no limit.
+    """
     check_format(output)
     with _reader(store) as reader:
         nodes = reader.tree(path, depth)
@@ -181,12 +186,15 @@ def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
 
 
 def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, object]]:
-    """Yield a row for each node, with its depth below the requested path."""
+    """Yield a row for each node, with its depth below the requested node."""
     return (stat_row(node.path, node.stat) | {"depth": node.depth} for node in nodes)
 
 
 def watch_changes(store: Store, path: str, count: int | None, output: str) -> int:
-    """Print a row for each change when it occurs; returns the exit code."""
+    """Print changes of a ZooKeeper node and those below it as they occur; returns the exit code.
+
+    Ends with Ctrl-C, or after `count` changes; None means no limit.
+    """
     check_format(output)
     # A table needs all rows for its widths; here each row is printed at once.
     writer = None if output in TABLES else RowWriter(CHANGE_COLUMNS, output)
@@ -214,12 +222,12 @@ class _Gap:
         self._lost_ms: int | None = None
 
     def on_connection_lost(self) -> None:
-        """Store the time, and print that the connection is lost."""
+        """Note the time, and print that the connection to the store is lost."""
         self._lost_ms = RealClock().wall_ms()
         notify("the connection is lost; waiting for it")
 
     def on_new_session(self) -> None:
-        """Print that the session expired, so that changes may be missing."""
+        """Print that the session expired: changes since the connection was lost may be missing."""
         since = "" if self._lost_ms is None else f" since {iso_time(self._lost_ms)}"
         notify(f"its session expired, a new one was taken: what came and went{since} is missed")
 
@@ -234,7 +242,7 @@ def _change_row(change: NodeChange) -> dict[str, object]:
 
 
 def _change_line(change: NodeChange) -> str:
-    """Return a change as a line; a deleted node has no version and time."""
+    """Return a change as a line of text; a deleted node has no version and time."""
     if change.stat is None:
         return f"{change.event:<7}  {change.path}\n"
     stat = change.stat

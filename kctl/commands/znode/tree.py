@@ -16,7 +16,10 @@ _INDENT = "  "
 
 
 def write_tree(nodes: Iterable[TreeNode], stream: TextIO) -> None:
-    """Write one line per node; `nodes` has parents before children."""
+    """Write an indented line for each node, in colours on a terminal.
+
+    `nodes` has parents before children.
+    """
     if stream.isatty() and not os.environ.get("NO_COLOR"):
         _write_coloured(nodes, stream)
         return
