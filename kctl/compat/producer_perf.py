@@ -161,7 +161,10 @@ class _Payloads:
     """Generates the values of records: random letters, random lines of a file, or numbers."""
 
     def __init__(self, call: ToolCall, given: GivenOptions) -> None:
-        """Create payloads by the options, reading the payload file if there is one."""
+        """Create the source of record values, by --record-size, --payload-file and so on.
+
+        A payload file is read now. Errors: ToolFailure.
+        """
         self._size = given.number("record-size", 0)
         self._is_monotonic = given.has("payload-monotonic")
         #: Payloads of the file, one of which is chosen per record; empty without a file.
@@ -190,7 +193,10 @@ class _Payloads:
         return lines
 
     def value(self, client: KafkaClient, index: int) -> bytes:
-        """Return the value of record number `index`."""
+        """Return the value of record number `index`.
+
+        It is the number, a line of the file chosen at random, or random letters.
+        """
         if self._is_monotonic:
             return b"%d" % index
         if self._lines:

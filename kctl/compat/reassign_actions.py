@@ -146,7 +146,10 @@ class ReassignActions:
             self._move_log_dirs(proposal.log_dirs, settings.timeout_ms)
 
     def verify(self, proposal: Proposal, *, keeps_throttles: bool) -> None:
-        """Print the state of a file's moves, and remove throttles once all have ended."""
+        """Print the state of a file's reassignments (--verify).
+
+        Once all have ended, their throttles are removed, unless `keeps_throttles`.
+        """
         ongoing = list_reassignments(self._client)
         targets = dict(proposal.targets)
         found = self._request_present_replicas([key for key in targets if key not in ongoing])

@@ -67,7 +67,10 @@ def parse_node_settings(properties: Mapping[str, str], *, is_four: bool) -> Node
 
 
 def _parse_node_id(properties: Mapping[str, str], *, is_kraft: bool, is_four: bool) -> str | None:
-    """Return the configured node id, None if a ZooKeeper broker is to generate it."""
+    """Return node.id or broker.id, None if a ZooKeeper broker is to generate it.
+
+    Errors: ToolFailure if it is malformed, or both differ.
+    """
     of_broker, of_node = properties.get("broker.id"), properties.get("node.id")
     given = {"broker.id": of_node if of_broker is None else of_broker, "node.id": of_node}
     numbers = {}
@@ -110,7 +113,7 @@ def _parse_directories(properties: Mapping[str, str], *, is_four: bool) -> list[
 
 
 def _missing(name: str) -> ToolFailure:
-    """Return Java's ConfigException for a missing setting."""
+    """Return Java's ConfigException for a required setting that is missing."""
     return ToolFailure(
         _CONFIG, f'Missing required configuration "{name}" which has no default value.'
     )
@@ -139,7 +142,7 @@ def read_stored_metadata(files: Files, directory: str) -> StoredMetadata | None:
 
 
 def _check_metadata(fields: Mapping[str, str], *, is_kraft: bool) -> None:
-    """Raise MetadataRefused for a missing key or an invalid value."""
+    """Raise MetadataRefused if meta.properties lacks a key, or has an invalid value."""
     id_key = "node.id" if is_kraft else "broker.id"
     if is_kraft and "cluster.id" not in fields:
         raise MetadataRefused("cluster.id was not found.")
@@ -163,7 +166,10 @@ class StorageInfo(NamedTuple):
 
 
 def read_storage_info(files: Files, settings: NodeSettings) -> StorageInfo:
-    """Read the state of a node's directories, and find their problems."""
+    """Read the state of a node's directories, as kafka-storage info prints it.
+
+    Returns the text to print, errors of files, and whether there are problems. Errors: ToolFailure.
+    """
     found: list[str] = []
     problems: list[str] = []
     errors: list[str] = []
@@ -209,7 +215,10 @@ def _mismatches(first: StoredMetadata, other: StoredMetadata) -> list[str]:
 
 
 def _other_mode_text(*, is_kraft: bool) -> str:
-    """Return the message for directories that are formatted for the other mode."""
+    """Return the message for directories formatted for the mode that is not configured.
+
+    The configured mode is KRaft if `is_kraft`, else ZooKeeper.
+    """
     modes = "a cluster in KRaft mode", "legacy mode"
     if is_kraft:
         return (

@@ -53,7 +53,7 @@ class DirectoryStates(NamedTuple):
 
 
 def read_directory_states(files: Files, settings: NodeSettings) -> DirectoryStates:
-    """Read the states of a node's directories."""
+    """Return which of a node's directories are formatted, empty or unreadable, in Java's order."""
     formatted: dict[str, StoredMetadata] = {}
     empty: list[str] = []
     unreadable: list[str] = []
@@ -82,7 +82,10 @@ def _is_or_is_below_a_file(files: Files, directory: str) -> bool:
 
 
 def verify_formatted(states: DirectoryStates, cluster_id: str, node_id: str) -> None:
-    """Raise ToolFailure if a formatted directory belongs to another cluster or node."""
+    """Raise ToolFailure if a formatted directory belongs to another cluster or node.
+
+    kafka-storage format calls it before it writes anything.
+    """
     for directory, metadata in sorted(states.formatted.items()):
         path, fields = metadata_path(directory), metadata.fields
         found = fields.get("cluster.id")
@@ -116,7 +119,7 @@ def directories_to_format(states: DirectoryStates, *, ignores_formatted: bool) -
 
 
 def bootstrap_text(levels: Sequence[FeatureLevel]) -> str:
-    """Return the bootstrap metadata as Java prints it."""
+    """Return the bootstrap metadata, the initial feature levels, as Java prints it."""
     rows = (f"FeatureLevelRecord(name='{name}', featureLevel={level})" for name, level in levels)
     records = ", ".join(f"ApiMessageAndVersion({row} at version 0)" for row in rows)
     return (
@@ -126,14 +129,17 @@ def bootstrap_text(levels: Sequence[FeatureLevel]) -> str:
 
 
 def metadata_level(levels: Sequence[FeatureLevel]) -> int:
-    """Return the level of metadata.version."""
+    """Return the level of metadata.version among `levels`."""
     return next(level for name, level in levels if name == METADATA)
 
 
 def format_directory(
     host: Host, directory: str, cluster_id: str, node_id: str, levels: Sequence[FeatureLevel]
 ) -> None:
-    """Write bootstrap.checkpoint and meta.properties of a directory; raises errors of files."""
+    """Format a directory for KRaft: write its bootstrap.checkpoint and meta.properties.
+
+    Errors: those of files.
+    """
     host.files.make_dir(directory)
     now_ms = host.clock.wall_ms()
     host.files.replace_file(f"{directory}/{FILE_NAME}", bootstrap_snapshot(levels, now_ms))
@@ -143,7 +149,7 @@ def format_directory(
 
 
 def formatting_line(directory: str, settings: NodeSettings, levels: Sequence[FeatureLevel]) -> str:
-    """Return the line to print for a directory that is being formatted."""
+    """Return the line that kafka-storage prints before it formats a directory."""
     kind = "metadata" if directory == settings.metadata_directory else "data"
     name = metadata_name(metadata_level(levels))
     return f"Formatting {kind} directory {directory} with {METADATA} {name}."

@@ -61,7 +61,7 @@ _FORMAT: Final = (
 
 
 def commands(release: Release) -> tuple[Command, ...]:
-    """Return the commands of the tool of a release."""
+    """Return the commands of kafka-storage in a release, with their options."""
     shown = (
         Command("info", "Get information about the log directories of this node.", (_CONFIG,)),
         Command("format", "Format the log directories of this node.", _FORMAT),
@@ -79,13 +79,13 @@ def commands(release: Release) -> tuple[Command, ...]:
 
 
 def common(release: Release) -> tuple[CommandOption, ...]:
-    """Return the options that precede the command: none."""
+    """Return the options of kafka-storage that precede the command: none."""
     del release
     return ()
 
 
 def help_code(release: Release) -> int:
-    """Return the exit code of help."""
+    """Return the exit code with which kafka-storage ends after its help."""
     del release
     return exits.OK
 
@@ -113,15 +113,17 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
 
 
 def _print(call: ToolCall, lines: Sequence[str]) -> None:
+    """Print lines of text on the tool's standard output."""
     call.out.writelines(f"{line}\n" for line in lines)
 
 
 def _settings(call: ToolCall, given: GivenOptions) -> NodeSettings:
+    """Return the storage settings in the file of --config; raises ToolFailure."""
     return parse_node_settings(call.properties(given.needed("config")), is_four=call.is_four)
 
 
 def _print_info(call: ToolCall, settings: NodeSettings) -> int:
-    """Print the state of the log directories; returns FAILED if there are problems."""
+    """Print the state of the node's log directories; returns FAILED if there are problems."""
     info = read_storage_info(call.files, settings)
     call.err.writelines(f"{line}\n" for line in info.errors)
     call.out.write(info.text)
@@ -129,7 +131,10 @@ def _print_info(call: ToolCall, settings: NodeSettings) -> int:
 
 
 def _format_directories(call: ToolCall, given: GivenOptions) -> None:
-    """Format the directories that are not formatted; raises TerseFailure, ToolFailure."""
+    """Format the log directories that are not formatted yet (kafka-storage format).
+
+    Errors: TerseFailure, ToolFailure.
+    """
     settings, cluster_id = _settings(call, given), given.needed("cluster-id")
     if not settings.is_kraft:
         raise TerseFailure(

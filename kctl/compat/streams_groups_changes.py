@@ -36,7 +36,7 @@ _OFFSETS_CALL: Final = "offsetFetch(api=FIND_COORDINATOR)"
 def delete_streams_groups(
     client: KafkaClient, given: GivenOptions, out: TextIO, err: TextIO
 ) -> None:
-    """Delete groups, with their internal topics if requested, and print the results.
+    """Delete streams groups, with their internal topics if requested, and print the results.
 
     Errors: ToolFailure.
     """
@@ -63,7 +63,7 @@ def _delete_topics(
     topics: Mapping[str, Sequence[str]],
     out: TextIO,
 ) -> dict[str, str]:
-    """Delete the internal topics of deleted groups; return the error texts by group."""
+    """Delete the internal topics of groups that were deleted; return error texts by group."""
     failures = {}
     for group_id in deleted:
         failed, error = delete_internal_topics(client, topics.get(group_id, ()))
@@ -114,9 +114,9 @@ def _print_topic_results(
 
 
 def delete_streams_offsets(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Delete a group's committed offsets, and print the result of each partition.
+    """Delete a streams group's committed offsets, and print the result of each partition.
 
-    Errors: ToolFailure, OptionsRefused.
+    They are those of all input topics, or of --input-topic. Errors: ToolFailure, OptionsRefused.
     """
     group_id = given.needed("group")
     results: dict[TopicPartition, str | None] = {}
@@ -129,9 +129,9 @@ def delete_streams_offsets(client: KafkaClient, given: GivenOptions, out: TextIO
 
 
 def input_partitions(client: KafkaClient, group_id: str) -> list[TopicPartition]:
-    """Return the committed partitions of a group's source topics, in Java's order.
+    """Return the partitions of a streams group's input topics with a committed offset.
 
-    Errors: ToolFailure.
+    They are in Java's order. Errors: ToolFailure.
     """
     topics = source_topics(described(client, group_id, Waits.TWICE), has_repartitions=False)
     return [key for key in committed_partitions(client, group_id) if key.topic in topics]

@@ -46,7 +46,10 @@ _COMMIT_CALL: Final = "offsetCommit(api=FIND_COORDINATOR)"
 def reset_streams_offsets(
     client: KafkaClient, given: GivenOptions, files: Files, out: TextIO, err: TextIO
 ) -> None:
-    """Reset offsets of groups if requested, and print them; raises ToolFailure, OptionsRefused."""
+    """Compute new offsets of streams groups, commit them with --execute, and print them.
+
+    A group with members is refused. Errors: ToolFailure, OptionsRefused.
+    """
     reset = _StreamsReset(client, given, files, out, err)
     group_ids = names_in_copied_java_order(chosen_groups(client, given))
     found = {group_id: _described(client, group_id) for group_id in group_ids}
@@ -75,7 +78,7 @@ def reset_streams_offsets(
 
 
 def _described(client: KafkaClient, group_id: str) -> StreamsGroup | EngineError:
-    """Describe a group; return the error instead of raising it."""
+    """Return a streams group's description, or its error instead of raising it."""
     try:
         return describe_streams_group(client, group_id)
     except EngineError as error:
@@ -83,7 +86,7 @@ def _described(client: KafkaClient, group_id: str) -> StreamsGroup | EngineError
 
 
 def _print_plan(plan: ResetPlan, out: TextIO) -> None:
-    """Print the plan as a table with fixed column widths."""
+    """Print new offsets as a table with fixed column widths."""
     rows = [
         (group_id, key.topic, str(key.partition), str(offset))
         for group_id, offsets in plan.items()
@@ -119,7 +122,11 @@ class _StreamsReset:
         return ordered
 
     def _select_partitions(self, group_id: str) -> Sequence[TopicPartition]:
-        """Return the selected partitions; empty for --from-file, or if one is not committed."""
+        """Return the partitions to reset: of all input topics, or of --input-topic.
+
+        Empty for --from-file, which names them, or if one of --input-topic is not committed.
+        Errors: OptionsRefused without any of these options, ToolFailure.
+        """
         given = self._given
         if given.has("all-input-topics"):
             return input_partitions(self._client, group_id)
@@ -159,9 +166,10 @@ class _StreamsReset:
     # Internal topics
 
     def delete_topics_of(self, group_id: str) -> None:
-        """Delete the named internal topics, or all of a group; failures are printed.
+        """Delete the named internal topics, or all of a group, after its reset.
 
-        If all topics of a group without any are to be deleted, raises ToolFailure like the tool.
+        Failures are printed. If all topics of a group without any are to be deleted, raises
+        ToolFailure like the tool.
         """
         topics: Sequence[str] = self._given.texts("delete-internal-topic")
         if self._given.has("delete-all-internal-topics"):

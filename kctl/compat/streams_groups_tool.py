@@ -96,13 +96,16 @@ _SCENARIOS: Final = (
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options, which are those of 4.3.0 for every release."""
+    """Return the options of kafka-streams-groups, which only release 4 has."""
     del release
     return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> str:
-    """Validate the options, and return the requested action; raises OptionsRefused."""
+    """Validate the options of kafka-streams-groups, and return the one action they request.
+
+    Errors: OptionsRefused.
+    """
     require(given, "bootstrap-server")
     if given.has("describe"):
         _check_describe(given)

@@ -52,19 +52,25 @@ class _Lag(NamedTuple):
 
 
 def list_streams_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print the streams groups; raises ToolFailure, OptionsRefused."""
+    """Print the streams groups of --list, with states if requested.
+
+    Errors: ToolFailure, OptionsRefused.
+    """
     print_groups_of_type(client, given, STREAMS_TYPE, _STATES, out)
 
 
 def chosen_groups(client: KafkaClient, given: GivenOptions) -> Sequence[str]:
-    """Return the ids of the groups that options select; raises ToolFailure."""
+    """Return the ids of the groups of --group, or of all streams groups; raises ToolFailure."""
     if given.has("all-groups"):
         return [group.group_id for group in groups_of_type(client, STREAMS_TYPE, Waits.TWICE)]
     return given.texts("group")
 
 
 def described(client: KafkaClient, group_id: str, waits: Waits) -> StreamsGroup:
-    """Describe a streams group with a topology; raises ToolFailure."""
+    """Return a streams group's description; raises ToolFailure, also if it has no topology.
+
+    `waits` is how the tool waits for the call, on which the wrapping of errors depends.
+    """
     try:
         group = describe_streams_group(client, group_id)
     except EngineError as error:
@@ -76,7 +82,7 @@ def described(client: KafkaClient, group_id: str, waits: Waits) -> StreamsGroup:
 
 
 def describe_streams_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print offsets, members or states of groups one by one; raises ToolFailure."""
+    """Print offsets, members or states of streams groups one by one; raises ToolFailure."""
     for group_id in chosen_groups(client, given):
         group = described(client, group_id, Waits.ONCE)
         if given.has("members"):
@@ -96,6 +102,7 @@ def _print_note(group: StreamsGroup, out: TextIO) -> None:
 
 
 def _print_rows(rows: Sequence[Sequence[str]], widths: Sequence[int], out: TextIO) -> None:
+    """Print a line of padded cells for each row of a table."""
     for cells in rows:
         padded = (f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True))
         out.write(" ".join(padded) + "\n")
@@ -107,7 +114,7 @@ def _print_rows(rows: Sequence[Sequence[str]], widths: Sequence[int], out: TextI
 def _print_offsets(
     client: KafkaClient, group: StreamsGroup, out: TextIO, *, is_verbose: bool
 ) -> None:
-    """Print the lag of each partition; if verbose, also its committed and end offset."""
+    """Print a streams group's lag by partition; if verbose, also committed and end offset."""
     lags = _request_lags(client, group)
     if group.state == "Dead" or not group.members:
         return
@@ -150,7 +157,10 @@ def _request_lags(client: KafkaClient, group: StreamsGroup) -> dict[TopicPartiti
 
 
 def source_topics(group: StreamsGroup, *, has_repartitions: bool) -> set[str]:
-    """Return the source topics of a topology, with repartition topics if requested."""
+    """Return the topics that a streams group's topology reads as input.
+
+    With `has_repartitions` also its internal repartition topics.
+    """
     return {
         topic
         for part in group.subtopologies or ()
@@ -162,7 +172,10 @@ def source_topics(group: StreamsGroup, *, has_repartitions: bool) -> set[str]:
 
 
 def _partitions_of_tasks(group: StreamsGroup) -> list[TopicPartition]:
-    """Return the partitions that active tasks of all members read; raises ToolFailure."""
+    """Return the partitions that the active tasks of a group's members read, sorted.
+
+    Errors: ToolFailure.
+    """
     topics = {
         part.subtopology_id: (*part.source_topics, *part.repartition_source_topics)
         for part in group.subtopologies or ()
@@ -181,7 +194,10 @@ def _partitions_of_tasks(group: StreamsGroup) -> list[TopicPartition]:
 
 
 def _print_members(group: StreamsGroup, out: TextIO, *, is_verbose: bool) -> None:
-    """Print the table of members; epochs and targets only if verbose."""
+    """Print a streams group's members as a table; epochs and targets only if verbose.
+
+    Nothing is printed for a group without members.
+    """
     if group.state == "Dead" or not group.members:
         return
     _print_note(group, out)
@@ -209,6 +225,7 @@ def _print_members(group: StreamsGroup, out: TextIO, *, is_verbose: bool) -> Non
 
 
 def _short_cells(group: StreamsGroup, member: StreamsMember) -> list[str]:
+    """Return a member's cells: group, member id, process, client id and tasks."""
     place = [member.process_id, member.client_id]
     return [group.group_id, member.member_id, *place, _tasks_text(member.assignment)]
 
@@ -228,7 +245,10 @@ def _verbose_cells(group: StreamsGroup, member: StreamsMember, member_width: int
 
 
 def _tasks_text(assignment: TaskAssignment, prefix: str = "") -> str:
-    """Return tasks as text by kind; a kind without tasks is left out."""
+    """Return assigned tasks as text: active, standby and warm-up ones.
+
+    A kind without tasks is left out; `prefix` precedes each kind.
+    """
     named = (
         ("ACTIVE", assignment.active),
         ("STANDBY", assignment.standby),
@@ -247,7 +267,7 @@ def _task_text(tasks: Tasks) -> str:
 def _print_state(
     client: KafkaClient, group: StreamsGroup, out: TextIO, *, is_verbose: bool
 ) -> None:
-    """Print state and coordinator; epochs only if verbose."""
+    """Print a streams group's state and coordinator as a table; epochs only if verbose."""
     _print_note(group, out)
     heads = ["GROUP", "COORDINATOR (ID)", "STATE", "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH"]
     heads.append("#MEMBERS")

@@ -28,7 +28,7 @@ _DELETE_CALL: Final = "deleteTopics"
 def request_internal_topics(
     client: KafkaClient, group_ids: Iterable[str], out: TextIO, err: TextIO
 ) -> dict[str, list[str]]:
-    """Return the internal topics by group, for groups that have any.
+    """Return the internal topics by streams group, for groups that have any.
 
     A failure is printed, and the result is empty.
     """
@@ -50,7 +50,7 @@ def request_internal_topics(
 
 
 def _topics_to_delete(group: StreamsGroup, out: TextIO) -> list[str]:
-    """Return the topology's repartition and changelog topics to delete with the group.
+    """Return the repartition and changelog topics of a streams group, to delete with it.
 
     Only topics with an internal name, which starts with the group id, are returned; others are
     printed.
@@ -94,7 +94,10 @@ def _print_unsupported(client: KafkaClient, group_ids: Iterable[str], out: TextI
 def delete_internal_topics(
     client: KafkaClient, topics: Sequence[str]
 ) -> tuple[list[str], EngineError | None]:
-    """Delete topics; return those that were not deleted, and the first error or None."""
+    """Delete topics; return those that were not deleted, and the first error.
+
+    The error is None if all are deleted.
+    """
     try:
         results = delete_topics(client, list(dict.fromkeys(topics)))
     except EngineError as error:

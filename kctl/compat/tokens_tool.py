@@ -77,7 +77,7 @@ _UNSUPPORTED: Final = "org.apache.kafka.common.errors.UnsupportedVersionExceptio
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of the tool of a release."""
+    """Return the options of kafka-delegation-tokens, the same in each release."""
     del release
     return _OPTIONS
 
@@ -100,7 +100,7 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused for contradictory or missing options."""
+    """Raise OptionsRefused for contradictory or missing options of kafka-delegation-tokens."""
     require(given, "bootstrap-server", "command-config")
     if [given.has(name) for name in _ACTIONS].count(True) != 1:
         raise refused(
@@ -140,7 +140,7 @@ def _check_options(given: GivenOptions) -> None:
 
 
 def _perform_action(call: ToolCall, client: KafkaClient, given: GivenOptions, action: str) -> None:
-    """Perform an action; raises ToolFailure."""
+    """Create, renew, expire or print delegation tokens; raises ToolFailure."""
     try:
         if action == "create":
             _create_token(call, client, given)
@@ -166,7 +166,7 @@ def _perform_action(call: ToolCall, client: KafkaClient, given: GivenOptions, ac
 
 
 def _parse_principals(given: GivenOptions, option: str) -> list[Principal]:
-    """Parse the principals of an option; raises ToolFailure for a text without a colon."""
+    """Return the principals of an option as (type, name); raises ToolFailure without a colon."""
     found = []
     for text in given.texts(option):
         kind, colon, name = text.strip().partition(":")
@@ -220,7 +220,7 @@ def _change_expiry(call: ToolCall, client: KafkaClient, given: GivenOptions, act
 
 
 def _print_owned_tokens(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print the delegation tokens of the named owners."""
+    """Print the delegation tokens of the owners that options name."""
     owners = _parse_principals(given, "owner-principal")
     if owners:
         named = ", ".join(map(_principal_text, owners))
@@ -252,9 +252,10 @@ def _print_tokens(call: ToolCall, tokens: Sequence[IssuedToken]) -> None:
 
 
 def _principal_text(principal: Principal) -> str:
+    """Return a principal as `TYPE:NAME`."""
     return f"{principal[0]}:{principal[1]}"
 
 
 def _date_text(time_ms: int) -> str:
-    """Return a local time in the tool's format, with minutes."""
+    """Return a time in ms since 1970 as local time in the tool's format, with minutes."""
     return time.strftime("%Y-%m-%dT%H:%M", time.localtime(time_ms / 1000))

@@ -44,14 +44,21 @@ class ToolCall(NamedTuple):
         return self.release.is_four
 
     def admit(self, names: Iterable[str], servers: str) -> None:
-        """Check the guards of contexts for this call; raises the errors of `guard.check_guards`."""
+        """Check whether the current context allows this call, before any request.
+
+        `names` are the given options, `servers` the bootstrap servers. Errors: those of
+        `guard.check_guards`.
+        """
         from kctl.guard import check_guards
 
         parameters: dict[str, object] = dict.fromkeys(names, True)
         check_guards(f"compat {self.tool}", {**parameters, "bootstrap_server": servers})
 
     def admit_store(self, action: str, address: str, path: str, timeout_s: float) -> None:
-        """Check the guards of contexts for a change of a metadata store's nodes."""
+        """Check whether the current context allows a change of a ZooKeeper store's nodes.
+
+        `action` is the command that changes them. Errors: those of `guard.check_guards`.
+        """
         from kctl.guard import check_guards
 
         store = {"zookeeper": address, "data": None, "timeout": timeout_s}
@@ -62,7 +69,10 @@ class ToolCall(NamedTuple):
     def client(
         self, servers: str, properties: Mapping[str, str], *, timeout_s: float = 60.0
     ) -> KafkaClient:
-        """Return a client with Java's properties; raises ToolFailure for invalid ones."""
+        """Return a client of `servers` with these properties of a Java client.
+
+        `timeout_s` limits each call. Errors: ToolFailure for invalid properties or addresses.
+        """
         from engine.client.errors import ClientSettingRefused
         from kctl.compat.java_client import check_bootstrap, refused_setting_failure
 
@@ -75,7 +85,10 @@ class ToolCall(NamedTuple):
             raise refused_setting_failure(error) from error
 
     def properties(self, path: str | None) -> dict[str, str]:
-        """Read a properties file, empty for None; raises ToolFailure."""
+        """Return the properties of a file, empty for None.
+
+        Errors: ToolFailure if it is unreadable.
+        """
         if path is None:
             return {}
         from engine.host.ports import FileMissing, FileRefused
@@ -93,11 +106,11 @@ class ToolCall(NamedTuple):
         self.out.buffer.write(data)
 
     def flush(self) -> None:
-        """Flush stdout."""
+        """Flush the tool's standard output."""
         self.out.flush()
 
     def drop_output(self) -> None:
-        """Discard further output, since the reader of the pipe has closed it."""
+        """Discard further output: the reader of the pipe has closed it, and a flush would fail."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
 
 

@@ -46,7 +46,10 @@ def proposed_moves(
     targets: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> Moves:
-    """Return the moves in progress, and those of a file, whose targets take precedence."""
+    """Return which replicas are copied from where to where: by reassignments, and by a file.
+
+    The file's targets take precedence. The throttles are set for all of them.
+    """
     moves = {
         key: MovedPartition(frozenset(move.original), frozenset(move.adding))
         for key, move in ongoing.items()
@@ -58,7 +61,7 @@ def proposed_moves(
 
 
 def throttled_replicas_by_topic(moves: Moves) -> dict[str, tuple[str, str]]:
-    """Return the throttled replica lists of leaders and followers by topic."""
+    """Return (leader.replication.throttled.replicas, the followers' list) for each topic."""
     lists: dict[str, tuple[set[str], set[str]]] = {}
     for key, move in moves.items():
         leaders, followers = lists.setdefault(key.topic, (set(), set()))
@@ -71,7 +74,10 @@ def throttled_replicas_by_topic(moves: Moves) -> dict[str, tuple[str, str]]:
 
 
 def set_move_throttles(client: KafkaClient, moves: Moves, rate: int) -> None:
-    """Set lists on the moves' topics and rates on their brokers; raises the first error."""
+    """Set throttled replicas on topics, and the rate in bytes/s on brokers that take part.
+
+    All are tried; raises the first error.
+    """
     changes = {
         Resource(ConfigResourceType.TOPIC, topic): [
             ConfigChange(ConfigOp.SET, LEADER_LIST, leaders),
@@ -85,18 +91,27 @@ def set_move_throttles(client: KafkaClient, moves: Moves, rate: int) -> None:
 
 
 def set_log_dir_throttle(client: KafkaClient, broker_ids: Iterable[int], rate: int) -> None:
-    """Set the rate (bytes/s) between log directories on brokers; raises the first error."""
+    """Set the rate (bytes/s) of copies between log directories on brokers.
+
+    All are tried; raises the first error.
+    """
     _alter_each(client, _rates(broker_ids, RATES[2:], rate))
 
 
 def clear_broker_throttles(client: KafkaClient, broker_ids: Iterable[int]) -> None:
-    """Delete all rates of the brokers, even after failures; raises the first error."""
+    """Delete the throttle rates of the brokers.
+
+    All are tried, even after failures; raises the first error.
+    """
     changes = [ConfigChange(ConfigOp.DELETE, name) for name in RATES]
     _alter_each(client, {_broker(id_): changes for id_ in broker_ids})
 
 
 def clear_topic_throttles(client: KafkaClient, topics: Iterable[str]) -> None:
-    """Delete both lists of topics, even after failures; raises the first error."""
+    """Delete the lists of throttled replicas of the topics.
+
+    All are tried, even after failures; raises the first error.
+    """
     changes = [ConfigChange(ConfigOp.DELETE, name) for name in (LEADER_LIST, FOLLOWER_LIST)]
     _alter_each(client, {Resource(ConfigResourceType.TOPIC, topic): changes for topic in topics})
 
@@ -104,12 +119,13 @@ def clear_topic_throttles(client: KafkaClient, topics: Iterable[str]) -> None:
 def _rates(
     broker_ids: Iterable[int], names: Sequence[str], rate: int
 ) -> dict[Resource, list[ConfigChange]]:
-    """Return the changes that set a rate (bytes/s) on each broker."""
+    """Return for each broker the changes that set these settings to a rate in bytes/s."""
     changes = [ConfigChange(ConfigOp.SET, name, str(rate)) for name in names]
     return {_broker(id_): changes for id_ in sorted(set(broker_ids))}
 
 
 def _broker(broker_id: int) -> Resource:
+    """Return a broker as a resource with settings."""
     return Resource(ConfigResourceType.BROKER, str(broker_id))
 
 

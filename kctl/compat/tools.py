@@ -139,7 +139,11 @@ def run_tool(
     files: Files | None = None,
     stdin: BinaryIO | None = None,
 ) -> int:
-    """Run one of TOOLS; returns its exit code. `stdin` None means this process's stdin."""
+    """Imitate one of Kafka's tools, a key of TOOLS; returns its exit code.
+
+    `connecting`, `files` and `stdin` replace the real client, files and standard input. The release
+    is that of --kafka-version.
+    """
     from kctl.compat.java_client import connect_resolved
 
     connecting = connecting or connect_resolved
@@ -222,7 +226,11 @@ def _refuse(tool: str, error: EngineError, usage: str) -> int:
 
 
 def _enter(tool: str, given: GivenOptions, servers: str, *, command: str | None = None) -> None:
-    """Check the guards of contexts for a tool; raises the errors of `guard.check_guards`."""
+    """Check whether the current context allows this call of a tool, before any request.
+
+    `command` is the first argument of tools that have commands. Errors: those of
+    `guard.check_guards`.
+    """
     from kctl.guard import check_guards
 
     names = [*given.names(), *([] if command is None else [command])]
@@ -240,6 +248,7 @@ def help_of(tool: str) -> str:
 
 
 def _module(tool: str) -> ModuleType:
+    """Return the module that implements a tool."""
     return import_module(f"kctl.compat.{_TABLE[tool].module}")
 
 
@@ -255,7 +264,7 @@ def _servers(given: GivenOptions) -> str:
 
 
 def _cluster_options(tool: str, given: GivenOptions) -> ClusterOptions:
-    """Return connection options of a tool: bootstrap servers, properties file, time-out."""
+    """Return how a tool connects: bootstrap servers, properties file, time-out."""
     timeout_s = _TABLE[tool].timeout_s
     if tool in _WITH_TIMEOUT:
         # The tool itself reports an invalid number when it starts.
@@ -315,6 +324,7 @@ def _connect(connecting: Connect, tool: str, given: GivenOptions) -> KafkaClient
 
 
 def _real_files() -> Files:
+    """Return the files of this machine."""
     from engine.host.real import RealFiles
 
     return RealFiles()

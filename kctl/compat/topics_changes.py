@@ -56,7 +56,7 @@ class _Wanted(NamedTuple):
 
 
 def create_named_topic(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Create a topic and print the result; raises ToolFailure."""
+    """Create the topic of --create and print the result; raises ToolFailure."""
     wanted = _parse_topic(given, out)
     if "." in wanted.name or "_" in wanted.name:
         out.write(
@@ -94,7 +94,10 @@ def _create(client: KafkaClient, wanted: _Wanted) -> CreatedTopic | ApiError:
 
 
 def _parse_topic(given: GivenOptions, out: TextIO) -> _Wanted:
-    """Parse the options of a topic, in the order of Kafka's tool; raises ToolFailure."""
+    """Return the topic that options describe, for --create and --alter; raises ToolFailure.
+
+    Options are checked in the order of Kafka's tool, since its first error is printed.
+    """
     return _Wanted(
         given.needed("topic"),
         _count(given, "partitions"),
@@ -105,7 +108,7 @@ def _parse_topic(given: GivenOptions, out: TextIO) -> _Wanted:
 
 
 def _count(given: GivenOptions, name: str) -> int | None:
-    """Return an option's integer, None without the option; raises ToolFailure."""
+    """Return an option's integer, None without the option; raises ToolFailure for other texts."""
     return given.number(name, 0, INT_BITS) if given.has(name) else None
 
 
@@ -156,7 +159,11 @@ def _parse_configs(texts: Sequence[str], out: TextIO) -> dict[str, str]:
 
 
 def add_partitions(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Add partitions to the selected topics; raises ToolFailure."""
+    """Raise the number of partitions of the selected topics (--alter); raises ToolFailure.
+
+    `--replica-assignment` has the replicas of all partitions: those of the existing ones are
+    skipped.
+    """
     wanted = _parse_topic(given, out)
     found = request_selected_topics(client, given)
     need_topics(found, given)
@@ -175,7 +182,7 @@ def add_partitions(client: KafkaClient, given: GivenOptions, out: TextIO) -> Non
 
 
 def delete_selected_topics(client: KafkaClient, given: GivenOptions) -> None:
-    """Delete the selected topics; raises ToolFailure."""
+    """Delete the topics that --topic selects (--delete); raises ToolFailure."""
     found = request_selected_topics(client, given)
     need_topics(found, given)
     if not found:

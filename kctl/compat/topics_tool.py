@@ -85,13 +85,16 @@ _ALLOWED_LAST: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
+    """Return the options of kafka-topics, the same in each release."""
     del release
     return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> str:
-    """Validate the options, and return the requested action; raises OptionsRefused, ToolFailure."""
+    """Validate the options of kafka-topics, and return the one action they request.
+
+    Errors: OptionsRefused, ToolFailure.
+    """
     actions = [name for name in _ACTIONS if given.has(name)]
     if len(actions) != 1:
         raise refused(

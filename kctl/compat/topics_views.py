@@ -55,7 +55,7 @@ class _Shown(NamedTuple):
 
 
 def compile_topic_pattern(text: str) -> re.Pattern[str]:
-    """Compile a list of names or regular expressions; raises ToolFailure.
+    """Compile the value of --topic, names or regular expressions; raises ToolFailure.
 
     Commas separate alternatives; blanks and outer quotes are dropped, as in Kafka's IncludeList.
     """
@@ -68,7 +68,10 @@ def compile_topic_pattern(text: str) -> re.Pattern[str]:
 
 
 def request_selected_topics(client: KafkaClient, given: GivenOptions) -> list[TopicView]:
-    """Return the topics that options select, sorted; raises ToolFailure."""
+    """Return the topics that --topic and --exclude-internal select, by name.
+
+    Errors: ToolFailure.
+    """
     text = given.text("topic") if given.has("topic") else None
     is_without_internal = given.has("exclude-internal")
     topics = _request_topics(client, is_without_internal)
@@ -111,7 +114,10 @@ def list_topics_of(client: KafkaClient, given: GivenOptions, out: TextIO) -> Non
 
 
 def print_topics_and_partitions(client: KafkaClient, given: GivenOptions, out: TextIO) -> None:
-    """Print topics and partitions; raises ToolFailure."""
+    """Print topics and partitions (--describe), those that the filters select.
+
+    Errors: ToolFailure.
+    """
     topics = _request_topics_to_describe(client, given)
     given.number(_PER_RESPONSE, 0, 32)
     if not topics:
@@ -163,7 +169,7 @@ def _request_topics_to_describe(client: KafkaClient, given: GivenOptions) -> lis
 def _configs(
     client: KafkaClient, topics: Sequence[TopicView]
 ) -> dict[str, list[ConfigEntry] | EngineError]:
-    """Request the settings of each topic in the broker's order; return them or the error."""
+    """Return the settings of each topic, in the broker's order, or its error."""
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     with admin_call("describeConfigs"):
         found = describe_configs(client, resources, is_sorted=False)
@@ -173,7 +179,10 @@ def _configs(
 def _request_moves(
     client: KafkaClient, topics: Sequence[TopicView]
 ) -> Mapping[TopicPartition, OngoingReassignment]:
-    """Request reassignments in progress; empty if the request is refused or not supported."""
+    """Return the reassignments in progress of the topics' partitions.
+
+    Empty if the broker denies or does not support the request, as in Kafka's tool.
+    """
     keys = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
     try:
         return list_reassignments(client, keys)
@@ -185,7 +194,7 @@ def _request_moves(
 
 
 def _replica_count(partition: PartitionView, move: OngoingReassignment | None) -> int:
-    """Return the replication factor, without the replicas that a reassignment adds."""
+    """Return a partition's replication factor, without the replicas that a reassignment adds."""
     replicas = partition.replicas
     if move is None or not {*replicas} & {*move.adding, *move.removing}:
         return len(replicas)
@@ -199,9 +208,10 @@ def _print_topic(
     given: GivenOptions,
     out: TextIO,
 ) -> None:
-    """Print the line of a topic, unless a filter for partitions is given.
+    """Print the line on a topic, above the lines on its partitions.
 
-    With --topics-with-overrides only topics with overridden settings are printed.
+    Nothing is printed with a filter for partitions, and with --topics-with-overrides for a topic
+    without overridden settings.
     """
     overrides = [entry for entry in entries if not entry.is_default]
     if any(given.has(name) for name in _REPORTS):
@@ -221,7 +231,10 @@ def _print_topic(
 
 
 def _is_under_replicated(shown: _Shown, live: Collection[int]) -> bool:
-    """Return True if fewer replicas are in sync than assigned, not counting those being added."""
+    """Return True if fewer replicas are in sync than assigned, not counting those being added.
+
+    `live` is unused: all filters have the same parameters.
+    """
     del live
     return _replica_count(shown.partition, shown.move) > len(shown.partition.isr)
 
@@ -238,6 +251,7 @@ def _is_under_min_isr(shown: _Shown, live: Collection[int]) -> bool:
 
 
 def _is_at_min_isr(shown: _Shown, live: Collection[int]) -> bool:
+    """Return True if as many replicas are in sync as min.insync.replicas requires."""
     del live
     return len(shown.partition.isr) == shown.min_isr
 
@@ -277,4 +291,5 @@ def _partition_line(shown: _Shown) -> str:
 
 
 def _joined(broker_ids: Sequence[int]) -> str:
+    """Return broker ids as text, such as `1,2,3`."""
     return ",".join(map(str, broker_ids))

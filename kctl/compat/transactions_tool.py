@@ -136,13 +136,13 @@ _HANGING_HEADS: Final = (
 
 
 def commands(release: Release) -> tuple[Command, ...]:
-    """Return the commands of the tool of a release."""
+    """Return the commands of kafka-transactions in a release, with their options."""
     listing = Command("list", "List transactional ids.", _LIST[release])
     return (listing, *_SHARED, _TERMINATE) if release.is_four else (listing, *_SHARED)
 
 
 def common(release: Release) -> tuple[CommandOption, ...]:
-    """Return the options that precede the command."""
+    """Return the options of kafka-transactions that precede the command."""
     del release
     return (
         VERSION_OPTION,
@@ -152,7 +152,7 @@ def common(release: Release) -> tuple[CommandOption, ...]:
 
 
 def help_code(release: Release) -> int:
-    """Return the exit code of help."""
+    """Return the exit code with which kafka-transactions ends after its help."""
     del release
     return exits.FAILED
 
@@ -174,7 +174,7 @@ def run_command(call: ToolCall, wanted: GivenCommand) -> int:
 
 
 def _failed(what: str, error: EngineError) -> TerseFailure:
-    """Return the failure of a request, which is printed in one line."""
+    """Return the failure of a request as the tool words it, in one line."""
     return TerseFailure(f"{what}: {as_java(error)}. Enable debug logging for additional detail.")
 
 
@@ -182,7 +182,10 @@ def _failed(what: str, error: EngineError) -> TerseFailure:
 
 
 def _print_transactions(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print the transactions that match the pattern and the duration filter."""
+    """Print the transactional ids of `list` that match the pattern and the duration filter.
+
+    Errors: TerseFailure.
+    """
     longer_than_ms = given.number("duration-filter", -1)
     try:
         found = list_transactions(client, longer_than_ms=longer_than_ms)
@@ -201,7 +204,7 @@ def _fits(pattern: re.Pattern[str], listing: TransactionListing) -> bool:
 
 
 def _listed_row(listing: TransactionListing) -> tuple[str, ...]:
-    """Return the cells of a listed transaction."""
+    """Return the cells of a transactional id: it, coordinator, producer id and state."""
     return (
         listing.transactional_id,
         str(listing.coordinator_id),
@@ -211,7 +214,7 @@ def _listed_row(listing: TransactionListing) -> tuple[str, ...]:
 
 
 def _print_transaction(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print the state of a transactional id; raises TerseFailure if it is unknown."""
+    """Print the state of a transactional id (`describe`); raises TerseFailure if it is unknown."""
     transactional_id = given.needed("transactional-id")
     what = f"Failed to describe transaction state of transactional-id `{transactional_id}`"
     try:
@@ -251,7 +254,10 @@ def _coordinator_id(client: KafkaClient, address: str) -> int:
 
 
 def _print_producers(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print the producers that a partition's leader, or the given broker, knows."""
+    """Print the producers that a partition's leader, or the broker of --broker-id, knows.
+
+    Errors: TerseFailure.
+    """
     producers = _request_producers(client, _partition(given), _broker_id(given))
     rows = [
         (
@@ -268,10 +274,12 @@ def _print_producers(call: ToolCall, client: KafkaClient, given: GivenOptions) -
 
 
 def _partition(given: GivenOptions) -> TopicPartition:
+    """Return the partition of --topic and --partition."""
     return TopicPartition(given.needed("topic"), given.number("partition", 0))
 
 
 def _broker_id(given: GivenOptions) -> int | None:
+    """Return the value of --broker-id, None without it."""
     return given.number("broker-id", 0) if given.has("broker-id") else None
 
 
@@ -305,7 +313,7 @@ def _request_producers(
 
 
 def _abort_in_partition(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Abort a producer's open transaction in one partition; raises TerseFailure."""
+    """Abort a hanging transaction in one partition by WriteTxnMarkers; raises TerseFailure."""
     del call
     partition = _partition(given)
     producer = _producer_to_end(client, given, partition)
@@ -324,7 +332,11 @@ def _abort_in_partition(call: ToolCall, client: KafkaClient, given: GivenOptions
 def _producer_to_end(
     client: KafkaClient, given: GivenOptions, partition: TopicPartition
 ) -> ActiveProducer:
-    """Return the producer whose transaction is to be aborted; raises TerseFailure."""
+    """Return the producer whose transaction is to be aborted.
+
+    It is found by --start-offset, or described by --producer-id, --producer-epoch and
+    --coordinator-epoch. Errors: TerseFailure.
+    """
     if given.has("start-offset"):
         start_offset = given.number("start-offset", 0)
         for producer in _request_producers(client, partition, None):
@@ -355,7 +367,10 @@ def _producer_to_end(
 
 
 def _terminate(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Abort the open transaction of a transactional id by fencing its producer."""
+    """Abort the open transaction of a transactional id by fencing its producer (InitProducerId).
+
+    Errors: TerseFailure.
+    """
     del call
     transactional_id = given.needed("transactionalId")
     try:
@@ -369,7 +384,10 @@ def _terminate(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None
 
 
 def _print_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-    """Print transactions idle for the time-out that no coordinator knows as open."""
+    """Print transactions that are open and idle for long, but unknown to their coordinators.
+
+    Errors: TerseFailure.
+    """
     if not given.has("topic") and not given.has("broker-id"):
         raise TerseFailure(
             "The `find-hanging` command requires either --topic or --broker-id to limit the "
@@ -401,7 +419,10 @@ def _print_hanging(call: ToolCall, client: KafkaClient, given: GivenOptions) -> 
 def _request_partitions(
     client: KafkaClient, given: GivenOptions, broker_id: int | None
 ) -> Sequence[TopicPartition]:
-    """Return the partitions to search; raises TerseFailure for a topic that does not exist."""
+    """Return the partitions to search for hanging transactions: of a topic, a broker, or both.
+
+    Errors: TerseFailure for a topic that does not exist.
+    """
     topic = given.text("topic")
     try:
         view = client.view(None) if topic is None else client.view_of_existing([topic])

@@ -28,7 +28,7 @@ def print_groups_of_type(
     known_states: Sequence[str],
     out: TextIO,
 ) -> None:
-    """Print the groups of a type, with `--state` also their states.
+    """Print the ids of the groups of a type; with `--state` in these states, with their states.
 
     Errors: ToolFailure, OptionsRefused.
     """
@@ -60,7 +60,10 @@ def _parse_states(text: str | None, known: Sequence[str]) -> set[str]:
 def refusals_of(
     group_ids: Iterable[str], listed: Iterable[GroupListing], kind: str, unknown: str
 ) -> dict[str, str]:
-    """Return by group id why it must not be deleted; `unknown` is the text for unlisted groups."""
+    """Return the text of the refusal to delete each group that must not be deleted, by its id.
+
+    `kind` is Share or Streams, `unknown` the text for groups that are not listed.
+    """
     states = {group.group_id: group.state for group in listed}
     refusals: dict[str, str] = {}
     for group_id in dict.fromkeys(group_ids):

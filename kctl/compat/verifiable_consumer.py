@@ -59,7 +59,7 @@ _FAILED: Final = "Error during processing, terminating consumer process: "
 
 
 def arguments(release: Release) -> Command:
-    """Return the options of the tool of a release."""
+    """Return the options that kafka-verifiable-consumer has in a release."""
     if release.is_four:
         return Command("verifiable-consumer", SUMMARY, _OPTIONS + _FOUR, _SERVERS[:1])
     return Command("verifiable-consumer", SUMMARY, _OPTIONS + _THREE, _SERVERS)
@@ -86,7 +86,7 @@ def run_arguments(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _consumer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the consumer's properties: a file, overridden by options."""
+    """Return the properties of the tool's consumer: options override a file."""
     path = given.text("command-config") or given.text("consumer.config")
     found = properties_of_file(arguments(call.release), call, path)
     protocol = _group_protocol(call, given)
@@ -126,7 +126,7 @@ class _Events:
     """Consumes records and prints events."""
 
     def __init__(self, call: ToolCall, client: KafkaClient, given: GivenOptions) -> None:
-        """Create a consumer with the options of the call, before any poll."""
+        """Create the consumer's loop with the options of the call; nothing is polled yet."""
         self._call = call
         self._client = client
         #: Number of records after which the tool ends; negative for no end.
@@ -143,6 +143,7 @@ class _Events:
         self._is_idle = False
 
     def _print(self, name: str, event: dict[str, JsonNode]) -> None:
+        """Print an event as a JSON line."""
         print_event(self._call, self._client, name, event)
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
@@ -158,7 +159,7 @@ class _Events:
             self._print("partitions_revoked", {"partitions": _named(before)})
 
     def on_joined(self, partitions: Sequence[TopicPartition]) -> None:
-        """Print an assignment without partitions.
+        """Print an assignment without partitions; called once the member has joined.
 
         When it rejoins, an eager member also prints the revocation of none.
         """
@@ -189,7 +190,7 @@ class _Events:
         return code
 
     def _print_of_request(self) -> None:
-        """Print that the end was requested; 3.9.1 prints nothing."""
+        """Print the event of a requested end; 3.9.1 prints nothing."""
         if self._call.is_four:
             self._print("shutdown_requested", {})
 
@@ -199,7 +200,7 @@ class _Events:
         return 0 <= self._max <= self._count
 
     def _consume_once(self, source: GroupSource, *, commits: bool) -> None:
-        """Poll once and print the records; commit their offsets if requested."""
+        """Poll once and print the records; with `commits` commit their offsets."""
         try:
             consumed = [records for records in source.poll(_WAIT_MS) if records.runs]
         except (Unreachable, TimedOut):
@@ -272,8 +273,10 @@ class _Events:
 
 
 def _name_of(partition: TopicPartition) -> dict[str, JsonNode]:
+    """Return a partition as JSON: topic and number."""
     return {"topic": partition.topic, "partition": partition.partition}
 
 
 def _named(partitions: Iterable[TopicPartition]) -> list[JsonNode]:
+    """Return partitions as a JSON list."""
     return [_name_of(partition) for partition in partitions]

@@ -46,7 +46,7 @@ _PAUSE_MS: Final = 50
 
 
 def arguments(release: Release) -> Command:
-    """Return the options of the tool of a release."""
+    """Return the options that kafka-verifiable-producer has in a release."""
     if release.is_four:
         return Command("verifiable-producer", SUMMARY, _OPTIONS + _FOUR, _SERVERS[:1])
     return Command("verifiable-producer", SUMMARY, _OPTIONS + _THREE, _SERVERS)
@@ -104,7 +104,7 @@ class _Sending:
         self._sent = self._stored = 0
 
     def send_all(self, producer: JavaProducer) -> int:
-        """Send until the requested number of records or a signal; returns the exit code."""
+        """Send until --max-messages or a signal, print totals; returns the exit code."""
         self._print("startup_complete", {})
         code = exits.OK
         try:
@@ -155,13 +155,13 @@ class _Sending:
         return OutgoingRecord(self._topic, key, value.encode(), (), timestamp_ms)
 
     def on_stored(self, record: OutgoingRecord, partition: int, offset: int) -> None:
-        """Print that a record is stored."""
+        """Count a stored record, and print the event producer_send_success."""
         self._stored += 1
         event = {**_shown(record), "offset": offset, "partition": partition, "topic": record.topic}
         self._print("producer_send_success", event)
 
     def on_failure(self, record: OutgoingRecord, error: EngineError) -> None:
-        """Print that a record is not stored."""
+        """Print the event producer_send_error for a record that is not stored."""
         failure = as_java(error)
         self._print(
             "producer_send_error",
@@ -174,6 +174,7 @@ class _Sending:
         )
 
     def _print(self, name: str, event: dict[str, JsonNode]) -> None:
+        """Print an event as a JSON line."""
         print_event(self._call, self._client, name, event)
 
 
@@ -184,7 +185,10 @@ def _shown(record: OutgoingRecord) -> dict[str, JsonNode]:
 
 
 def properties_of_file(command: Command, call: ToolCall, path: str | None) -> dict[str, str]:
-    """Read a properties file; raises CommandRefused with the usage if that fails."""
+    """Return the properties of a file, empty for None.
+
+    Errors: CommandRefused with the usage if it cannot be read.
+    """
     try:
         return call.properties(path)
     except ToolFailure as failure:

@@ -47,13 +47,13 @@ _KNOWN: Final = {
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
+    """Return the options of kafka-broker-api-versions, the same in each release."""
     del release
     return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused if a required option is missing."""
+    """Raise OptionsRefused if kafka-broker-api-versions lacks --bootstrap-server."""
     require(given, "bootstrap-server")
 
 
@@ -81,7 +81,7 @@ def perform(
 
 
 def _named(broker: BrokerView, release: Release) -> str:
-    """Return a broker in the format of the release."""
+    """Return a broker as text, as the tool of the release prints it."""
     rack = "null" if broker.rack is None else broker.rack
     fenced = " isFenced: false" if release.is_four else ""
     address = broker.address
@@ -98,7 +98,7 @@ def _versions(client: KafkaClient, broker_id: int, release: Release) -> str:
 
 
 def versions_text(offered: Mapping[int, VersionRange], release: Release) -> str:
-    """Return a line for each API that the broker, or the release's client, knows."""
+    """Return a line for each API that the broker, or the client of the release, knows."""
     keys = sorted({*offered, *_KNOWN[release]})
     lines = [_api_line(key, offered.get(key), release) for key in keys]
     return "(\n\t" + ",\n\t".join(lines) + "\n)"

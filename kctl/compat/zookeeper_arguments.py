@@ -54,12 +54,12 @@ class ShellArguments(NamedTuple):
     operands: list[str]
 
     def has(self, flag: str) -> bool:
-        """Return True if the flag is given."""
+        """Return True if the flag, such as `R` of `-R`, is given."""
         return flag in self.flags
 
 
 def tokens_of_line(line: str) -> list[str]:
-    """Split a line into tokens; quotes around a token are removed."""
+    """Split a line of zookeeper-shell into words; quotes around a word are removed."""
     tokens = []
     for found in _WORD.finditer(line):
         quoted = _QUOTED.fullmatch(found[1])
@@ -68,7 +68,10 @@ def tokens_of_line(line: str) -> list[str]:
 
 
 def parse_arguments(syntax: CommandSyntax, tokens: Sequence[str]) -> ShellArguments:
-    """Parse the flags and operands of a command; raises ShellRefusal."""
+    """Parse the flags and operands of a command of zookeeper-shell.
+
+    Errors: ShellRefusal with the message of commons-cli.
+    """
     flags: dict[str, str] = {}
     operands: list[str] = []
     left = list(reversed(tokens))
@@ -111,7 +114,7 @@ def _parse_flags(syntax: CommandSyntax, token: str, left: list[str], flags: dict
 
 
 def _check_exclusive(syntax: CommandSyntax, letter: str, flags: dict[str, str]) -> None:
-    """Raise ShellRefusal for a second flag of a group of exclusive flags."""
+    """Raise ShellRefusal if a flag that excludes `letter` is given already."""
     earlier = [flag for flag in flags if flag in syntax.exclusive and flag != letter]
     if letter in syntax.exclusive and earlier:
         raise ShellRefusal(
@@ -200,7 +203,10 @@ def _path_fault(path: str) -> str | None:
 
 
 def parse_acl(text: str, err: TextIO) -> list[NodeAclEntry]:
-    """Parse `scheme:id:permissions,…`; invalid entries are printed to `err` and left out."""
+    """Parse ACL entries `scheme:id:permissions,…` of zookeeper-shell.
+
+    Invalid entries are printed to `err` and left out, as in Java.
+    """
     entries = []
     texts = text.split(",")
     # Like Java's split: drop trailing empty parts, unless the text is empty.
@@ -222,5 +228,5 @@ def parse_acl(text: str, err: TextIO) -> list[NodeAclEntry]:
 
 
 def permissions_text(bits: int) -> str:
-    """Return the letters of permission bits."""
+    """Return the permission bits of an ACL as letters, such as `cdrwa`."""
     return "".join(letter for letter, bit in _PERMISSIONS.items() if bits & bit)

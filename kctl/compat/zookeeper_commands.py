@@ -95,7 +95,7 @@ class NodeCommands:
     """Runs the shell's commands on nodes, opening the session when a command needs it."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
-        """Create commands; `session` returns the session, and opens it if needed."""
+        """Create the commands of zookeeper-shell; `session` returns the session, or opens it."""
         self._session = session
         self._out = out
         self._err = err
@@ -129,7 +129,10 @@ class NodeCommands:
         }
 
     def run(self, tokens: list[str]) -> None:
-        """Run a command. Errors: ShellRefusal, ShellAbort, those of the store."""
+        """Run a command of zookeeper-shell, given as words.
+
+        Errors: ShellRefusal, ShellAbort, those of the store.
+        """
         syntax = SYNTAXES[tokens[0]]
         # Java's shell parses no arguments after `whoami`.
         read = parse_arguments(syntax, tokens[1:] if tokens[0] != "whoami" else [])
@@ -146,12 +149,13 @@ class NodeCommands:
         self._runs[tokens[0]](read)
 
     def _print(self, text: str) -> None:
+        """Print a line on standard output."""
         self._out.write(f"{text}\n")
 
     # -- read
 
     def _ls(self, arguments: ShellArguments) -> None:
-        """Print the children of a node; -R prints all descendants, -s also the stat."""
+        """Run `ls`: print the children of a node; -R prints all descendants, -s also the stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         if arguments.has("R"):
@@ -164,7 +168,10 @@ class NodeCommands:
             self._print(stat_text(stat))
 
     def _below(self, path: str, *, watches: bool = False) -> Iterator[str]:
-        """Yield a path and its descendants; all children of a node precede its grandchildren."""
+        """Yield a node and all below it; the children of a node precede its grandchildren.
+
+        Errors: NoNode if the node does not exist. `watches` sets a watch on each.
+        """
         self._session().node_data(path, watches=watches)
         yield path
         yield from self._children_below(path, watches)
@@ -182,7 +189,7 @@ class NodeCommands:
             yield from self._children_below(child, watches)
 
     def _get(self, arguments: ShellArguments) -> None:
-        """Print the data of a node, "null" if it has none; with -s also its stat."""
+        """Run `get`: print the data of a node, "null" if it has none; with -s also its stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         data, stat = self._session().node_data(path, watches=arguments.has("w"))
@@ -191,12 +198,13 @@ class NodeCommands:
             self._print(stat_text(stat))
 
     def _stat(self, arguments: ShellArguments) -> None:
+        """Run `stat`: print the stat of a node."""
         path = arguments.operands[0]
         check_shell_path(path)
         self._print(stat_text(self._session().node_stat(path, watches=arguments.has("w"))))
 
     def _get_acl(self, arguments: ShellArguments) -> None:
-        """Print the ACL of a node, with -s its stat."""
+        """Run `getAcl`: print the ACL of a node, with -s also its stat."""
         path = arguments.operands[0]
         check_shell_path(path)
         acl, stat = self._session().acl(path)
@@ -206,11 +214,12 @@ class NodeCommands:
             self._print(stat_text(stat))
 
     def _count_below(self, arguments: ShellArguments) -> None:
+        """Run `getAllChildrenNumber`: print the number of nodes below a node."""
         check_shell_path(arguments.operands[0])
         self._print(str(self._session().count_below(arguments.operands[0])))
 
     def _get_ephemerals(self, arguments: ShellArguments) -> None:
-        """Print the ephemeral nodes of this session below a prefix."""
+        """Run `getEphemerals`: print this session's ephemeral nodes below a prefix."""
         prefix = arguments.operands[0] if arguments.operands else ROOT
         check_shell_path(prefix)
         # The server's paths start with the chroot of the address, but the prefix does not.
@@ -220,6 +229,7 @@ class NodeCommands:
         self._print(f"[{', '.join(found)}]")
 
     def _sync(self, arguments: ShellArguments) -> None:
+        """Run `sync`: have the server catch up with the leader."""
         check_shell_path(arguments.operands[0])
         self._session().sync(arguments.operands[0])
         self._print("Sync is OK")
@@ -227,7 +237,7 @@ class NodeCommands:
     # -- change
 
     def _create(self, arguments: ShellArguments) -> None:
-        """Create a node; flags make it ephemeral or sequential."""
+        """Run `create`: create a node; flags make it ephemeral, sequential, or a container."""
         _check_modes(arguments)
         path, *rest = arguments.operands
         acl = parse_acl(rest[1], self._err) if len(rest) > 1 else None
@@ -267,7 +277,7 @@ class NodeCommands:
             raise
 
     def _set(self, arguments: ShellArguments) -> None:
-        """Set the data of a node; -v requires a version."""
+        """Run `set`: replace the data of a node; with -v only at this version."""
         path, text = arguments.operands[:2]
         version = _version(arguments)
         check_shell_path(path)
@@ -276,7 +286,7 @@ class NodeCommands:
             self._print(stat_text(stat))
 
     def _delete(self, arguments: ShellArguments) -> None:
-        """Delete a node without children; -v requires a version."""
+        """Run `delete`: delete a node without children; with -v only at this version."""
         if len(arguments.operands) > 1:
             self._err.write(
                 "'delete path [version]' has been deprecated. "
@@ -288,7 +298,10 @@ class NodeCommands:
         self.ephemerals.discard(arguments.operands[0])
 
     def _delete_all(self, arguments: ShellArguments) -> None:
-        """Delete a node with its descendants; print an error if some could not be deleted."""
+        """Run `deleteall`: delete a node and all below it.
+
+        Prints an error if some could not be deleted.
+        """
         if not is_java_number(arguments.flags.get("b", "1")):
             raise ShellRefusal("-b argument must be an int value")
         check_shell_path(arguments.operands[0])
@@ -301,7 +314,7 @@ class NodeCommands:
         }
 
     def _set_acl(self, arguments: ShellArguments) -> None:
-        """Set the ACL of a node, with -R also of its descendants, continuing after errors."""
+        """Run `setAcl`: set the ACL of a node, with -R of all below it, continuing after errors."""
         path, text = arguments.operands[:2]
         acl = parse_acl(text, self._err)
         version = _version(arguments)
@@ -321,7 +334,7 @@ class NodeCommands:
                 self._out.write(key_error_text(error, found))
 
     def _add_auth(self, arguments: ShellArguments) -> None:
-        """Add credentials to the session: a scheme, and its data if given."""
+        """Run `addauth`: add credentials to the session, a scheme, and its data if given."""
         scheme, *rest = arguments.operands
         self._session().add_auth(scheme, rest[0] if rest else "")
 

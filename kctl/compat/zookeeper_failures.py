@@ -65,7 +65,10 @@ _NAMES: Final[dict[int, str]] = {
 
 
 def shell_error_text(error: EngineError, path: str) -> str:
-    """Return the shell's message for an error; `path` is used if the error has no path."""
+    """Return the message with which zookeeper-shell prints an error.
+
+    `path` is used if the error has no path itself.
+    """
     path = getattr(error, "path", path)
     if isinstance(error, RequestRefused) and error.code in _OF_SERVERS:
         return _OF_SERVERS[error.code]
@@ -76,7 +79,7 @@ def shell_error_text(error: EngineError, path: str) -> str:
 
 
 def key_error_text(error: EngineError, path: str) -> str:
-    """Return the message of ZooKeeper's exception, else the error's own message."""
+    """Return the message of ZooKeeper's KeeperException, else the error's own message."""
     if isinstance(error, ZnodeConnectionLost):
         return f"KeeperErrorCode = ConnectionLoss for {path}"
     if isinstance(error, SessionExpired):

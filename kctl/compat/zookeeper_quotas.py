@@ -47,13 +47,19 @@ class QuotaCommands:
     """Runs the shell's commands on quotas: setquota, listquota, delquota."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
-        """Create commands; `session` returns the session, and opens it if needed."""
+        """Create the quota commands of zookeeper-shell.
+
+        `session` returns the session, and opens it if needed.
+        """
         self._session = session
         self._out = out
         self._err = err
 
     def set_limit(self, arguments: ShellArguments) -> None:
-        """Set one limit of a node, keeping its other limits; raises ShellRefusal."""
+        """Run `setquota`: set one limit of a node, keeping its other limits.
+
+        Errors: ShellRefusal, also if a node above or below has a quota.
+        """
         path = arguments.operands[0]
         if path.startswith(_QUOTAS):
             self._err.write(f"cannot set a quota under the path: {_QUOTAS}\n")
@@ -70,7 +76,7 @@ class QuotaCommands:
         self._store_limits(path, limits)
 
     def print_quota(self, arguments: ShellArguments) -> None:
-        """Print the quota of a node, and its current number of nodes and bytes."""
+        """Run `listquota`: print the quota of a node, and its current nodes and bytes."""
         path = arguments.operands[0]
         self._err.write(f"absolute path is {_limit_path(path)}\n")
         check_shell_path(_limit_path(path))
@@ -83,7 +89,7 @@ class QuotaCommands:
             self._err.write(f"quota for {path} does not exist.\n")
 
     def delete_limit(self, arguments: ShellArguments) -> None:
-        """Remove one limit of a node; without a flag remove all limits and their nodes."""
+        """Run `delquota`: remove one limit of a node, without a flag all limits and their nodes."""
         path = arguments.operands[0]
         check_shell_path(_limit_path(path))
         if not self._is_there(_limit_path(path)):
@@ -111,7 +117,7 @@ class QuotaCommands:
     # -- other quotas
 
     def _check_below(self, path: str) -> None:
-        """Raise ShellRefusal if a descendant has a quota."""
+        """Raise ShellRefusal if a node below has a quota: ZooKeeper allows one on each path."""
         top = f"{_QUOTAS}{path}"
         check_shell_path(top)
         left = [top]
@@ -127,7 +133,7 @@ class QuotaCommands:
             left[:0] = [f"{node}/{name}" for name in names]
 
     def _check_above(self, path: str) -> None:
-        """Raise ShellRefusal if an ancestor has a quota."""
+        """Raise ShellRefusal if a node above has a quota: ZooKeeper allows one on each path."""
         node = _QUOTAS
         for name in path.split("/")[1:]:
             node = f"{node}/{name}"
@@ -150,7 +156,7 @@ class QuotaCommands:
                 self._create(node, None)
 
     def _store_limits(self, path: str, limits: dict[str, int]) -> None:
-        """Store the limits of a node, merged with existing ones; print exceeded limits."""
+        """Store the limits of a node, merged with existing ones; print a warning if exceeded."""
         node = _limit_path(path)
         statistics = f"{_QUOTAS}{path}/{_STATISTICS}"
         if not self._is_there(node):
@@ -174,7 +180,7 @@ class QuotaCommands:
                 )
 
     def _is_there(self, path: str) -> bool:
-        """Request whether a node exists."""
+        """Return True if a node exists."""
         try:
             self._session().node_stat(path, watches=False)
         except NoNode:
@@ -182,6 +188,7 @@ class QuotaCommands:
         return True
 
     def _children(self, path: str) -> list[str]:
+        """Return the names of a node's children; raises NoNode."""
         return self._session().child_names(path, watches=False)[0]
 
     def _create(self, path: str, data: bytes | None) -> None:

@@ -42,13 +42,16 @@ class SessionCommands:
     """Runs commands on the session, opening it when a command needs it."""
 
     def __init__(self, session: Callable[[], ZnodeShellSession], out: TextIO, err: TextIO) -> None:
-        """Create commands; `session` returns the session, and opens it if needed."""
+        """Create the commands of zookeeper-shell about the session and the ensemble.
+
+        `session` returns the session, and opens it if needed.
+        """
         self._session = session
         self._out = out
         self._err = err
 
     def print_identities(self, _: ShellArguments) -> None:
-        """Print the identities that the server assigns to this client."""
+        """Run `whoami`: print the identities that the server assigns to this client."""
         identities = self._session().identities()
         self._print("Auth scheme: User")
         for scheme, user in identities:
@@ -57,7 +60,10 @@ class SessionCommands:
     # -- watches
 
     def add_watch(self, arguments: ShellArguments) -> None:
-        """Add a persistent watch; raises ShellRefusal, and ShellAbort for an invalid path."""
+        """Run `addWatch`: add a persistent watch of a node, recursive by default.
+
+        Errors: ShellRefusal, and ShellAbort for an invalid path.
+        """
         mode = arguments.flags.get("m", _RECURSIVE).upper()
         if len(arguments.operands) != 1 or mode not in _MODES:
             raise ShellRefusal(f"addWatch {ADD_WATCH_USAGE}")
@@ -68,7 +74,7 @@ class SessionCommands:
         self._session().add_watch(arguments.operands[0], is_recursive=mode == _RECURSIVE)
 
     def remove_watches(self, arguments: ShellArguments) -> None:
-        """Remove the watches of a node; the removals are reported as events."""
+        """Run `removewatches`: remove the watches of a node; removals are printed as events."""
         from engine.znode.kazoo_shell import ALL_WATCHES, CHILDREN_WATCHES, DATA_WATCHES
 
         check_shell_path(arguments.operands[0])
@@ -80,7 +86,7 @@ class SessionCommands:
     # -- servers
 
     def print_configuration(self, arguments: ShellArguments) -> None:
-        """Print the servers of the ensemble, or with -c their client addresses."""
+        """Run `config`: print the servers of the ensemble, or with -c their client addresses."""
         data, stat = self._session().configuration(watches=arguments.has("w"))
         text = "null" if data is None else data.decode(errors="replace")
         self._print(_client_addresses(text) if arguments.has("c") else text)
@@ -88,7 +94,10 @@ class SessionCommands:
             self._print(stat_text(stat))
 
     def reconfigure(self, arguments: ShellArguments) -> None:
-        """Change the servers of the ensemble; raises ShellRefusal and errors of the server."""
+        """Run `reconfig`: change the servers of the ensemble.
+
+        Errors: ShellRefusal, those of the server.
+        """
         version = _parse_version(arguments)
         joining, leaving, members = (
             arguments.flags[name].lower() if arguments.has(name) else None
@@ -100,11 +109,15 @@ class SessionCommands:
             self._print(stat_text(stat))
 
     def _print(self, text: str) -> None:
+        """Print a line on standard output."""
         self._out.write(f"{text}\n")
 
 
 def _parse_version(arguments: ShellArguments) -> int:
-    """Return the configuration version that -v requires; raises ShellRefusal for other options."""
+    """Return the version of the ensemble's configuration that -v requires, -1 for any.
+
+    Errors: ShellRefusal, also for options that exclude each other.
+    """
     if not any(map(arguments.has, (*_INCREMENTAL, *_WHOLE))):
         raise ShellRefusal(f"reconfig {RECONFIG_USAGE}")
     version = arguments.flags.get("v", "-1")
@@ -125,7 +138,7 @@ def _parse_version(arguments: ShellArguments) -> int:
 
 
 def _client_addresses(text: str) -> str:
-    """Return a configuration's version and its servers' client addresses as text."""
+    """Return an ensemble's configuration as `version host:port,…`, with client addresses."""
     pairs = dict(line.strip().split("=", 1) for line in text.splitlines() if "=" in line)
     addresses = []
     for name in names_in_java_order(pairs):

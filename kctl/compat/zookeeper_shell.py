@@ -152,7 +152,7 @@ class _Shell:
     """Runs commands; `exit_code` is the code of the last one."""
 
     def __init__(self, call: ToolCall, address: str) -> None:
-        """Create a shell without a connection."""
+        """Create a shell; it connects to `address` when a command first needs the session."""
         self.address = address
         self.exit_code: int = exits.OK
         self._call = call
@@ -189,7 +189,10 @@ class _Shell:
         self.run(self._tokens)
 
     def run(self, tokens: list[str]) -> None:
-        """Run a command and store its exit code; raises ToolEnded to quit, and ShellAbort."""
+        """Run a command, print its error, and note its exit code.
+
+        Raises ToolEnded to quit, and ShellAbort.
+        """
         try:
             self._run_command(tokens)
             self.exit_code = exits.OK
@@ -207,12 +210,13 @@ class _Shell:
             self._call.flush()
 
     def _fail(self, message: str, code: int) -> None:
-        """Print an error after flushing the output, and store the exit code."""
+        """Print an error after flushing the output, and note the exit code."""
         self._call.flush()
         self._call.err.write(f"{message}\n")
         self.exit_code = code
 
     def _print_usage(self) -> None:
+        """Print the usage of all commands, after an unknown one."""
         usages = {name: syntax.usage for name, syntax in SYNTAXES.items()} | _OF_THE_SHELL
         lines = "".join(f"\t{name} {usages[name]}\n" for name in sorted(usages))
         self._call.err.write(f"ZooKeeper -server host:port cmd args\n{lines}")
@@ -249,7 +253,10 @@ class _Shell:
     # -- commands of the shell
 
     def _repeat_command(self, rest: Sequence[str]) -> None:
-        """Repeat a command of the history; raises ShellRefusal for invalid numbers and for redo."""
+        """Run `redo`: repeat a command of the history by its number.
+
+        Errors: ShellRefusal for an unknown number and for redo itself, ShellAbort.
+        """
         if not rest:
             return
         number = decode_java_int(rest[0])
@@ -263,21 +270,21 @@ class _Shell:
         self.run(tokens)
 
     def _print_history(self, _: Sequence[str]) -> None:
-        """Print the last commands with their numbers."""
+        """Run `history`: print the last commands with their numbers."""
         last = max(len(self._history) - 1, 0)
         for number in range(max(last - _HISTORY_LINES, 0), last + 1):
             line = self._history[number] if self._history else "null"
             self._print(f"{number} - {line}")
 
     def _print_watches(self, rest: Sequence[str]) -> None:
-        """Switch the printing of events on or off, or print the current state."""
+        """Run `printwatches`: switch the printing of events, or print whether it is on."""
         if rest:
             self._prints_events = rest[0] == "on"
         else:
             self._print(f"printwatches is {'on' if self._prints_events else 'off'}")
 
     def _connect(self, rest: Sequence[str]) -> None:
-        """Open a new session with an address, by default the current one."""
+        """Run `connect`: open a new session with an address, by default the current one."""
         if self._is_alive():
             self._close()
         self.end()
@@ -288,7 +295,10 @@ class _Shell:
     # -- the session
 
     def _ensure_session(self) -> ZnodeShellSession:
-        """Return the session, opening it at the first call, with a new time-out for requests."""
+        """Return the session with the server, opened at the first call.
+
+        Each call starts a new time-out for requests. Errors: ZnodeConnectionLost.
+        """
         # Import kazoo only here: that takes longer than printing a usage text.
         from engine.znode.kazoo_reader import ZookeeperUnreachable
         from engine.znode.kazoo_shell import ZnodeShellSession
@@ -312,7 +322,11 @@ class _Shell:
         return self._session
 
     def _close(self) -> None:
-        """Close the session; open it first, as Java's shell opens it at its start."""
+        """Close the session, as `close` and `quit` do.
+
+        It is opened before, if it is not: Java's shell opens it at its start, and prints both
+        events.
+        """
         if self._is_alive():
             self._ensure_session()
             self.end()
@@ -326,11 +340,11 @@ class _Shell:
             self._nodes.ephemerals.clear()
 
     def _on_change(self, event: EventType, path: str) -> None:
-        """Print the event of a watch."""
+        """Print the event of a watch; kazoo's thread calls it."""
         self._print_event("SyncConnected", _EVENTS[event], path)
 
     def _on_state(self, state: str) -> None:
-        """Print a change of the session's state."""
+        """Print the event of a changed state of the session."""
         self._print_event(state, "None", "null")
 
     def _print_event(self, state: str, event: str, path: str) -> None:

@@ -11,7 +11,7 @@ from engine.znode.node_acl import ShellStat
 
 
 def stat_text(stat: ShellStat) -> str:
-    """Return a stat in the format of ZooKeeper's shell."""
+    """Return a node's stat as zookeeper-shell prints it, a line for each field."""
     node = stat.stat
     rows = (
         ("cZxid", f"0x{node.czxid:x}"),
@@ -30,5 +30,5 @@ def stat_text(stat: ShellStat) -> str:
 
 
 def _date_text(time_ms: int) -> str:
-    """Return a local time in the format of Java's Date."""
+    """Return a time in ms since 1970 as local time in the format of Java's Date."""
     return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(time_ms / 1000))
