@@ -128,7 +128,7 @@ class BatchOrder:
 
     @property
     def span(self) -> OffsetSpan:
-        """Return the offsets of the batches accepted up to now."""
+        """Return which offsets of the split were accepted up to now, and where damage was met."""
         return span_of(self._split, self._first_offset, self._next_offset)._replace(
             after_damage=self._is_first_after_damage,
             ends_in_damage=self._after_damage,
@@ -254,7 +254,7 @@ class BatchOrder:
         return True
 
     def _is_unconfirmed_jump(self, batch: RecordBatch, base_offset: int) -> bool:
-        """Return True if the last batch is not at the expected offset, without an explanation.
+        """Return True if the log's last batch is not at the expected offset, unexplained.
 
         A jump forward is explained by damage before it, and by gaps or compaction in a log whose
         checkpoints are above the batch.

@@ -65,7 +65,7 @@ class DamagedData(EngineError):
 
 
 def refuse_damage(problems: list[Problem]) -> None:
-    """Raise DamagedData if any problem has a code outside HARMLESS_CODES; for strict reads."""
+    """Raise DamagedData if a problem is not one of HARMLESS_CODES, for strict reads."""
     serious = [problem for problem in problems if problem.code not in HARMLESS_CODES]
     if serious:
         first = serious[0]
@@ -187,7 +187,10 @@ class ReadDamage:
 
 
 def _has_changed(files: Files, split: Split) -> bool:
-    """Return whether the segment of its last split is another one now; the active one may grow."""
+    """Return True if a segment is not the one that the read was planned for.
+
+    `split` is the segment's last one. The active segment may grow.
+    """
     try:
         size_bytes = files.size_bytes(split.path)
     except StorageError:

@@ -134,7 +134,7 @@ class ExportFile:
     def slices_of(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield a batch in slices of about a row group each.
 
-        Callers check `is_full` between slices.
+        Callers check `is_full` between slices. Without a maximum size the batch is yielded whole.
         """
         if self._max_bytes is None or batch.nbytes <= self._group_bytes:
             yield batch

@@ -60,7 +60,10 @@ def _problems_between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Ite
 
 
 def _short_log_problems(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
-    """Yield a problem if a log ends below an offset in the checkpoints of its directory."""
+    """Yield a problem if a log ends below an offset in the checkpoints of its directory.
+
+    `spans` are all splits of the log, in order.
+    """
     last, end_offset = spans[-1], _end_of(spans)
     if last.reached_offset is not None and last.reached_offset > end_offset:
         message = (
@@ -71,7 +74,10 @@ def _short_log_problems(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
 
 
 def _short_segment_problems(spans: Sequence[OffsetSpan]) -> Iterable[Problem]:
-    """Yield a problem if a segment ends at or below the last offset of its indexes."""
+    """Yield a problem if a segment ends at or below the last offset of its indexes.
+
+    `spans` are all splits of the segment, in order.
+    """
     last, end_offset = spans[-1], _end_of(spans)
     if last.indexed_offset is not None and last.indexed_offset >= end_offset:
         message = (

@@ -51,7 +51,7 @@ _OF_SPLIT: Final = {
 def are_of_split(
     columns: tuple[ViewColumn, ...], decoding: ValueDecoding | None, wanted: RecordRange
 ) -> bool:
-    """Return True if rows of `records` with these columns can be made from headers alone.
+    """Return True if rows of `records` with these columns can be made from batch headers alone.
 
     That needs columns that are equal in a complete split, no decoding and no restricted range.
     """
@@ -60,9 +60,9 @@ def are_of_split(
 
 
 def dictionary_schema(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with strings as dictionary columns.
+    """Return a schema in which strings are dictionary columns.
 
-    A repeated value takes four bytes a row.
+    So a repeated value takes four bytes a row.
     """
     import pyarrow as pa
 
@@ -84,9 +84,10 @@ class HeaderRows:
         self.span: OffsetSpan | None = None
 
     def count(self, split: Split) -> tuple[int, Split | None]:
-        """Count a split's records by batch headers; return the count and the rest to read in full.
+        """Count a split's records by batch headers; return the count and a split to read in full.
 
-        The rest is None if the headers were enough, and the whole split if records are hidden.
+        The latter is None if the headers were enough, the whole split if records are hidden or a
+        header is wrong, else the part from the first batch on that needs it.
         """
         self.span = None
         hides_records = split.aborted or split.end_offset is not None
@@ -127,9 +128,9 @@ class HeaderRows:
             count -= min(count, size)
 
     def _count_records(self, within: HeaderRange, file: File) -> CountedRecords:
-        """Count the records of a range by headers, with compiled code if that is loaded.
+        """Count the records of a range of bytes by batch headers, until one needs a full read.
 
-        A large split loads the compiled code, a small split does not.
+        Compiled code is used if it is loaded: a large split loads it, a small split does not.
         """
         if self._counter is None:
             is_large = within.limit - within.start >= COUNTED_SPLIT_BYTES_MIN
@@ -141,7 +142,7 @@ class HeaderRows:
 
 
 def _first_of(split: Split, head: bytes) -> tuple[int, int] | None:
-    """Return base offset and leader epoch of a split's first batch.
+    """Return base offset and leader epoch of a split's first batch, by its first bytes `head`.
 
     None if they cannot be right.
     """

@@ -62,7 +62,7 @@ class Iceberg:
 
     @contextmanager
     def _open_catalog(self) -> Iterator[Any]:
-        """Open the catalog in the existing folder, and close it after the block.
+        """Open the SQLite catalog of the Iceberg table for the block.
 
         Errors of the libraries become TableFailed.
         """
@@ -88,7 +88,11 @@ class Iceberg:
             raise failure from error
 
     def state(self, partitions: Iterable[tuple[str, int]]) -> TableState | None:
-        """Return what earlier exports stored in the table, None without a table; see `Table`."""
+        """Return what earlier exports stored in the Iceberg table; see `Table`.
+
+        None without a table. Raises AppendMismatch for a table that no export made, or a copy of
+        one.
+        """
         if not os.path.exists(f"{self._out}/{self.mark}"):
             return None
         with self._open_catalog() as catalog:
@@ -114,7 +118,7 @@ class Iceberg:
             raise AppendMismatch(self._out, reason) from error
 
     def check(self, columns: TableColumns) -> None:
-        """Raise AppendMismatch unless the table has the columns; see `Table`."""
+        """Raise AppendMismatch unless the Iceberg table has the columns; see `Table`."""
         with self._open_catalog() as catalog:
             self._check(catalog.load_table(TABLE), columns)
 

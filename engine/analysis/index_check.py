@@ -31,7 +31,10 @@ class IndexCheck:
     """The batches of one segment, with which the entries of its indexes are compared."""
 
     def __init__(self, files: Files, split: Split) -> None:
-        """Read the batch headers of the segment."""
+        """Read all batch headers of a segment, which entries of its indexes are compared with.
+
+        `split` covers the whole segment.
+        """
         #: Position and last offset of each batch, and the largest timestamp up to it.
         self._positions: list[int] = []
         self._last_offsets: list[int] = []
@@ -46,7 +49,7 @@ class IndexCheck:
                 self._largest.append(largest)
 
     def offset_problems(self, index: OffsetIndex) -> Iterator[str | None]:
-        """Yield for each entry of an offset index its problem, None for a right entry."""
+        """Yield for each entry of an offset index what is wrong with it, None for a right entry."""
         before = (index.base_offset - 1, -1)
         entries = [*index]
         for entry, following in pairwise([*entries, None]):
@@ -67,7 +70,7 @@ class IndexCheck:
                 yield None
 
     def time_problems(self, index: TimeIndex) -> Iterator[str | None]:
-        """Yield for each entry of a time index its problem, None for a right entry."""
+        """Yield for each entry of a time index what is wrong with it, None for a right entry."""
         before = (NO_TIMESTAMP - 1, index.base_offset - 1)
         for entry in index:
             if entry.timestamp <= before[0] or entry.offset < before[1]:
@@ -84,7 +87,7 @@ class IndexCheck:
 
 
 def _largest_ms(batch: RecordBatch) -> int:
-    """Return the largest timestamp in ms; NO_TIMESTAMP if the batch has none or is corrupt."""
+    """Return a batch's largest timestamp in ms; NO_TIMESTAMP if it has none or is corrupt."""
     try:
         return NO_TIMESTAMP if batch.max_timestamp_ms is None else batch.max_timestamp_ms
     except CorruptRecord:

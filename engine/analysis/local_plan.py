@@ -57,7 +57,7 @@ def remove_stand_ins(connection: DuckDBPyConnection) -> None:
 def view_scans(
     connection: DuckDBPyConnection, sql: str, views: Views = VIEWS
 ) -> Mapping[str, ViewScan]:
-    """Return for each view that a query reads its columns and conditions, by DuckDB's plan.
+    """Return which columns and conditions of each view a query needs, by DuckDB's plan.
 
     Needs the tables of `make_stand_ins`. Raises DuckDB's errors for an invalid query.
     """
@@ -70,7 +70,7 @@ def view_scans(
 
 
 def _merge_scans(scans: list[ViewScan]) -> ViewScan:
-    """Merge the scans of one view.
+    """Merge the scans of one view in a query, since the view is read once.
 
     Several scans become one of all their columns without conditions.
     """
@@ -108,19 +108,19 @@ def _named_in(columns: tuple[ViewColumn, ...], *texts: str) -> Iterator[str]:
 
 
 def _has_fields(columns: tuple[ViewColumn, ...], sql: str) -> bool:
-    """Return True if a query uses a field of any of the columns, as in `column.field`."""
+    """Return True if a query may use a field of one of the columns, as in `column.field`."""
     followed = set(re.findall(r'(\w+)"?\.', sql))
     return any(column.name in followed for column in columns)
 
 
 def _names(value: str | list[str]) -> Iterator[str]:
-    """Yield the column names of a plan's entry, without quotes.
+    """Yield the column names in an entry of DuckDB's plan, without quotes.
 
-    For a field the name of its column.
+    For a field of a struct it is the name of its column.
     """
     yield from (text.strip('"').partition(".")[0].strip('"') for text in _texts(value))
 
 
 def _texts(value: str | list[str]) -> list[str]:
-    """Return a plan's entry, which is one text or a list of texts, as a list."""
+    """Return an entry of DuckDB's plan, which is one text or a list of texts, as a list."""
     return value if isinstance(value, list) else [value] if value else []

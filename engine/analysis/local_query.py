@@ -76,7 +76,7 @@ class LocalEngineMissing(EngineError):
 
 
 def missing_package() -> str | None:
-    """Return the first package of the embedded engine that is not installed, None without one."""
+    """Return the first package that queries by DuckDB need and that is missing, else None."""
     from importlib.util import find_spec
 
     return next((p for p in ("duckdb", "sqlglot", "pyarrow") if find_spec(p) is None), None)
@@ -99,10 +99,10 @@ def run_local_query(
     saved: SavedViews = NO_VIEWS,
     damage: ReadDamage | None = None,
 ) -> QueryResult:
-    """Return the rows of a query, at most `max_rows`; 0 means all.
+    """Run a query over the logs in DuckDB; return at most `max_rows` rows, all for 0.
 
-    `damage` collects the damage of the logs that are read. Raises LocalEngineMissing,
-    StatementRefused, QueryFailed.
+    `control` includes control records. `damage` collects the damage of the logs that are read.
+    Raises LocalEngineMissing, StatementRefused, QueryFailed.
     """
     require_local_engine()
     views = views_of(decoding)
@@ -124,7 +124,10 @@ def run_local_query(
 
 
 def query_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
-    """Return all rows of a query as an Arrow table; raises the errors of `run_local_query`."""
+    """Return all rows of a query over the logs as an Arrow table.
+
+    Raises the errors of `run_local_query`.
+    """
     require_local_engine()
     check_statement(query)
     translated = translate(bare_statement(query))
@@ -132,7 +135,7 @@ def query_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
 
 
 def _rename_columns(table: pa.Table, query: LocalQuery) -> pa.Table:
-    """Return the result with Spark's column names.
+    """Return DuckDB's result with the column names that Spark would give.
 
     Raises QueryFailed if DuckDB merged two columns.
     """
@@ -181,10 +184,13 @@ class _How(NamedTuple):
 
 
 def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
-    """Return the result of a query as a table with times in UTC. Raises QueryFailed."""
+    """Run a translated query over the logs; return its result as a table with times in UTC.
+
+    Raises QueryFailed.
+    """
 
     def run_query(connection: DuckDBPyConnection, files: QueryFiles) -> pa.Table:
-        """Create the views that the query reads, and run it."""
+        """Register the views that the query reads, run it, and convert errors to QueryFailed."""
         import duckdb
 
         views: list[LocalView] = []
@@ -207,7 +213,7 @@ def _run(query: LocalQuery, splits: list[Split], how: _How) -> pa.Table:
 def _plan_scans(
     connection: DuckDBPyConnection, sql: str, views: Views
 ) -> Iterable[tuple[str, ViewScan]]:
-    """Return (view, columns and conditions to read) for each view that a query names.
+    """Return each view that a query names, with the columns and conditions to read.
 
     DuckDB's plan omits a view whose rows are not needed, as with `where false`. The query still
     refers to such a view, so it gets all columns.
@@ -239,7 +245,7 @@ def _cast_to_spark_types(table: pa.Table) -> pa.Table:
 
 
 def _explain(query: LocalQuery, views: Views) -> QueryResult:
-    """Return DuckDB's plan of a query as rows. Raises QueryFailed."""
+    """Return DuckDB's plan of a query as rows; raises QueryFailed."""
 
     def explain_query(connection: DuckDBPyConnection) -> QueryResult:
         """Return the texts of the plan."""
@@ -262,13 +268,13 @@ def _describe(query: LocalQuery, views: Views, *, names_alone: bool) -> QueryRes
 
 
 def _run_over_stand_ins(views: Views, work: Callable[[DuckDBPyConnection], Result]) -> Result:
-    """Run `work` on a connection with an empty table for each view; raises QueryFailed.
+    """Run `work` on a connection with an empty table for each view.
 
-    For `explain` and `describe`, which need no rows.
+    For `explain` and `describe`, which need no rows. Raises QueryFailed.
     """
 
     def run_prepared(connection: DuckDBPyConnection, _files: QueryFiles) -> Result:
-        """Create the empty tables, then run `work`."""
+        """Create the empty tables, then run `work`; convert DuckDB's errors."""
         import duckdb
 
         make_stand_ins(connection, views)

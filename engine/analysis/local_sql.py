@@ -131,7 +131,7 @@ def _parse(query: str) -> exp.Query:
 def _quote_offsets(query: str) -> str:
     """Return a query with the column name `offset` in backquotes.
 
-    Without quotes sqlglot parses some as the clause OFFSET; an `offset` before a number remains a
+    Without them sqlglot parses some as the clause OFFSET. An `offset` before a number remains a
     clause.
     """
     from sqlglot.dialects import Spark
@@ -158,9 +158,9 @@ def _parsing_failure(error: Exception) -> str:
 
 
 def _resolving_failure(text: str, names: _Names) -> str:
-    """Return the message of a name resolution error, with similar names for an unknown column.
+    """Return the message for a name that cannot be resolved, from sqlglot's text.
 
-    For any other error it is the first line.
+    It names similar columns for an unknown column; else it is the text's first line.
     """
     name = re.search(r"Column '?\"?([^'\"]+)\"?'? could not|Unknown column: (\S+)", text)
     if name is None:
@@ -169,7 +169,7 @@ def _resolving_failure(text: str, names: _Names) -> str:
 
 
 def _resolve(tree: exp.Query, views: Views) -> exp.Query:
-    """Return the tree with qualified names, expanded stars and derived types.
+    """Return the query with qualified names, expanded stars and derived types.
 
     Raises sqlglot's OptimizeError for an unknown name.
     """
@@ -187,7 +187,7 @@ def _resolve(tree: exp.Query, views: Views) -> exp.Query:
 
 
 def _check_and_resolve(tree: exp.Query, names: _Names) -> exp.Query:
-    """Return the tree resolved by `_resolve`; raises QueryFailed for an unknown view or column."""
+    """Return the query with names resolved; raises QueryFailed for an unknown view or column."""
     from sqlglot.errors import OptimizeError
 
     try:
@@ -201,7 +201,7 @@ def _check_and_resolve(tree: exp.Query, names: _Names) -> exp.Query:
 
 
 def _check_saved(expansion: ViewExpansion, names: _Names) -> None:
-    """Raise QueryFailed for the first used saved view whose own query is invalid."""
+    """Raise QueryFailed for the first saved view of a query whose own query is invalid."""
     for name, query in expansion.used.items():
         try:
             _check_and_resolve(query.copy(), names)
@@ -222,7 +222,7 @@ def _check_tables(tree: exp.Query, names: _Names) -> None:
 
 
 def _written_names(tree: exp.Query) -> list[str | None]:
-    """Return the names of the result columns as written; None for a star."""
+    """Return the names of a query's result columns as written; None for a `*`."""
     from sqlglot import exp
 
     names: list[str | None] = []
@@ -253,9 +253,10 @@ def _spark_text(projection: exp.Expression) -> str:
 def _result_names(
     written: list[str | None], tree: exp.Query, views: Views, of_views: list[str | None]
 ) -> list[str]:
-    """Return the names of the result columns: as written; for `*` the names of the view's columns.
+    """Return the names of the result columns: as written, and for `*` those of the view.
 
-    `of_views` are the column names that the queries of saved views write.
+    sqlglot changes the letters' case. `of_views` are the column names that the queries of saved
+    views write.
     """
     expanded = tree.named_selects
     if None not in written:
@@ -268,7 +269,10 @@ def _result_names(
 
 
 def _replace_differences(tree: exp.Query) -> None:
-    """Replace expressions that DuckDB evaluates differently; see the module's docstring."""
+    """Replace, in the query, expressions that DuckDB evaluates differently from Spark.
+
+    See the module's docstring.
+    """
     from sqlglot import exp
 
     nodes = list(tree.walk())
@@ -389,7 +393,7 @@ def _wants_text(node: exp.Expression) -> bool:
 
 
 def _is_compared_with(node: exp.Expression, is_kind: Callable[[exp.Expression], bool]) -> bool:
-    """Return True if an expression is compared with an expression for which `is_kind` is True."""
+    """Return True if a node is compared with another node for which `is_kind` returns True."""
     from sqlglot import exp
 
     parent = node.parent
@@ -416,7 +420,7 @@ def _zoned_type() -> exp.DataType:
 
 
 def _limit(tree: exp.Query, max_rows: int) -> exp.Query:
-    """Return the query limited to `max_rows` + 1 rows.
+    """Return the query limited to `max_rows` + 1 rows; a smaller limit of its own is kept.
 
     The additional row shows that rows are cut.
     """

@@ -72,16 +72,19 @@ class LocalView:
         self.failure: BaseException | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return a new stream, by Arrow's PyCapsule protocol."""
+        """Return a new stream of the view's rows, by Arrow's PyCapsule protocol.
+
+        DuckDB calls it for each query that reads the view.
+        """
         import pyarrow as pa
 
         reader = pa.RecordBatchReader.from_batches(self._schema, self._read_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
     def _read_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of all splits as Arrow batches.
+        """Yield the view's rows as Arrow batches, read from the splits.
 
-        Store an error in `failure` and raise it.
+        An error is kept in `failure`, as DuckDB replaces it by its own.
         """
         try:
             reader = ViewReader(
@@ -115,7 +118,11 @@ def add_view(
     splits: list[Split],
     reading: ViewReading,
 ) -> LocalView:
-    """Register a view with DuckDB that reads the used columns; unused columns are constants."""
+    """Register with DuckDB a view that reads its rows from the splits when a query runs.
+
+    Only the columns of `scan` are read; others are constants. Splits outside its conditions are
+    left out.
+    """
     names = scan.columns or {CHEAPEST[view]}
     columns = views_of(reading.decoding)[view]
     used = tuple(column for column in columns if column.name in names)
@@ -150,12 +157,13 @@ def add_functions(connection: DuckDBPyConnection) -> None:
 
 
 def _drop_annotations(function: Callable[[pa.Array], pa.Array]) -> Callable[..., object]:
-    """Wrap a function without its annotations.
+    """Return a function that calls `function` and has no annotations.
 
-    DuckDB would evaluate them without Arrow imported.
+    DuckDB would evaluate these, without Arrow imported.
     """
 
     def call(values: Any) -> Any:
+        """Call the function."""
         return function(values)
 
     call.__annotations__.clear()

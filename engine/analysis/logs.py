@@ -55,11 +55,14 @@ class Logs:
 
     @property
     def problems(self) -> list[Problem]:
-        """Return the differences between replicas of the directories."""
+        """Return the problems that planning found: differences between replicas."""
         return list(self._plan.problems)
 
     def sql(self, query: str) -> pa.Table:
-        """Return the rows of a query as an Arrow table; raises StatementRefused, QueryFailed."""
+        """Return the rows of a query over the logs as an Arrow table.
+
+        Raises StatementRefused, QueryFailed.
+        """
         splits = [*self._plan.splits, *self._plan.spares]
         return query_table(query, splits, control=self._control)
 
@@ -74,6 +77,7 @@ class Logs:
         reader = ViewReader(SourceFiles(), view, wanted, control=self._control)
 
         def batches() -> Iterator[pa.RecordBatch]:
+            """Yield the view's rows, split by split."""
             for split in splits:
                 yield from reader.batches_of(split)
 
@@ -86,7 +90,7 @@ def open_logs(
     partitions: str | None = None,
     include_control: bool = False,
 ) -> Logs:
-    """Open log directories, archives, object store addresses, and patterns of these.
+    """Open log directories for queries from Python; they may also be archives or addresses.
 
     `topics` is a regular expression for complete names, `partitions` are numbers such as 0,2,5-9.
     Raises the planner's errors, ValueError for wrong numbers, re.error for a wrong expression.
@@ -101,9 +105,9 @@ def open_logs(
 
 
 def register(session: SparkSession) -> None:
-    """Register the format `kafka-log` in a Spark session, and ship kctl to its executors.
+    """Register the format `kafka-log` in a Spark session, so that `spark.read.format` reads logs.
 
-    Raises SparkMissing.
+    kctl is shipped to its executors. Raises SparkMissing.
     """
     from engine.analysis.shipping import TASK_PACKAGES, runs_elsewhere, ship
     from engine.analysis.spark_session import require_spark

@@ -85,9 +85,9 @@ class Narrowing:
         wanted: RecordRange,
         segment_bytes_min: int = NARROWED_SEGMENT_BYTES_MIN,
     ) -> None:
-        """Prepare for the records `wanted`.
+        """Prepare to limit splits to the parts that can have the records `wanted`.
 
-        Segments below `segment_bytes_min` are read completely.
+        Segments below `segment_bytes_min` are read completely: their indexes would cost more.
         """
         self._files = files
         self._bytes_min = segment_bytes_min
@@ -111,7 +111,10 @@ class Narrowing:
         return split._replace(start=start, end=end, is_last=is_last)
 
     def _read_range(self, split: Split) -> tuple[int, int]:
-        """Return the positions [start, end) in a segment between which the wanted records are."""
+        """Return the byte positions [start, end) of a segment between which the wanted records are.
+
+        Found by its offset and time index; the whole segment if these are missing or doubtful.
+        """
         everything = (0, 1 << 63)
         try:
             with closing(self._files.open(split.path)) as file:
@@ -136,10 +139,7 @@ class Narrowing:
             return everything
 
     def _read_first_by_time(self, segment: _Segment, path: str, base_offset: int) -> int:
-        """Return the first offset that can have a wanted time, by the time index.
-
-        0 without an index.
-        """
+        """Return the first offset that can have a wanted time, by the time index; 0 without one."""
         try:
             times = read_time_index(self._files, f"{path}{FileKind.TIMEINDEX.value}", base_offset)
         except StorageError:
@@ -178,14 +178,17 @@ class _Segment:
         return False
 
     def start_of(self, offset: int) -> int:
-        """Return the last position from which reading includes all records from `offset` on.
+        """Return the last byte position from which a read includes all records from `offset` on.
 
-        0 at least.
+        It is 0 if the index has no verified entry below.
         """
         return next(self._cuts_before(offset), 0)
 
     def _cuts_before(self, offset: int) -> Iterator[int]:
-        """Yield verified positions of batches below which all offsets are lower, the last first."""
+        """Yield byte positions of batches before which all offsets are below `offset`.
+
+        They are index entries, the last first, each verified in the log.
+        """
         # The batch at a cut may contain only records that are not wanted.
         for number in islice(
             reversed(range(self._count_up_to(offset - 1))), WRONG_INDEX_ENTRIES_MAX
@@ -199,7 +202,7 @@ class _Segment:
         return bisect_right(self._index.relative_offsets, offset - self._index.base_offset)
 
     def end_of(self, offset: int) -> int | None:
-        """Return the first verified position before which all records up to `offset` are.
+        """Return the first verified byte position before which all records up to `offset` are.
 
         None if the index has no such position: then the segment is read to its end.
         """
@@ -245,7 +248,7 @@ class _Segment:
         return batch.next_offset
 
     def _batch_with(self, offset: int) -> RecordBatch | None:
-        """Return the batch that contains an offset; None if there is none with a valid CRC."""
+        """Return the batch that contains an offset; None if there is none, or its CRC is wrong."""
         start = self.start_of(offset)
         end = min(start + SCAN_CHUNK_BYTES, self._size_bytes)
         with suppress(CorruptRecord):

@@ -85,14 +85,14 @@ class ExportPlan(NamedTuple):
     earlier: Earlier | None = None
 
     def after(self, earlier: Earlier) -> ExportPlan:
-        """Return the plan restricted to the records that an earlier export lacks."""
+        """Return the plan without the records that an earlier export has."""
         splits = splits_not_exported(self.splits, earlier)
         problems = (*self.problems, *deleted_offset_problems(splits, earlier))
         return self._replace(splits=splits, problems=problems, earlier=earlier)
 
     @property
     def written_columns(self) -> tuple[ViewColumn, ...]:
-        """Return the columns of the files."""
+        """Return the columns that the exported files contain."""
         return self.shape.written_columns(self.columns)
 
     @property
@@ -120,7 +120,7 @@ def _hash_name(key: bytes | None) -> str:
 
 
 def plan_to_append(files: Files, plan: ExportPlan) -> ExportPlan:
-    """Return the plan restricted to records that the earlier export in its folder lacks.
+    """Return the plan without the records that the earlier export in its folder has.
 
     Without an earlier export the plan is returned unchanged. Raises AppendMismatch for an export of
     another form.
@@ -138,13 +138,14 @@ def export(
     job_id: str,
     on_progress: Callable[..., None],
 ) -> ExportSummary:
-    """Run an export on Spark; `on_progress(done, all)` is called with counts of tasks.
+    """Export by Spark: write files, and publish them as a whole; return a summary.
 
-    `job_id` is part of the staging folder's name. Raises ExportRunning, ForeignFolder, DamagedData
-    (strict), SparkFailed.
+    `on_progress(done, all)` is called with counts of tasks; `job_id` is part of the staging
+    folder's name. Raises ExportRunning, ForeignFolder, DamagedData (strict), SparkFailed.
     """
 
     def run(job: ExportJob) -> list[TaskReport]:
+        """Run the export's tasks in Spark."""
         return run_tasks(session, job, plan.splits, on_progress)
 
     return export_with(run, files, plan, job_id)
@@ -153,7 +154,7 @@ def export(
 def export_with(
     run: Callable[[ExportJob], list[TaskReport]], files: ExportFiles, plan: ExportPlan, job_id: str
 ) -> ExportSummary:
-    """Publish the files that `run` writes to the staging folder of the job.
+    """Publish the files that `run` writes to a staging folder; return a summary.
 
     The files that `run` reports must be synced when it returns. Raises the errors of `export` and
     of `run`.
@@ -225,7 +226,7 @@ def _complete_staging(
 
 
 def found_problems(plan: ExportPlan, reports: list[TaskReport]) -> list[Problem]:
-    """Return the problems of a plan, of its tasks and between splits.
+    """Return the problems of planning, of the export's tasks, and between splits.
 
     Raises DamagedData for a strict export.
     """
@@ -292,9 +293,9 @@ def _manifest(
     partitions: list[dict[str, Any]],
     summary: ExportSummary,
 ) -> bytes:
-    """Return the manifest as JSON.
+    """Return the manifest of an export as JSON bytes.
 
-    Sources, files and end offsets of all runs including this one.
+    It has the sources, files and end offsets of all runs, this one included.
     """
     earlier = plan.earlier
     sources = {split.path for split in plan.splits}

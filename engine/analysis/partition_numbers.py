@@ -8,7 +8,7 @@ _RANGE_MAX = 1_000_000
 
 
 def parse_numbers(text: str) -> frozenset[int]:
-    """Return the numbers of a list such as `0,2,5-9`; raises ValueError."""
+    """Return the partition numbers of a list such as `0,2,5-9`; raises ValueError."""
     numbers: set[int] = set()
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)

@@ -67,7 +67,10 @@ def check_partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> 
 def columns_in_files(
     columns: tuple[ViewColumn, ...], partition_by: Sequence[str]
 ) -> tuple[ViewColumn, ...]:
-    """Return the columns that the files contain; raises WrongPartitioning if there is none."""
+    """Return the columns without those that are names of folders.
+
+    Raises WrongPartitioning if none is left.
+    """
     left = tuple(column for column in columns if column.name not in partition_by)
     if not left:
         raise WrongPartitioning(",".join(partition_by), "no column is left for the files")
@@ -77,7 +80,10 @@ def columns_in_files(
 def require_columns_of_folders(
     columns: tuple[ViewColumn, ...], partition_by: Sequence[str]
 ) -> tuple[ViewColumn, ...]:
-    """Return the columns unchanged; raises WrongPartitioning if a folder's column is missing."""
+    """Return the columns unchanged; raises WrongPartitioning if one for folders is missing.
+
+    An Iceberg table computes its partitions from columns of the files.
+    """
     names = {column.name for column in columns}
     for name in columns_of_folders(partition_by):
         if name not in names:
@@ -109,9 +115,9 @@ class PartitionedFiles:
         partition_by: Sequence[str],
         max_bytes: int | None = None,
     ) -> None:
-        """Create no file yet; `name` starts each file's name, `max_bytes` limits a file (None.
+        """Prepare to write rows to files by folder; a file is created with its first rows.
 
-        No limit).
+        `name` starts each file's name; `max_bytes` limits a file's size, None means no limit.
         """
         self._files = files
         self._max_bytes = max_bytes
@@ -127,7 +133,11 @@ class PartitionedFiles:
         self._done: list[FileEntry] = []
 
     def add(self, read: pa.RecordBatch, written: pa.RecordBatch) -> None:
-        """Add rows: the values in `read` choose the folders, `written` has the columns to write."""
+        """Write rows to the files of their folders.
+
+        `read` has the values that choose the folders, `written` the columns to write; row by row
+        they belong together.
+        """
         for folder, rows in self._rows_by_folder(read, written):
             for piece in self._open_file(folder).slices_of(rows):
                 file = self._open_file(folder)
@@ -146,9 +156,10 @@ class PartitionedFiles:
     def _rows_by_folder(
         self, read: pa.RecordBatch, written: pa.RecordBatch
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Yield (folder, its rows of `written`) by the partitioning columns in `read`.
+        """Yield (folder, its rows of `written`), by the partitioning columns in `read`.
 
-        A null's folder has Hive's name for null. Without partitioning the folder is empty.
+        The folder is `name=value/…`; a null has Hive's name for null. Without partitioning it is
+        "".
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -166,7 +177,7 @@ class PartitionedFiles:
             yield folder, written.filter(pc.equal(folders, folder))
 
     def _new_file(self, folder: str) -> ExportFile:
-        """Return a new file in a folder; from the second file on, names have a number."""
+        """Return a new file in a folder; from the folder's second file on, names have a number."""
         number = self._counts.get(folder, 0)
         self._counts[folder] = number + 1
         name = f"{self._name}.{number}" if number else self._name

@@ -28,9 +28,10 @@ _OFFSET_MAX: Final = 1 << 62
 def count_by_headers(
     within: HeaderRange, read_at: Callable[[int, int], bytes], *, passes_control: bool
 ) -> CountedRecords:
-    """Count the records of a range with the result of `HeaderCounter.count`.
+    """Count the records in a range of a segment by batch headers; see `HeaderCounter.count`.
 
-    `read_at(position, size)` returns fewer bytes at the end of the file.
+    The same in Python, for processes that have not loaded the compiled code. `read_at(position,
+    size)` returns fewer bytes at the end of the file.
     """
     position, next_offset, epoch = within.start, within.first_offset, within.first_epoch
     length_max = within.file_end - LENGTH_OVERHEAD_BYTES
@@ -61,4 +62,5 @@ def count_by_headers(
         position += length + LENGTH_OVERHEAD_BYTES
     else:
         return CountedRecords(total, position, next_offset)
+    # A wrong length may have led here: the last two batches are left to a full read.
     return CountedRecords(total - last[1] - before[1], before[0], next_offset)

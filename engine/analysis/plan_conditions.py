@@ -52,21 +52,28 @@ _MISLEADING = re.compile(r"[()#\\\r\n]|\b(?:AND|OR)\b")
 
 
 def are_readable(texts: Iterable[str]) -> bool:
-    """Return True if no string constant in these queries could read as part of a condition."""
+    """Return True if no text constant of these queries could be taken for a part of a condition.
+
+    Otherwise the conditions in Spark's plan text are not used.
+    """
     return not any(_MISLEADING.search(text[1:-1]) for of in texts for text in quoted_texts(of))
 
 
 def has_views_alone(analyzed: Iterable[str], known: Collection[str]) -> bool:
-    """Return True if an analyzed plan, given as lines, contains only views named in `known`."""
+    """Return True if a query reads only views named in `known`, by its analyzed plan.
+
+    `analyzed` are the lines of the plan.
+    """
     return {name.lower() for name in _VIEW.findall("\n".join(analyzed))} <= {
         name.lower() for name in known
     }
 
 
 def conditions_above(lines: list[str], number: int, columns: Mapping[str, str]) -> tuple[str, ...]:
-    """Return as SQL the conditions of the filter in the plan line above the scan in line `number`.
+    """Return the conditions of the filter above a scan in Spark's plan, as SQL.
 
-    `columns` maps the attribute numbers of the plan to column names.
+    `number` is the plan line of the scan. `columns` maps the attribute numbers of the plan to
+    column names. Empty without a filter directly above it.
     """
     above, line = lines[number - 1] if number else "", lines[number]
     indent, is_filter, condition = above.partition("Filter ")
@@ -78,7 +85,7 @@ def conditions_above(lines: list[str], number: int, columns: Mapping[str, str]) 
 
 
 def _conjuncts(text: str) -> Iterator[str]:
-    """Yield the conditions that `AND` joins, recursively; the text itself if there is no `AND`."""
+    """Yield the conditions that `AND` joins, also in parentheses; the text itself without `AND`."""
     parts = _split_at(text, " AND ")
     if len(parts) == 1 or len(_split_at(text, " OR ")) > 1:
         yield text
@@ -102,7 +109,7 @@ def _split_at(text: str, keyword: str) -> list[str]:
 
 
 def _sql_of(text: str, columns: Mapping[str, str]) -> str | None:
-    """Return one condition as SQL, None for a condition of an unknown form."""
+    """Return one condition of a plan as SQL, None for a condition of an unknown form."""
     if len(either := _split_at(text, " OR ")) > 1:
         read = [_sql_of(part, columns) for part in either]
         return None if None in read else f"({' OR '.join(filter(None, read))})"
@@ -122,7 +129,7 @@ def _sql_of(text: str, columns: Mapping[str, str]) -> str | None:
 
 
 def _constant(name: str, text: str) -> str | None:
-    """Return a constant as SQL, None for a text that is no constant of the column's type."""
+    """Return a constant of a plan as SQL, None if it is none of the column's type."""
     if name not in _CONSTANTS or not re.fullmatch(_CONSTANTS[name], text, re.A):
         return None
     cast = _CAST.fullmatch(text)

@@ -20,9 +20,10 @@ _OPERATORS = {
 
 
 def plain_conditions(condition: JavaObject) -> Iterator[str]:
-    """Yield as SQL the parts of an `AND` that compare columns with constants.
+    """Yield the parts of a Spark condition, joined by `AND`, that compare columns with constants.
 
-    `column <=> constant` is written with `=`: neither selects a row for a null constant.
+    They are SQL. `column <=> constant` is written with `=`: neither selects a row for a null
+    constant.
     """
     waiting = [condition]
     while waiting:
@@ -34,7 +35,7 @@ def plain_conditions(condition: JavaObject) -> Iterator[str]:
 
 
 def _sql_of(node: JavaObject) -> str | None:
-    """Return an expression as SQL, None if it contains anything but columns and constants."""
+    """Return a Spark expression as SQL, None if it has more than columns and constants."""
     kind = _kind_of(node)
     if kind == "AttributeReference":
         return f"`{node.name()}`"

@@ -43,12 +43,12 @@ class PlanText(NamedTuple):
 
 
 def explained(session: SparkSession, query: str) -> str:
-    """Return the plans of a query as text; `explain` does not run a statement that writes."""
+    """Return Spark's plans of a query as text; `explain` does not run a statement that writes."""
     return str(session.sql(f"explain extended {query}").collect()[0][0])
 
 
 def explain_unfolded(session: SparkSession, query: str) -> str:
-    """Return the plans of a query as text, without Spark's constant folding.
+    """Return Spark's plans of a query as text, without its constant folding.
 
     Folding would hide the constants that conditions compare columns with.
     """
@@ -64,7 +64,7 @@ def explain_unfolded(session: SparkSession, query: str) -> str:
 
 
 def parse_plans(explained: str) -> PlanText | None:
-    """Return the plans in the text of an explanation, None if one of them is missing."""
+    """Return the analyzed and the optimized plan in Spark's text, None if one is missing."""
     parts = {
         title: body.strip("\n").split("\n")
         for title, body in re.findall(r"^== (.+?) ==\n(.*?)(?=^== |\Z)", explained, re.M | re.S)
@@ -79,7 +79,10 @@ def parse_plans(explained: str) -> PlanText | None:
 
 
 def writing_operator(explained_query: str) -> str | None:
-    """Return the first operator of the parsed plan that writes, None if the query only reads."""
+    """Return the first operator in a query's plan that writes, None if the query only reads.
+
+    `explained_query` is Spark's text of its plans.
+    """
     # A string in the query may look like a title, so split at the last one: reading too many lines
     # hides no operator.
     parsed = explained_query.rpartition("\n== Analyzed Logical Plan ==")[0]
@@ -93,7 +96,10 @@ def writing_operator(explained_query: str) -> str | None:
 def used_columns(
     plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
 ) -> dict[str, set[str]] | None:
-    """Return the columns that a query uses, by view; None for a plan of unknown form."""
+    """Return the columns of each view that a query uses, by Spark's optimized plan.
+
+    None for a plan of unknown form: then all columns are read.
+    """
     of_result = set(re.findall(r"(?:^|, )(\w+): ", plan.analyzed[0]))
     referred: set[str] = set()
     sources: list[list[tuple[str, str]]] = []
@@ -115,7 +121,7 @@ def used_columns(
 def conditions_of_all(
     plan: PlanText, views: Mapping[str, tuple[ViewColumn, ...]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return for each view that is scanned once the conditions that all its rows must meet, as SQL.
+    """Return the conditions, as SQL, that all rows of a view must meet, by Spark's plan.
 
     A view that is scanned several times is left out: it is read completely.
     """

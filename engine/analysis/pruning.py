@@ -44,7 +44,7 @@ class RecordRange(NamedTuple):
 
     @property
     def has_times(self) -> bool:
-        """Return True if the range excludes any time."""
+        """Return True if the range excludes some timestamps, not only offsets."""
         return self.first_ms > _INT64_MIN or self.last_ms < _INT64_MAX
 
     def has(self, offset: int, time_ms: int) -> bool:
@@ -78,7 +78,7 @@ class ValueRange(NamedTuple):
     most: int = _INT64_MAX
 
     def has(self, value: int) -> bool:
-        """Return True if the condition allows a value."""
+        """Return True if the range contains a value of the column."""
         return self.least <= value <= self.most and (self.among is None or value in self.among)
 
     @property
@@ -94,7 +94,7 @@ class ValueRange(NamedTuple):
 
 
 def bounds_of(conditions: Iterable[str], dialect: str = "duckdb") -> Bounds:
-    """Return the bounds of topics, partitions, offsets and times that the conditions imply.
+    """Return the topics, partitions, offsets and times that rows can have by the conditions.
 
     Conditions are SQL of `dialect`. In `a.b`, `a` is a column and `b` its field.
     """
@@ -102,7 +102,10 @@ def bounds_of(conditions: Iterable[str], dialect: str = "duckdb") -> Bounds:
 
 
 def bounds_of_ranges(ranges: Iterable[tuple[str, ValueRange]]) -> Bounds:
-    """Return the bounds of rows whose columns are all in their ranges."""
+    """Return the bounds of rows whose columns are all in their ranges.
+
+    `ranges` are (column, allowed values); other columns are ignored.
+    """
     bounds = Bounds()
     partitions: list[ValueRange] = []
     for column, values in ranges:
@@ -123,7 +126,10 @@ def bounds_of_ranges(ranges: Iterable[tuple[str, ValueRange]]) -> Bounds:
 
 
 def _narrow(records: RecordRange, column: str, values: ValueRange) -> RecordRange:
-    """Return the range restricted by a condition on offset or time; bounds are inclusive."""
+    """Return `records` restricted by a condition on its offsets or times; bounds are inclusive.
+
+    `timestamp` is in µs, `timestampMs` in ms.
+    """
     least, most = values.ends
     if column == "offset":
         return records._replace(
@@ -140,7 +146,10 @@ def _narrow(records: RecordRange, column: str, values: ValueRange) -> RecordRang
 
 
 def range_of_comparison(operator: str, value: Constant) -> ValueRange | None:
-    """Return the values that `column operator value` allows; None for an unsupported comparison."""
+    """Return the values that `column operator value` allows; None for others than =, <, >, <=, >=.
+
+    A time becomes a number of µs since 1970.
+    """
     if isinstance(value, datetime):
         # In microseconds; the engine has cut further digits.
         zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
@@ -163,7 +172,10 @@ def range_of_list(values: Iterable[Constant]) -> ValueRange | None:
 
 
 def _ranges(conditions: Iterable[str], dialect: str) -> Iterator[tuple[str, ValueRange]]:
-    """Yield (column, values it can have) for each condition on a column and constants."""
+    """Yield (column, allowed values) for each condition that compares a column with constants.
+
+    Nothing without the package sqlglot: then no split is left out.
+    """
     if find_spec("sqlglot") is None:
         return
     import sqlglot
@@ -257,7 +269,7 @@ def _cast(value: Constant | None, kind: exp.DataType) -> Constant | None:
 
 
 def within(splits: Iterable[Split], bounds: Bounds) -> list[Split]:
-    """Return the splits that can have rows within the bounds."""
+    """Return the splits that can have rows within the bounds, without reading them."""
     return [split for split in splits if _can_have(split, bounds)]
 
 

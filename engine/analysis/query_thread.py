@@ -40,7 +40,7 @@ class QueryFiles(SourceFiles):
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Make all further reads fail; may be called from any thread."""
+        """Make all further reads of the query fail; may be called from any thread."""
         self._is_stopped = True
 
     def check(self) -> None:
@@ -49,7 +49,10 @@ class QueryFiles(SourceFiles):
             raise QueryStopped
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
-        """Open a file for reading; raises FileMissing, FileRefused, QueryStopped."""
+        """Open a file whose reads fail once the query is stopped.
+
+        Raises FileMissing, FileRefused, QueryStopped.
+        """
         self.check()
         return _QueryFile(super().open(path, write=write, create=create), self.check)
 
@@ -63,7 +66,7 @@ class _QueryFile(ReadOnlyFile):
         self._check = check
 
     def size_bytes(self) -> int:
-        """Return the size now."""
+        """Return the file's size in bytes now."""
         return self._file.size_bytes()
 
     def read_at(self, position: int, length: int) -> bytes:
@@ -81,7 +84,7 @@ class _QueryFile(ReadOnlyFile):
         return self._file.fileno()
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         self._file.close()
 
 
@@ -101,7 +104,10 @@ class _Query(Generic[Result]):
         self._lock = threading.Lock()
 
     def run(self) -> Result:
-        """Open a connection and run the query's work to its end, on the query's own thread."""
+        """Open a DuckDB connection and run the query's work, on the query's own thread.
+
+        The connection is closed at the end.
+        """
         self._files.check()
         connection = self._connect()
         self._use(connection)
@@ -112,7 +118,7 @@ class _Query(Generic[Result]):
             connection.close()
 
     def _use(self, connection: DuckDBPyConnection | None) -> None:
-        """Set the connection that `stop` interrupts, None for none."""
+        """Set the connection that `stop` interrupts, None while there is none."""
         with self._lock:
             self._connection = connection
 
@@ -128,7 +134,7 @@ class _Query(Generic[Result]):
 
 
 def on_query_thread(connect: Callable[[], DuckDBPyConnection], work: Work[Result]) -> Result:
-    """Run `work` with a new connection on another thread, and return its result.
+    """Run `work` with a new DuckDB connection on another thread, and return its result.
 
     The connection is closed after it. Raises the errors of `work`, and the exception of a signal
     handler in this thread, after the query was stopped.

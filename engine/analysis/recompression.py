@@ -34,13 +34,17 @@ SIZES: Final = (RAW_SIZE, *_CODECS)
 
 
 def make_size_reader(split: Split, names: frozenset[str]) -> Callable[[RecordBatch, bool], Row]:
-    """Return a function (batch, True if its CRC is valid) -> the size columns in `names`."""
+    """Return a function that returns a batch's sizes with other codecs, for columns in `names`.
+
+    Its parameters are the batch and whether its CRC is valid. In a large split only some batches
+    are sampled, as compression is slow.
+    """
     wanted = names & set(SIZES)
     nothing: Row = dict.fromkeys(wanted)
     is_sampled = split.end - split.start > COMPRESSED_SPLIT_BYTES_MAX
 
     def sizes(batch: RecordBatch, valid: bool) -> Row:
-        """Return the sizes in bytes; null if the batch is not sampled or cannot be decompressed."""
+        """Return the sizes in bytes; None if the batch is not sampled or cannot be decompressed."""
         if not (wanted and valid and isinstance(batch, BatchView)):
             return nothing
         if is_sampled and batch.crc % COMPRESSED_ONE_OF:
@@ -55,7 +59,7 @@ def make_size_reader(split: Split, names: frozenset[str]) -> Callable[[RecordBat
 
 
 def _size(name: str, opened: bytes) -> int:
-    """Return the size of decompressed records after compression by the column's codec.
+    """Return the size of decompressed records after compression by the codec of column `name`.
 
     RAW_SIZE is their size without compression. The batch header is not counted.
     """

@@ -53,7 +53,7 @@ class SplitRecords:
         decoding: ValueDecoding | None = None,
         wanted: RecordRange = ALL_RECORDS,
     ) -> None:
-        """Prepare to read the columns of the records in the range `wanted`.
+        """Prepare to read columns of the records in the range `wanted`, split by split.
 
         Batches that cannot have such a record are not decoded.
         """
@@ -75,16 +75,19 @@ class SplitRecords:
         self.bad_batch_count = 0
 
     def forget_problems(self) -> None:
-        """Clear the collected problems, for callers that do not use them."""
+        """Clear the problems and spans that were collected since the last call."""
         self.problems, self.spans, self.bad_batch_count = [], [], 0
 
     def batches_of(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield the records of one split; finish the iterator before the next call."""
+        """Yield the records of one split as Arrow batches.
+
+        The iterator must be finished before the next call, as splits share buffers.
+        """
         for batch in self._read(split):
             yield batch if self._decoder is None else self._decoder.decode_batch(batch)
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Yield a split's records, without aborted ones and those below the log start offset.
+        """Yield a split's records, without hidden ones and those below the log start offset.
 
         Records that cannot be decoded become a problem, and reading continues after their batch.
         """
@@ -102,7 +105,7 @@ class SplitRecords:
     def _rows_of(
         self, reader: SplitReader, hidden: HiddenRecords, columns: RecordColumns
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the wanted rows of a reader's batches.
+        """Yield the wanted records of a reader's batches, as Arrow batches.
 
         Damaged records become problems of the reader.
         """
@@ -155,8 +158,9 @@ class ViewReader:
         wanted: RecordRange = ALL_RECORDS,
         encodes_texts: bool = False,
     ) -> None:
-        """Prepare to read columns of a view; `wanted` limits `records` to offsets and times.
+        """Prepare to read columns of a view, split by split.
 
+        `control` includes control records; `wanted` limits the view `records` to offsets and times.
         With `encodes_texts`, rows made from headers have dictionary-encoded strings.
         """
         self._files = files
@@ -176,7 +180,10 @@ class ViewReader:
             self._headers = HeaderRows(files, include_control=control)
 
     def compute_checksums(self) -> None:
-        """Read the records of all batches, also if headers would be enough for the columns."""
+        """Read the records of all batches, even where headers would be enough for the columns.
+
+        So that a wrong CRC is found.
+        """
         self._headers = None
 
     @cached_property
@@ -186,7 +193,7 @@ class ViewReader:
         return dictionary_schema(schema) if self._encodes_texts else schema
 
     @cached_property
-    def _make_record_reader(self) -> SplitRecords:
+    def _record_reader(self) -> SplitRecords:
         """Create a reader of the view `records` with this reader's columns and filters."""
         return SplitRecords(
             self._files,
@@ -217,7 +224,7 @@ class ViewReader:
             counted = self._headers.span
             yield from self._headers.rows(split, count, self._row_schema)
         narrowed = None if left is None else self._narrowing.narrow(left)
-        records = self._make_record_reader if narrowed is not None else None
+        records = self._record_reader if narrowed is not None else None
         try:
             if records is not None and narrowed is not None:
                 yield from records.batches_of(narrowed)
@@ -234,9 +241,9 @@ class ViewReader:
     def _store_damage(
         self, split: Split, problems: list[Problem], spans: list[OffsetSpan], *, is_whole: bool
     ) -> None:
-        """Store a split's damage in `seen`.
+        """Keep what was damaged in a split in `seen`.
 
-        A complete read replaces the result of an incomplete one.
+        A split may be read several times: a complete read replaces the result of an incomplete one.
         """
         found = SplitDamage(kept(problems), tuple(spans), is_whole)
         key = split_key(self._view, split)
@@ -244,10 +251,14 @@ class ViewReader:
             self.seen[key] = found
 
     def _rows_of_split(self, split: Split) -> Iterable[Row]:
-        """Return the rows of one split for any view other than `records`."""
+        """Return the rows of one split for any view other than `records`.
+
+        The damage of the split is kept in `seen`.
+        """
         files, view = self._files, self._view
 
         def note(reader: SplitReader) -> None:
+            """Keep the damage that a reader of the split has met."""
             # Spans of several replicas of a partition would read as repeated offsets.
             spans = [] if view == "replicas" else [reader.span]
             self._store_damage(split, reader.problems, spans, is_whole=reader.is_whole)

@@ -53,7 +53,10 @@ _ENVELOPE_BYTES = 5
 
 
 def schema_id_of(value: bytes | None) -> int | None:
-    """Return the schema id of a schema registry value (a zero byte, then an int32), else None."""
+    """Return the schema id in a value with the envelope of a schema registry, else None.
+
+    The envelope is a zero byte and an int32.
+    """
     if value is None or len(value) < _ENVELOPE_BYTES or value[0]:
         return None
     return int.from_bytes(value[1:_ENVELOPE_BYTES], "big", signed=True)
@@ -84,7 +87,10 @@ class RecordColumns:
         wanted: RecordRange = ALL_RECORDS,
         memory: RowMemory | None = None,
     ) -> None:
-        """Start without rows; later splits reuse `memory`, the buffers of compiled code."""
+        """Create columns without rows, for the records of one split.
+
+        `memory` has the buffers of compiled code, which later splits reuse.
+        """
         # Records below the log start offset are not returned, as for consumers.
         start = max(split.log_start_offset, wanted.first_offset)
         self._wanted = wanted._replace(first_offset=start)
@@ -111,7 +117,7 @@ class RecordColumns:
 
     @property
     def is_full(self) -> bool:
-        """Return True if the collected rows should be taken before more are added."""
+        """Return True if the collected rows must be taken before more are added."""
         # Rows of compiled code are taken when their buffers are full.
         return (
             bool(self._parts)
@@ -184,7 +190,10 @@ class RecordColumns:
         )
 
     def _add_natively(self, frame: array[int], opened: Buffer) -> bool:
-        """Add a batch by compiled code; return False if that does not support the batch."""
+        """Add a batch by compiled code; return False if that cannot read it.
+
+        `frame` are the batch's header fields, `opened` its decompressed records.
+        """
         if self._list_count and RunTier.code is not None:
             self._parts.append(self._batch_of_lists())
         is_added = self._rows.add(frame, opened)
@@ -194,7 +203,7 @@ class RecordColumns:
         return is_added is True
 
     def _constant(self, name: str, position: int, batch: RecordBatch, records: list[Record]) -> Any:
-        """Return the value of a column that is equal for all records of a batch."""
+        """Return the value of a column that is equal for all `records` of a batch."""
         if name == "topic":
             return self._split.topic
         if name == "partition":
@@ -209,7 +218,7 @@ class RecordColumns:
         return _OF_BATCH[name](batch)
 
     def take(self) -> Iterator[pa.RecordBatch]:
-        """Yield the collected rows as Arrow batches, and start again without rows."""
+        """Yield the collected rows as Arrow batches, and forget them."""
         parts, self._parts = self._parts, []
         yield from parts
         if self._rows.row_count:

@@ -62,18 +62,18 @@ class ReplicaLog(NamedTuple):
 
     @property
     def broker_id(self) -> int | None:
-        """Return the broker's id, None if meta.properties is missing or lacks it."""
+        """Return the id of the replica's broker, None if meta.properties is missing or lacks it."""
         return broker_of(self.log_dir)
 
     @property
     def log_start_offset(self) -> int:
-        """Return the base offset of the first segment."""
+        """Return the base offset of the replica's first segment, 0 without segments."""
         segments = self.folder.files.segments
         return segments[0].base_offset if segments else 0
 
     @property
     def high_watermark(self) -> int:
-        """Return the checkpointed high watermark, -1 without one."""
+        """Return the replica's checkpointed high watermark, -1 without one."""
         place = self.folder.topic_partition
         found = self.log_dir.state.offset(HIGH_WATERMARKS, place)
         return -1 if found is None else found
@@ -93,14 +93,20 @@ def broker_of(log_dir: LogDir) -> int | None:
 
 
 def check_replicas(partition: TopicPartition, copies: list[tuple[LogDir, PartitionFolder]]) -> None:
-    """Raise PartitionTwice unless the copies belong to different, known brokers."""
+    """Raise PartitionTwice unless the copies of a partition belong to different, known brokers.
+
+    Copies of one broker cannot be replicas, so none may be chosen silently.
+    """
     brokers = [broker_of(log_dir) for log_dir, _ in copies]
     if None in brokers or len({*brokers}) < len(brokers):
         raise PartitionTwice(str(partition), [folder.files.path for _, folder in copies])
 
 
 def choose_replica(files: Files, copies: list[tuple[LogDir, PartitionFolder]]) -> Chosen:
-    """Return the replica of a partition to read, with the differences of the other replicas."""
+    """Return the replica of a partition to read, with problems for how others differ from it.
+
+    It is the one with the highest leader epoch, then the longest, as a leader would be.
+    """
     replicas = [ReplicaLog(log_dir, folder, *_end_of(files, folder)) for log_dir, folder in copies]
     best = max(replicas, key=lambda r: (r.leader_epoch, r.log_end_offset, r.high_watermark))
     others = [replica for replica in replicas if replica is not best]
@@ -108,7 +114,10 @@ def choose_replica(files: Files, copies: list[tuple[LogDir, PartitionFolder]]) -
 
 
 def _end_of(files: Files, folder: PartitionFolder) -> tuple[int, int]:
-    """Return leader epoch and next offset of the log's last good batch; epoch -1 without one."""
+    """Return leader epoch and next offset of the log's last good batch.
+
+    Without one, -1 and the base offset of the last segment.
+    """
     for segment in reversed(folder.files.segments):
         epoch, end_offset = _end_of_segment(files, folder, segment)
         if end_offset is not None:
@@ -120,10 +129,10 @@ def _end_of(files: Files, folder: PartitionFolder) -> tuple[int, int]:
 def _end_of_segment(
     files: Files, folder: PartitionFolder, segment: SegmentFiles
 ) -> tuple[int, int | None]:
-    """Return leader epoch and next offset of a segment's last good batch.
+    """Return leader epoch and next offset of a segment's last good batch, (-1, None) without one.
 
-    Scans from the last entry of the offset index, and if no batch starts there from the beginning.
-    Returns (-1, None) if the segment has no good batch.
+    It scans from the last entry of the offset index, and if no batch starts there from the
+    beginning.
     """
     start = 0
     with suppress(StorageError):
@@ -177,9 +186,10 @@ def _common_end(
     of_other: tuple[EpochStart, ...],
     other: ReplicaLog,
 ) -> int:
-    """Return the exclusive offset up to which a replica's log equals the log to read.
+    """Return the exclusive offset up to which two replicas' logs are equal, by their leader epochs.
 
-    Source: ReplicaFetcherThread's truncation; KIP-101, KIP-279.
+    `of_best` and `of_other` are their epoch checkpoints. Source: ReplicaFetcherThread's truncation;
+    KIP-101, KIP-279.
     """
     ends = min(best.log_end_offset, other.log_end_offset)
     if not of_best or not of_other:
@@ -207,4 +217,5 @@ def _replica_problem(replica: ReplicaLog, code: str, message: str) -> Problem:
 
 
 def _name(replica: ReplicaLog) -> str:
+    """Return the text by which messages name a replica."""
     return f"the replica of broker {replica.broker_id}"

@@ -52,7 +52,11 @@ class NextBatch(NamedTuple):
 
 
 def rule_of_roll(segment: ClosedSegment, following: NextBatch, largest_bytes: int) -> str:
-    """Return the rule's name; `largest_bytes` is the size of the log's largest segment."""
+    """Return the setting whose limit made a broker roll a segment, as closely as files show it.
+
+    `following` is the first batch of the next segment, `largest_bytes` the size of the log's
+    largest segment. `offsets` means the range of relative offsets, `other` none of the known rules.
+    """
     if following.last_offset - segment.base_offset > _INT32_MAX:
         return "offsets"
     if _has_full_index(segment):
@@ -70,9 +74,9 @@ def rule_of_roll(segment: ClosedSegment, following: NextBatch, largest_bytes: in
 
 
 def rule_of_split(files: Files, split: Split, segment: ClosedSegment) -> str | None:
-    """Return the rule that rolled a split's segment, None for the active segment.
+    """Return the setting whose limit made a broker roll a segment; see `rule_of_roll`.
 
-    Also None if the next segment is empty or unreadable.
+    None for the active segment, and if the next segment is empty or unreadable.
     """
     if split.next_base is None:
         return None
@@ -97,7 +101,7 @@ def _read_first_batch(files: Files, folder: str, base_offset: int) -> NextBatch 
 
 
 def _has_full_index(segment: ClosedSegment) -> bool:
-    """Return True if an index has as many entries as Kafka's default segment.index.bytes allows."""
+    """Return True if an index has as many entries as the default segment.index.bytes allows."""
     limit = _DEFAULTS.segment_index_bytes
     return (segment.index_entries or 0) >= limit // offset_index.ENTRY_BYTES or (
         segment.time_index_entries or 0

@@ -33,7 +33,10 @@ class RowCondition(NamedTuple):
 
 
 def translate_condition(text: str, views: Views = VIEWS) -> RowCondition:
-    """Translate a condition; raises LocalEngineMissing, StatementRefused, QueryFailed."""
+    """Translate the condition of --where on one record to DuckDB's SQL.
+
+    Raises LocalEngineMissing, StatementRefused, QueryFailed.
+    """
     require_local_engine()
     query = f"select cast(({text}) as boolean) as kept from records"
     check_statement(query)
@@ -45,7 +48,10 @@ def translate_condition(text: str, views: Views = VIEWS) -> RowCondition:
 
 
 def _check_form(text: str) -> None:
-    """Raise QueryFailed for a syntax error, StatementRefused if more than one record is used."""
+    """Raise QueryFailed for a syntax error, StatementRefused for more than one record's columns.
+
+    A record is tested alone: subqueries, aggregates and windows are refused.
+    """
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -73,11 +79,10 @@ def _used_columns(connection: DuckDBPyConnection, sql: str, views: Views) -> fro
 def splits_to_read(
     splits: list[Split], condition: RowCondition, views: Views = VIEWS
 ) -> list[Split]:
-    """Return the splits that a condition on topic or partition does not exclude.
+    """Return the splits of partitions that a condition does not exclude by topic or partition.
 
-    Raises QueryFailed.
-
-    All segments of a remaining partition are returned, so that gaps between them are reported.
+    All segments of such a partition are returned, so that gaps between them are reported. Raises
+    QueryFailed.
     """
     import duckdb
 
@@ -103,7 +108,7 @@ class RowFilter:
         self._connection = connect()
 
     def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that meet the condition; raises QueryFailed."""
+        """Return the rows of a batch that meet the condition; raises QueryFailed."""
         import duckdb
         import pyarrow as pa
 

@@ -72,9 +72,9 @@ class RowMemory:
     """Buffers for the rows of consecutive Arrow batches."""
 
     def __init__(self, names: set[str]) -> None:
-        """Note the columns `names` of the view `records`.
+        """Prepare buffers for columns `names` of the view `records`, filled by compiled code.
 
-        Their buffers are allocated at the first fill.
+        They are allocated at the first fill.
         """
         #: Bits of the columns that compiled code fills.
         self._takes = 0
@@ -91,7 +91,7 @@ class RowMemory:
         self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
 
     def _set_room(self, rows: int, size_bytes: int, headers: int) -> None:
-        """Set the sizes of the buffers that the next call of `fill` allocates."""
+        """Set the sizes of the buffers that the next `fill` allocates: rows, bytes, headers."""
         self._rows_max, self._bytes_max, self._headers_max = rows, size_bytes, headers
         self._columns.clear()
         self._lacks_columns = True
@@ -117,7 +117,8 @@ class RowMemory:
     def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> tuple[int, int]:
         """Fill in `count` batches from number `first` on, by compiled code.
 
-        Returns why it stopped (a verdict of `RowFiller`), and at which batch.
+        `frames` has the header fields of each batch, `data` their bytes. Returns why it stopped (a
+        verdict of `RowFiller`), and at which batch.
         """
         filler = self._filler or self._make_filler()
         if self._lacks_columns:
@@ -139,9 +140,9 @@ class RowMemory:
         self._has_more_room = True
 
     def column(self, name: str) -> Column:
-        """Return the used part of a column's buffer; a copy if the buffer is sparsely used.
+        """Return the filled part of a column's buffer; a copy if little of the buffer is used.
 
-        A column of ends has a 0 in front.
+        A column of ends has a 0 in front, as Arrow's offsets have.
         """
         used = self._columns[name][: self._used(name)]
         return used.copy() if self._is_sparse(name) else used
@@ -181,7 +182,7 @@ class RowMemory:
         return pa.Array.from_buffers(kind, row_count, buffers, children=[pairs])
 
     def give_away(self) -> None:
-        """Leave the filled buffers to the Arrow arrays made from them; start without rows."""
+        """Leave the filled buffers to the Arrow arrays made from them; no rows are left here."""
         if self._has_more_room:
             self._set_room(ARROW_BATCH_RECORDS_MAX, ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX)
         for name in [name for name in self._columns if not self._is_sparse(name)]:
@@ -199,7 +200,7 @@ class RowMemory:
         numbers[_SLOTS["least_ms"]], numbers[_SLOTS["most_ms"]] = _INT64_MAX, _INT64_MIN
 
     def _is_sparse(self, name: str) -> bool:
-        """Return True if so little of a column is used that its rows are copied.
+        """Return True if so little of a column is filled that its rows are copied.
 
         The large buffer is then kept for the next rows.
         """
@@ -208,7 +209,7 @@ class RowMemory:
         return self._used(name) * factor < len(column)
 
     def _used(self, name: str) -> int:
-        """Return how many elements of a column are used.
+        """Return how many elements of a column are filled.
 
         A column of ends includes the 0 in front.
         """
@@ -251,7 +252,7 @@ class RowMemory:
         numbers[_SLOTS["last_ms"]] = wanted.last_ms
 
     def _reusable_buffer(self, name: str, size: int) -> Column | None:
-        """Return a buffer of earlier rows that nothing refers to any more, None if there is none.
+        """Return a buffer of earlier rows that nothing refers to any more, None without one.
 
         An Arrow array and all its slices refer to the buffer they were made from. A reused buffer
         is in the processor's cache, while fresh memory costs page faults.

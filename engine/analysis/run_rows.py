@@ -65,7 +65,10 @@ class RunRows:
     def __init__(
         self, schema: pa.Schema, split: Split, wanted: RecordRange, memory: RowMemory
     ) -> None:
-        """Start without rows; only one RunRows may use `memory` at a time."""
+        """Create a collector of rows of one split that compiled code reads; it has none yet.
+
+        Only one RunRows may use `memory` at a time.
+        """
         self._schema = schema
         self._split = split
         self._wanted = wanted
@@ -85,12 +88,10 @@ class RunRows:
         return self._memory.row_count
 
     def add_run(self, run: BatchRun, first: int) -> tuple[int, bool]:
-        """Add the batches of a run from number `first` on.
+        """Add the wanted records of a run's batches from number `first` on.
 
-        Return the batch it stopped at, and `is_full`.
-
-        If full, the rows must be taken first. Otherwise a batch at which it stops is compressed or
-        not supported by compiled code.
+        Returns the number of the batch at which it stopped, and whether it is full. If so, the rows
+        must be taken first. Otherwise that batch is compressed or not supported by compiled code.
         """
         return self._fill(run.buffer, run.frames, first, run.frame_count)
 
@@ -136,7 +137,7 @@ class RunRows:
         return ended, verdict == FULL
 
     def take(self) -> pa.RecordBatch:
-        """Return the collected rows as an Arrow batch, and start again without rows."""
+        """Return the collected rows as an Arrow batch, and forget them."""
         import pyarrow as pa
 
         if self._needs_batches:

@@ -99,7 +99,7 @@ def parse_view_change(statement: str) -> CreateView | DropView | None:
 
 
 def check_name(name: str) -> str:
-    """Return a view's name in lower case; raises WrongViewName."""
+    """Return the name for a saved view in lower case; raises WrongViewName for others."""
     if not _NAME.fullmatch(name):
         raise WrongViewName(name, "not a name")
     if name.lower() in VIEWS:
@@ -108,7 +108,7 @@ def check_name(name: str) -> str:
 
 
 def apply_change(saved: SavedViews, change: CreateView | DropView) -> SavedViews:
-    """Return the saved views after a change; raises ViewExists, NoSavedView."""
+    """Return the saved views after one is created or dropped; raises ViewExists, NoSavedView."""
     if isinstance(change, CreateView):
         if change.name in saved and not change.replaces:
             raise ViewExists(change.name)

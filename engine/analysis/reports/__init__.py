@@ -18,7 +18,7 @@ REPORTS: tuple[Report, ...] = (
 
 
 def report_named(name: str) -> Report:
-    """Return a report; raises NoSuchReport."""
+    """Return the report of REPORTS with this name; raises NoSuchReport."""
     for report in REPORTS:
         if report.name == name:
             return report

@@ -33,7 +33,7 @@ class Report(NamedTuple):
 
     @property
     def whole_query(self) -> str:
-        """Return the query with `record_totals` defined by a `with`, so that it uses views only."""
+        """Return the report's query over views alone: `record_totals` is defined by a `with`."""
         if self.totals is None:
             return self.query
         return f"with {RECORD_TOTALS} as ({self.totals.query()}) {self.query}"

@@ -47,12 +47,12 @@ class Totals(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the columns of `records` that the terms need."""
+        """Return the columns of `records` that the sums need, each once."""
         of_terms = (column for term in (*self.groups, *self.sums) for column in term.columns)
         return tuple(dict.fromkeys((*of_terms, *(("key",) if self.has_key else ()))))
 
     def query(self) -> str:
-        """Return the totals as a query over `records`, in Spark's SQL."""
+        """Return the sums as a query over `records`, in Spark's SQL."""
         terms = [
             *(f"{term.sql} {term.name}" for term in self.groups),
             *(f"sum({term.sql}) {term.name}" for term in self.sums),
@@ -65,8 +65,8 @@ class Totals(NamedTuple):
 def sum_by_group(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the sums over batches by group; several rows may belong to one group.
 
-    At most ARROW_BATCH_RECORDS_MAX groups or _KEPT_BYTES_MAX bytes are kept, plus those of one
-    batch.
+    The report's query adds these up. At most ARROW_BATCH_RECORDS_MAX groups or _KEPT_BYTES_MAX
+    bytes are kept, plus those of one batch.
     """
     kept: list[pa.Table] = []
     for batch in batches:
@@ -81,7 +81,7 @@ def sum_by_group(totals: Totals, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 def _share_kept(tables: list[pa.Table]) -> float:
-    """Return the used share of the limits on rows and bytes kept; above 1 the limit is exceeded."""
+    """Return how much of the limits on rows and bytes is used; above 1 one is exceeded."""
     rows: int = sum(table.num_rows for table in tables)
     size_bytes: int = sum(table.nbytes for table in tables)
     return max(rows / ARROW_BATCH_RECORDS_MAX, size_bytes / _KEPT_BYTES_MAX)
@@ -115,7 +115,7 @@ def _sum_table(totals: Totals, table: pa.Table) -> pa.Table:
 
 
 def column(name: str, type_name: str) -> Term:
-    """Return a column of `records` as a term."""
+    """Return the term of a sum that is a column of `records`."""
     return Term(name, name, (name,), lambda batch: batch.column(name), type_name)
 
 
