@@ -126,7 +126,7 @@ def _report(error: Exception) -> int:
 
 
 def _report_usage(error: Any) -> int:
-    """Print a usage error; returns the exit code."""
+    """Print an error that Typer found in the arguments; returns its exit code."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stderr.write(f"{message}\n")
@@ -159,7 +159,10 @@ def _nowhere() -> object:
 
 
 def _internal(error: Exception) -> int:
-    """Print an unexpected error, and return its exit code; with KCTL_DEBUG raise it."""
+    """Print an exception that is no error of kctl's own, and return the exit code INTERNAL.
+
+    With KCTL_DEBUG it is raised, for its traceback.
+    """
     if os.environ.get("KCTL_DEBUG"):
         raise error
     sys.stderr.write(f"internal error: {type(error).__name__}: {error}\n")
@@ -181,7 +184,7 @@ def entry() -> NoReturn:
 def own_process() -> int:
     """Run the command for which this process was started; returns its exit code.
 
-    Unlike a process that calls kctl as a library, it may skip garbage collection and the
+    Unlike `main`, which other Python code may call, it may skip garbage collection and the
     interpreter's shutdown.
     """
     exits.OwnProcess.is_own = True
@@ -205,7 +208,10 @@ def own_process() -> int:
 
 
 def _collect_from_here() -> None:
-    """Enable garbage collection; imported objects are frozen, so that they are never scanned."""
+    """Enable garbage collection once imports are done.
+
+    Imported objects are frozen, so that they are never scanned.
+    """
     if exits.OwnProcess.is_own:
         gc.freeze()
         gc.enable()
@@ -245,6 +251,7 @@ def _end_in_order_on_sigterm() -> None:
     signals = _signals()
 
     def terminate(_number: int, _frame: object) -> None:
+        """Raise Terminated in the main thread."""
         raise exits.Terminated
 
     if signals.getsignal(signals.SIGTERM) == signals.SIG_DFL:

@@ -101,7 +101,7 @@ def help_text() -> str:
 
 
 def closest_noun(argument: str) -> str | None:
-    """Return the noun most similar to a mistyped one, None if there is none."""
+    """Return the command of NOUNS most similar to a mistyped one, None if there is none."""
     from difflib import get_close_matches
 
     alike = get_close_matches(argument, NOUNS, n=1)

@@ -18,7 +18,10 @@ class UnreadableArgument(EngineError):
 
 
 def is_utf8(text: str) -> bool:
-    """Return True if the argument's bytes are valid UTF-8."""
+    """Return True if an argument's bytes are valid UTF-8.
+
+    Python decodes invalid ones to surrogates, which requests cannot encode.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -27,7 +30,7 @@ def is_utf8(text: str) -> bool:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, in the plural unless the count is 1."""
+    """Return a count with its noun, such as `1 topic` or `2 topics`."""
     if count == 1:
         return f"{count} {noun}"
     return f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"

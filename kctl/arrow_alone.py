@@ -24,13 +24,19 @@ class _NoPandas(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> None:
-        """Raise ModuleNotFoundError for pandas; return None for other modules."""
+        """Raise ModuleNotFoundError for pandas; return None, no answer, for other modules.
+
+        Python's import system calls it for each module.
+        """
         if fullname == _PANDAS:
             raise ModuleNotFoundError(fullname, name=fullname)
 
 
 def keep_pandas_out() -> None:
-    """Import pyarrow without pandas, unless other code in this process may need pandas."""
+    """Import pyarrow so that it finds no pandas, whose import takes long.
+
+    Does nothing if other code in this process may need pandas.
+    """
     if not exits.OwnProcess.is_own or _PANDAS in sys.modules:
         return
     refusing = _NoPandas()

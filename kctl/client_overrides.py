@@ -52,7 +52,7 @@ class ClientOverrides(NamedTuple):
         return self._replace(own={**own_in_file, **self.own})
 
     def seconds(self, key: str, default_s: float) -> float:
-        """Return a setting given in ms as seconds; raises UnreadableArgument."""
+        """Return a setting in ms as seconds, `default_s` if unset; raises UnreadableArgument."""
         text = self.own.get(key)
         if text is None:
             return default_s
@@ -62,9 +62,10 @@ class ClientOverrides(NamedTuple):
 def parse_client_overrides(
     arguments: Sequence[str], own_keys: Sequence[str] = ()
 ) -> ClientOverrides:
-    """Parse `-X` options; the last one of a key counts. `own_keys` are the command's own settings.
+    """Parse `-X KEY=VALUE` options; the last one of a key counts.
 
-    Errors: UnreadableArgument, UnknownClientSetting.
+    `own_keys` are settings that this command uses, in addition to those of every client. Errors:
+    UnreadableArgument, UnknownClientSetting.
     """
     shared: dict[str, str] = {}
     own: dict[str, str] = {}
@@ -83,7 +84,7 @@ def parse_client_overrides(
 
 
 def _key_in(argument: str) -> str:
-    """Return the start of an argument that can be a key: the rest may contain a password."""
+    """Return an argument's key for an error message, without the value: it may be a password."""
     key = argument[: len(argument) - len(argument.lstrip(_KEY_CHARACTERS))]
     return key if key == argument else f"{key}…"
 

@@ -34,7 +34,10 @@ class UnknownClusterArgument(EngineError):
 
 
 def choice_parameters(argument: str, profiles: Profiles) -> Mapping[str, str | None]:
-    """Return the argument as cluster options; raises UnknownClusterArgument, NoCluster."""
+    """Return the options that select the cluster of an argument.
+
+    It is a context, `embedded`, or HOST:PORT. Raises UnknownClusterArgument, NoCluster.
+    """
     if argument in profiles.by_name:
         return {"context": argument}
     if argument == EMBEDDED:

@@ -232,5 +232,8 @@ EFFECTS: Final[Mapping[str, Effect]] = {
 
 
 def effect_of(command_path: str) -> Effect:
-    """Return the effect of a command; a command that is not in the table counts as a change."""
+    """Return what a command does to clusters, by its name such as `topics create`.
+
+    A command that is not in the table counts as a change.
+    """
     return EFFECTS.get(command_path, _CHANGE)

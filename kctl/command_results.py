@@ -26,7 +26,7 @@ class ItemFailures:
     """Failures of single items of a command, each printed when it occurs."""
 
     def __init__(self) -> None:
-        """Create a count without failures."""
+        """Create a count of failed items, such as groups, of a command with several."""
         self.count = 0
         #: Number of failures because no broker could be reached.
         self._unreachable_count = 0
@@ -39,9 +39,10 @@ class ItemFailures:
             self._unreachable_count += 1
 
     def end_with(self, columns: Sequence[Column], rows: Sequence[Row], output: str) -> int:
-        """Print the rows; return the exit code, UNREACHABLE if no broker was reached for any item.
+        """Print the rows of the items that succeeded; return the exit code.
 
-        This lets scripts distinguish a cluster that is down from an item that does not exist.
+        It is UNREACHABLE if no broker was reached for any item, so that scripts can distinguish a
+        cluster that is down from an item that does not exist.
         """
         code = end_with(columns, rows, output, failures=self.count)
         is_down = not rows and 0 < self._unreachable_count == self.count

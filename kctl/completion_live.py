@@ -32,9 +32,10 @@ _OPTIONS = {
 
 
 def print_completions(args: Sequence[str]) -> int:
-    """Print the values of a kind, one per line; none if they are not known in time.
+    """Print the values that complete a word, such as names of topics, one a line.
 
-    The completion scripts of the shells call it with the words of the command line.
+    None if they are not known in time. `args` are the kind of values and the words of the command
+    line; the shells' completion scripts call it.
     """
     # DNS queries cannot be cancelled: the timer ends the process instead, without output.
     budget_s = _budget_s()
@@ -79,7 +80,7 @@ def _words_after_kctl(args: Sequence[str]) -> Sequence[str]:
 
 
 def _completion_values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
-    """Return the completion values of a kind; empty for an unknown kind."""
+    """Return the values of a kind, such as `topics`; empty for an unknown kind."""
     if kind == "contexts":
         from engine.host.real import RealFiles
         from kctl.context import load_profiles, profiles_path
@@ -133,7 +134,7 @@ def cluster_options_in(words: Sequence[str]) -> dict[str, str]:
 
 
 def settings_in(words: Sequence[str]) -> dict[str, str]:
-    """Return the `-X` settings of a command line that are valid for every client."""
+    """Return the `-X` settings of a command line, those that are valid for every client."""
     from engine.client.settings import CLIENT_KEYS
 
     found: dict[str, str] = {}

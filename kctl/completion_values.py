@@ -48,7 +48,10 @@ _NEW_NAMES = ("topics create",)
 
 
 def kind_of(path: str, parameter: Any) -> str:
-    """Return the kind of values of a Typer command's parameter."""
+    """Return which kind of values completes an option or argument, such as `topics`.
+
+    It is recognized by its name and metavar.
+    """
     metavar = (parameter.metavar or "").lstrip("[")
     for option in parameter.opts:
         if option in _BY_OPTION:
@@ -74,7 +77,7 @@ def kind_of(path: str, parameter: Any) -> str:
 
 
 def keys_of(kind: str) -> list[str]:
-    """Return the settings of a kind in `KEY_KINDS`."""
+    """Return the names of settings of a kind in `KEY_KINDS`, such as `topic-keys`, sorted."""
     from engine.client.settings import CLIENT_KEYS
     from engine.config.key import broker_keys, topic_keys
     from kctl.commands.consume.settings import CONSUMER_KEYS, GROUP_KEYS

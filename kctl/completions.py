@@ -32,7 +32,7 @@ class CommandCompletions(NamedTuple):
 
 
 def all_commands() -> list[CommandCompletions]:
-    """Return every command of kctl with its options and subcommands."""
+    """Return every command of kctl with its options, values and subcommands, for completion."""
     top = tuple((name, noun.summary) for name, noun in NOUNS.items())
     commands = [CommandCompletions("", "kctl", (("--help", "Show help"), ("--version", "")), top)]
     for name, noun in NOUNS.items():
@@ -77,12 +77,15 @@ def _first_sentence(text: str | None) -> str:
 
 
 def script(shell: str) -> str:
-    """Return the completion script for a shell."""
+    """Return the completion script for a shell: bash, zsh or fish."""
     return {"bash": _bash_script, "zsh": _zsh_script, "fish": _fish_script}[shell](all_commands())
 
 
 def _option_branches(commands: list[CommandCompletions], line: str) -> list[str]:
-    """Return the branches of a `case "$path $option"`, one for each kind of values."""
+    """Return the branches of a shell's `case "$path $option"`, one for each kind of values.
+
+    `line` is their form, with places for the patterns and the kind.
+    """
     by_kind: dict[str, list[str]] = {}
     for command in commands:
         for option, kind in command.values:
@@ -91,7 +94,10 @@ def _option_branches(commands: list[CommandCompletions], line: str) -> list[str]
 
 
 def _argument_branches(commands: list[CommandCompletions], line: str) -> list[str]:
-    """Return the branches of a `case "$path"`, one for each kind of arguments."""
+    """Return the branches of a shell's `case "$path"`, one for each kind of arguments.
+
+    `line` is their form, with places for the patterns and the kind.
+    """
     by_kind: dict[str, list[str]] = {}
     for command in commands:
         if command.argument != NONE:

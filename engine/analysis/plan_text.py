@@ -139,9 +139,9 @@ def conditions_of_all(
 
 
 def _operators(lines: list[str]) -> Iterator[tuple[str, str | None]]:
-    """Yield `(line, None)` for each line of a plan.
+    """Yield each line of a plan as `(line, None)`.
 
-    For a view's scan `("", its output columns)`.
+    For a view's scan it is `("", its output columns)`.
     """
     for line in lines:
         source = _SOURCE.search(line)

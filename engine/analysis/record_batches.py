@@ -194,7 +194,10 @@ class ViewReader:
 
     @cached_property
     def _record_reader(self) -> SplitRecords:
-        """Create a reader of the view `records` with this reader's columns and filters."""
+        """Return the reader of records with this reader's columns and filters.
+
+        It is made at the first use.
+        """
         return SplitRecords(
             self._files,
             self._columns,

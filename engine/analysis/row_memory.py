@@ -98,7 +98,10 @@ class RowMemory:
         self._has_more_room = False
 
     def begin(self, wanted: RecordRange) -> None:
-        """Accept only records in the range `wanted`; drop rows that an earlier reader left."""
+        """Accept only records in the range `wanted` from now on.
+
+        Rows that an earlier reader left are dropped.
+        """
         self._wanted = wanted
         if self._filler is not None:
             self._set_wanted(self._filler.numbers, wanted)
@@ -194,7 +197,10 @@ class RowMemory:
         self._forget_rows(self._filler.numbers)
 
     def _forget_rows(self, numbers: array[int]) -> None:
-        """Reset the counts and the time range; the columns keep their memory."""
+        """Reset the counts and the time range of the compiled code.
+
+        The columns keep their memory.
+        """
         for name in _COUNTS:
             numbers[_SLOTS[name]] = 0
         numbers[_SLOTS["least_ms"]], numbers[_SLOTS["most_ms"]] = _INT64_MAX, _INT64_MIN
@@ -234,7 +240,7 @@ class RowMemory:
         return sizes
 
     def _make_filler(self) -> RowFiller:
-        """Create the filler of compiled code with the wanted columns and records, and keep it."""
+        """Create, keep and return the compiled code's filler of the wanted columns and records."""
         assert RunTier.code is not None
         filler = RowFiller(RunTier.code)
         filler.numbers[_SLOTS["takes"]] = self._takes

@@ -144,11 +144,11 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def apply_change_to_text(text: str, change: CreateView | DropView) -> str:
-    """Return a text of saved views after a change that `apply_change` has accepted.
+    """Return the file text of saved views after one is created or dropped.
 
-    Other statements and their comments are unchanged. A replaced view keeps its place and the
-    comments above it. A dropped view is removed with the comments between it and the blank line
-    before.
+    `apply_change` has accepted the change. Other statements and their comments are unchanged. A
+    replaced view keeps its place and the comments above it. A dropped view is removed with the
+    comments between it and the blank line before.
     """
     wanted = (
         create_view_statements({change.name: change.query}).rstrip()
@@ -176,13 +176,13 @@ def apply_change_to_text(text: str, change: CreateView | DropView) -> str:
 
 
 def create_view_statements(saved: SavedViews) -> str:
-    """Return the text that creates the views, sorted by name."""
+    """Return the statements that create these views, sorted by name, as text of a file."""
     # The semicolon is on its own line: a comment at the end of the query would swallow it.
     return "".join(f"create view {name} as\n{saved[name]}\n;\n\n" for name in sorted(saved))
 
 
 def views_for(query: str, saved: SavedViews) -> list[str]:
-    """Return the saved views that a query may use, each after the views that it uses itself.
+    """Return the names of saved views that a query may use, each after those that it uses itself.
 
     Views are found as words: a view may be listed although the word means something else.
     """
@@ -208,5 +208,5 @@ def _mentioned_names(text: str, saved: SavedViews) -> Iterator[str]:
 
 
 def failed_view(name: str, error: QueryFailed) -> QueryFailed:
-    """Return the error for a query that uses a saved view with an invalid query."""
+    """Return the error of a saved view whose own query is invalid, with the view's name."""
     return QueryFailed(f"the view {name}: {error.reason}")

@@ -43,7 +43,10 @@ _sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 def ship(session: SparkSession, packages: tuple[str, ...]) -> None:
-    """Send installed packages to the executors of a session, each package once per session."""
+    """Send installed Python packages to the executors of a Spark session, each once.
+
+    Tasks on other machines import them.
+    """
     sent = _sent.setdefault(session, set())
     wanted = [name for name in packages if name not in sent]
     sent.update(wanted)
@@ -69,9 +72,10 @@ def runs_elsewhere(session: SparkSession) -> bool:
 
 
 def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str]]:
-    """Write packages as archives.
+    """Write packages as zip archives into a folder, for Spark to unpack on executors.
 
-    Return the archives as `path#name`, and paths of single-file modules.
+    Returns the archives as `path#name`, and paths of single-file modules. Packages that are not
+    installed are left out.
     """
     archives: dict[str, list[tuple[str, str]]] = {}
     files: list[str] = []
@@ -97,9 +101,10 @@ def archive_packages(names: list[str], folder: str) -> tuple[list[str], list[str
 
 
 def _archive_metadata(name: str, folder: str) -> str | None:
-    """Write the metadata of a package's distribution as an archive; return it as `path#name`.
+    """Write the metadata of an installed package as an archive; return it as `path#name`.
 
-    None for a package that no distribution has installed.
+    Some packages read their own version from it. None for a package that no distribution has
+    installed.
     """
     try:
         found = distribution(name)
@@ -120,7 +125,10 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _members(root: str, within: str) -> Iterator[tuple[str, str]]:
-    """Yield (file, name in the archive) for the files of a package, without bytecode."""
+    """Yield (file, name in the archive) for the files of a package, without bytecode.
+
+    `root` is the package's folder, `within` its path in the archive.
+    """
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for name in sorted(names):

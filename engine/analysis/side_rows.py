@@ -55,7 +55,10 @@ class CheckpointFiles:
         self._by_dir: dict[str, list[_Checkpoint]] = {}
 
     def rows(self, split: Split) -> Iterator[Row]:
-        """Yield the rows of the view `checkpoints` for the partition of a split."""
+        """Yield the rows of the view `checkpoints`: the partition's offsets in checkpoint files.
+
+        The files of a log directory are read once.
+        """
         checkpoints = self._by_dir.get(split.dir)
         if checkpoints is None:
             checkpoints = self._by_dir[split.dir] = list(self._read_checkpoints(split.dir))
@@ -89,7 +92,10 @@ def _below_zero(offset: int | None) -> str | None:
 
 
 def epoch_rows(files: Files, split: Split) -> Iterator[Row]:
-    """Yield the rows of the view `epochs` for the partition of a split."""
+    """Yield the rows of the view `epochs`: the partition's leader-epoch-checkpoint.
+
+    An entry that does not rise above the one before it has a `problem`.
+    """
     place = {"dir": split.dir, "topic": split.topic, "partition": split.partition}
     path = f"{posixpath.dirname(split.path)}/{leader_epoch_checkpoint.FILE_NAME}"
     try:
@@ -115,7 +121,7 @@ def epoch_rows(files: Files, split: Split) -> Iterator[Row]:
 
 
 def producer_rows(files: Files, split: Split) -> Iterator[Row]:
-    """Yield the rows of the view `producers` for the partition of a split."""
+    """Yield the rows of the view `producers`: entries of the partition's producer snapshots."""
     folder = posixpath.dirname(split.path)
     for offset in list_partition_files(files, folder).snapshots:
         path = f"{folder}/{SegmentFileName(offset, FileKind.SNAPSHOT).name}"
@@ -149,9 +155,9 @@ def producer_rows(files: Files, split: Split) -> Iterator[Row]:
 
 
 def index_rows(files: Files, split: Split, *, checked: bool) -> Iterator[Row]:
-    """Yield the rows of the view `indexes` for a segment.
+    """Yield the rows of the view `indexes`: entries of a segment's offset and time index.
 
-    With `checked` the entries are compared with the batches, for which the segment is read.
+    With `checked` they are compared with the batches, for which the segment is read.
     """
     check = IndexCheck(files, split) if checked else None
     stem, base = split.path.removesuffix(FileKind.LOG.value), split.base_offset
@@ -205,7 +211,7 @@ def _entry_rows(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Ite
 
 
 def _file_problem(index: OffsetIndex | TimeIndex) -> str | None:
-    """Return the problem at the end of an index file, None without one."""
+    """Return what is wrong behind the last entry of an index file, None if nothing is."""
     if index.leftover_bytes:
         return f"{index.leftover_bytes} bytes behind the last whole entry"
     if index.hides_entries:

@@ -88,7 +88,10 @@ def _absolute(files: Files, path: str) -> str:
 
 
 def find_log_dirs_of(files: Files, path: str) -> list[str]:
-    """Return the log directories in an archive; any other path itself. Raises NoLogDirectory."""
+    """Return the log directories in an archive; for any other path the path itself.
+
+    Raises NoLogDirectory for an archive without one.
+    """
     if is_object_path(path) or split_archive_path(path) is None:
         return [path]
     found = list(_find_log_dirs_below(files, path))

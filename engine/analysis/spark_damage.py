@@ -37,11 +37,11 @@ class _SeenParam(AccumulatorParam[Seen]):  # type: ignore[misc]
     """Merges the damage found by tasks, for Spark's accumulator."""
 
     def zero(self, value: Seen) -> Seen:
-        """Return the value for no splits."""
+        """Return the accumulator's value for no splits; Spark calls it in each task."""
         return {}
 
     def addInPlace(self, value1: Seen, value2: Seen) -> Seen:  # noqa: N802
-        """Add the damage found by another task.
+        """Add the damage that another task found to `value1`; Spark calls it.
 
         A complete read of a split replaces a partial one.
         """
@@ -52,16 +52,16 @@ class _SeenParam(AccumulatorParam[Seen]):  # type: ignore[misc]
 
 
 def seen_by_tasks(session: SparkSession) -> SeenByTasks:
-    """Return a new accumulator of the damage found by tasks, None on a Connect server."""
+    """Return a new Spark accumulator of the damage that tasks find, None on a Connect server."""
     if is_remote(session):
         return None
     return session.sparkContext.accumulator({}, _SeenParam())
 
 
 def complete_damage(session: SparkSession, damage: ReadDamage, seen: SeenByTasks) -> None:
-    """Add the damage that a query's tasks found to `damage`.
+    """Add what a query's tasks have found in the logs to `damage`.
 
-    A strict query reads the splits that no task reported once more.
+    A strict query then reads the splits that no task reported: Spark may stop tasks early.
     """
     damage.seen.update({} if seen is None else seen.value)
     if damage.is_strict:
@@ -76,7 +76,7 @@ def complete_damage(session: SparkSession, damage: ReadDamage, seen: SeenByTasks
 
 
 def _read_damage(view: str, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read splits in a Spark task (`mapInArrow`); return the damage found, pickled."""
+    """Read splits in a Spark task (`mapInArrow`), and yield the damage found, pickled."""
     import pyarrow as pa
 
     reader = ViewReader(

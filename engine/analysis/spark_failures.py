@@ -26,7 +26,7 @@ _NAME = re.compile(r"with name `([^`]+(?:`\.`[^`]+)*)`")
 def failure_of(
     error: BaseException, tables: Sequence[str] = (), columns: Sequence[str] = ()
 ) -> str:
-    """Return the reason of a failure on Spark as one line.
+    """Return the reason of a failure on Spark as one line, without stack traces.
 
     `tables` and `columns` are further names to suggest for an unknown one, such as saved views.
     """
@@ -40,7 +40,10 @@ def failure_of(
 
 
 def _query_failure(text: str, tables: Sequence[str], columns: Sequence[str]) -> str:
-    """Return the first sentence of Spark's error about a query's text."""
+    """Return the first sentence of Spark's error about a query's text.
+
+    For an unknown name it has similar ones, also of `tables` and `columns`.
+    """
     match = _CLASS.match(text)
     assert match is not None
     line = _STATE.sub("", text[match.end() :].split("\n", 1)[0])

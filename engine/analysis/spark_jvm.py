@@ -104,7 +104,10 @@ _jvms: list[tuple[subprocess.Popen[bytes], ClassArchive | None]] = []
 
 
 def keeps_classes() -> bool:
-    """Return True if a JVM of this process writes a class archive when it ends."""
+    """Return True if a JVM of this process will write a class archive when it ends.
+
+    That takes a few seconds, which the user is notified of.
+    """
     return any(archive is not None and archive.is_made for _, archive in _jvms)
 
 
@@ -135,6 +138,7 @@ def end_jvms(end_s: float | None = None) -> None:
 
 
 def _spark_home() -> str:
+    """Return the folder of the installed Spark."""
     from pyspark.find_spark_home import _find_spark_home
 
     return str(_find_spark_home())

@@ -48,7 +48,7 @@ def run_query(
     saved: SavedViews = NO_VIEWS,
     damage: ReadDamage | None = None,
 ) -> QueryResult:
-    """Return the rows of a query, at most `max_rows`; 0 means all.
+    """Run a query over the logs on Spark; return at most `max_rows` rows, all for 0.
 
     `damage` collects the damage of the logs that are read. A signal ends the query
     (`spark_thread.py`). Raises StatementRefused, QueryFailed.
@@ -78,7 +78,7 @@ def _answer(
     saved: SavedViews,
     damage: ReadDamage,
 ) -> QueryResult:
-    """Return what `run_query` returns; on the query's thread."""
+    """Run a query on Spark; called on the query's thread by `run_query`, with its arguments."""
     from engine.analysis.spark_damage import complete_damage
 
     is_about_views = check_statement(query) in ABOUT_VIEWS
@@ -119,9 +119,9 @@ def run_report(
     max_rows: int,
     damage: ReadDamage | None = None,
 ) -> QueryResult:
-    """Return the rows of a report, at most `max_rows`; 0 means all.
+    """Run a report on Spark; return at most `max_rows` rows, all for 0.
 
-    For a report with totals the tasks return sums by group instead of records. Raises QueryFailed.
+    If the report has totals, the tasks return sums by group instead of records. Raises QueryFailed.
     """
     if report.totals is None:
         return run_query(
@@ -148,7 +148,7 @@ def _answer_totals(
     max_rows: int,
     damage: ReadDamage,
 ) -> QueryResult:
-    """Return what `run_report` returns for a report that has totals; on the query's thread."""
+    """Run a report with totals on Spark; called on the query's thread by `run_report`."""
     from engine.analysis.spark_damage import complete_damage
 
     try:
@@ -176,7 +176,7 @@ class SavedOnSpark:
     """The saved views that a query may use, defined as temporary views of a session."""
 
     def __init__(self, session: SparkSession, query: str, saved: SavedViews) -> None:
-        """Select the saved views that `query` may use; `define` defines them."""
+        """Select the saved views that `query` may use; `define` defines them in the session."""
         self._session = session
         #: Queries of the selected views by name, each after the views that it uses itself.
         self.queries = {name: saved[name] for name in views_for(query, saved)}
@@ -190,7 +190,7 @@ class SavedOnSpark:
         self.failure: QueryFailed | None = None
 
     def define(self) -> None:
-        """Define the saved views over the session's current views of the logs.
+        """Define the saved views in the session, over its current views of the logs.
 
         A view that cannot be defined sets `failure`.
         """
@@ -211,7 +211,7 @@ class SavedOnSpark:
                 self._defined.append(name)
 
     def remove(self) -> None:
-        """Drop the defined views from the session."""
+        """Drop the saved views that were defined in the session."""
         while self._defined:
             _drop_view(self._session, self._defined.pop())
 

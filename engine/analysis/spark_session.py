@@ -65,9 +65,10 @@ def require_spark() -> None:
 
 
 def start_session(target: SparkTarget, *, parallelism: int | None = None) -> SparkSession:
-    """Return a session on a target; the JVM of a session of this process ends with the process.
+    """Return a Spark session on a target, started or shared with this process.
 
-    Raises SparkMissing, NoJava, SparkFailed.
+    The JVM of a session of this process ends with the process. `parallelism` is the number of
+    shuffle partitions. Raises SparkMissing, NoJava, SparkFailed.
     """
     require_spark()
     settings = {**_settings(target, parallelism), **dict(target.settings)}
@@ -84,7 +85,7 @@ def start_session(target: SparkTarget, *, parallelism: int | None = None) -> Spa
 
 @contextmanager
 def _end_jvms_after_interrupt() -> Iterator[None]:
-    """End the JVMs quickly after an interrupt, so that none outlives the process."""
+    """End the JVMs quickly if the block is interrupted, so that none outlives the process."""
     try:
         yield
     except Exception:
@@ -156,7 +157,7 @@ def _silence_accumulators(session: SparkSession) -> None:
 
 
 def _name_python(master: str, settings: dict[str, str]) -> None:
-    """Set the Python of tasks in the environment variable that PySpark reads."""
+    """Set the Python program of tasks in the environment variable that PySpark reads."""
     if named := settings.get("spark.pyspark.python"):
         os.environ["PYSPARK_PYTHON"] = named
     elif master.startswith("local"):
@@ -165,7 +166,10 @@ def _name_python(master: str, settings: dict[str, str]) -> None:
 
 
 def _connect_session(target: SparkTarget, settings: dict[str, str]) -> SparkSession:
-    """Return a session of a Connect server; settings that it does not take are an error."""
+    """Return a session of a Spark Connect server.
+
+    Raises SparkFailed if it does not answer, or refuses a setting.
+    """
     _require_connect()
     assert target.remote is not None
     from pyspark.sql import SparkSession
@@ -194,7 +198,10 @@ def _require_connect() -> None:
 
 
 def _await_server(url: str) -> None:
-    """Raise SparkFailed unless a server answers: PySpark would try again for many minutes."""
+    """Raise SparkFailed unless a Connect server answers within _CONNECT_TIMEOUT_S.
+
+    PySpark would try again for many minutes.
+    """
     import grpc
     from pyspark.sql.connect.client import DefaultChannelBuilder
 

@@ -86,7 +86,7 @@ class _Options:
     """The options of one read; option names are case-insensitive, as in Spark."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """Read and check the options. Raises WrongOption."""
+        """Parse the options of `spark.read.format("kafka-log")`; raises WrongOption."""
         given = {name.lower(): value for name, value in options.items()}
         self.paths = json.loads(given["paths"]) if "paths" in given else [given.get("path", "")]
         if not all(self.paths):
@@ -108,7 +108,7 @@ class _Options:
             raise WrongOption("topics, partitions, parallelism", str(error)) from error
 
     def splits(self, split_bytes: int = SPLIT_BYTES) -> list[Split]:
-        """Plan the reads of the logs with their current sizes; return the splits."""
+        """Return the splits to read, by the current sizes of the logs."""
         files = SourceFiles()
         paths = find_log_dirs_in(files, self.paths)
         selection = Selection(self.topics, self.partitions)
@@ -117,7 +117,10 @@ class _Options:
 
 
 def _boolean_option(given: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """Return a boolean option of the source; raises WrongOption unless it is true or false."""
+    """Return a boolean option of the source, `default` if not given.
+
+    Raises WrongOption unless it is true or false.
+    """
     text = given.get(name.lower(), str(default)).lower()
     if text not in ("true", "false"):
         raise WrongOption(name, f"{text}: expected true or false")
@@ -141,7 +144,7 @@ class _Reading:
         self.ranges: list[tuple[str, ValueRange]] = []
 
     def pack_for_tasks(self, splits: list[Split]) -> list[LogPartition]:
-        """Return the splits that can have rows in the ranges, in one group for each Spark task."""
+        """Return the splits that can have rows in the pushed ranges, a group for each task."""
         from engine.analysis.view_pieces import OF_THE_LOG, pieces_of
 
         pieces = pieces_of(self._options.view, splits)
@@ -151,6 +154,7 @@ class _Reading:
         return [LogPartition(group) for group in groups if group]
 
     def rows(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a task's splits; `partition` is None for a scan without partitions."""
         # Without partitions Spark calls this once, with None.
         for split in decode_splits(partition.value) if partition is not None else []:
             yield from self._read_split(split)
@@ -184,11 +188,11 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
         self._reading = _Reading(options, columns)
 
     def partitions(self) -> list[LogPartition]:
-        """Return the partitions of the scan, one for each task."""
+        """Return the partitions of the scan, one for each task; Spark calls it on the driver."""
         return self._reading.pack_for_tasks(self._options.splits())
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one task's partition."""
+        """Yield the rows of one task's partition; Spark calls it in the task."""
         return self._reading.rows(partition)
 
 
@@ -196,9 +200,9 @@ class PushingLogReader(KafkaLogReader):
     """Reads only splits that filters on topic, partition, offset and time do not exclude."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
-        """Store the ranges that filters imply.
+        """Note which values the filters of the query allow, so that other splits are not read.
 
-        Yield all filters, so that Spark applies them too.
+        All filters are yielded, so that Spark applies them too.
         """
         for pushed in filters:
             if (found := range_of_filter(pushed)) is not None:
@@ -207,7 +211,10 @@ class PushingLogReader(KafkaLogReader):
 
 
 def range_of_filter(pushed: Any) -> tuple[str, ValueRange] | None:
-    """Return the column and allowed values of a pushed filter, None for an unsupported filter."""
+    """Return column and allowed values of a filter that Spark pushes down.
+
+    None for an unsupported filter.
+    """
     kind = type(pushed).__name__
     if kind != "In" and kind not in _OPERATORS:
         return None
@@ -229,22 +236,29 @@ class KafkaLogStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         self._reading = _Reading(options, columns)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        """Return the positions at the beginning of all logs: none."""
+        """Return where a new stream starts: no positions, so each log is read from its start."""
         return {}
 
     def latestOffset(self, *limits: Any) -> dict[str, int]:  # noqa: N802
-        """Return the offset after the last whole batch of each partition."""
+        """Return the offset after the last whole batch of each partition.
+
+        Spark calls it before each micro-batch; `limits` is unused.
+        """
         return read_log_positions(SourceFiles(), self._options.splits(FOLLOWED_TAIL_BYTES))
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[LogPartition]:
-        """Return the splits that tasks read between two positions of the stream."""
+        """Return what the tasks of a micro-batch read, one partition for each task.
+
+        That is the records from `start` (inclusive) to `end` (exclusive). Raises RecordsGone if
+        some were deleted and failOnDataLoss is true.
+        """
         splits = splits_between(
             self._options.splits(), start, end, fail_on_loss=self._options.fails_on_loss
         )
         return self._reading.pack_for_tasks(splits)
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one task's partition."""
+        """Yield the rows of one task's partition; Spark calls it in the task."""
         return self._reading.rows(partition)
 
 
@@ -253,11 +267,11 @@ class KafkaLogSource(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the format."""
+        """Return the name of the format, for `spark.read.format`."""
         return FORMAT
 
     def schema(self) -> str:
-        """Return all columns of the view as Spark's schema text."""
+        """Return all columns of the chosen view as Spark's schema text."""
         return spark_schema(VIEWS[_Options(self.options).view])
 
     def reader(self, schema: Any) -> KafkaLogReader:
@@ -266,7 +280,10 @@ class KafkaLogSource(DataSource):  # type: ignore[misc]
         return KafkaLogReader(options, _columns(options, schema))
 
     def streamReader(self, schema: Any) -> KafkaLogStreamReader:  # noqa: N802
-        """Return a reader of the records that are appended while the stream runs."""
+        """Return a reader of the records that are appended while a stream runs.
+
+        Raises WrongOption for a view other than `records`.
+        """
         options = _Options(self.options)
         if options.view != "records":
             raise WrongOption("view", "a stream is of records")
@@ -277,7 +294,10 @@ class PushingLogSource(KafkaLogSource):
     """The data source for a session with `spark.sql.python.filterPushdown.enabled`."""
 
     def reader(self, schema: Any) -> KafkaLogReader:
-        """Return a reader that accepts filters; with FAILFAST one that reads everything."""
+        """Return a reader that uses the query's filters.
+
+        With FAILFAST it reads everything, so that all damage is found.
+        """
         options = _Options(self.options)
         if options.fails_fast:
             return super().reader(schema)
@@ -285,9 +305,10 @@ class PushingLogSource(KafkaLogSource):
 
 
 def _columns(options: _Options, schema: Any) -> tuple[ViewColumn, ...]:
-    """Return the view's columns of a schema, nullable if the schema says so.
+    """Return the view's columns of the schema that Spark requests.
 
-    Spark compares both.
+    They are nullable if the schema has them so, since Spark compares that, too. Raises WrongOption
+    for another order.
     """
     columns = choose_columns(VIEWS[options.view], list(schema.names))
     if [column.name for column in columns] != list(schema.names):

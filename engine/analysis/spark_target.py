@@ -49,14 +49,17 @@ class SparkTarget(NamedTuple):
         return self.remote is None and self.master.startswith("local")
 
     def setting(self, name: str) -> str | None:
-        """Return the value of a setting, None if it was not given."""
+        """Return the value of a setting of --conf, None if it was not given."""
         return dict(self.settings).get(name)
 
 
 def parse_spark_target(
     master: str | None, remote: str | None, settings: Iterable[str]
 ) -> SparkTarget:
-    """Return the target for the options; settings are `KEY=VALUE`. Raises WrongSparkTarget."""
+    """Return the Spark to use, of --master, --remote and --conf.
+
+    `settings` are `KEY=VALUE` texts. Raises WrongSparkTarget.
+    """
     if master is not None and remote is not None:
         raise WrongSparkTarget("--remote", "a Connect server has its own master, without --master")
     if remote is not None and not remote.startswith("sc://"):

@@ -24,12 +24,12 @@ _RANGE_ROWS = 100_000
 
 
 def is_remote(session: SparkSession) -> bool:
-    """Return True if a session is on a Connect server."""
+    """Return True if a session is on a Spark Connect server."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def count_parallel_tasks(session: SparkSession) -> int:
-    """Return the number of tasks that can run at once, as Spark currently knows it."""
+    """Return the number of tasks that a session can run at once, as Spark currently knows it."""
     if not is_remote(session):
         return int(session.sparkContext.defaultParallelism)
     from pyspark.sql.functions import spark_partition_id
@@ -55,7 +55,10 @@ def run_with_progress(
     task_count: int,
     on_progress: Callable[[int, int], None],
 ) -> _Result:
-    """Run a job and return its result; call `on_progress(done, all)` with task counts meanwhile."""
+    """Run a Spark job and return its result.
+
+    `on_progress(done, all)` is called with counts of tasks meanwhile.
+    """
     on_progress(0, task_count)
     result = (_run_remote if is_remote(session) else _run_here)(
         session, run, task_count, on_progress
@@ -88,7 +91,7 @@ def _run_here(
 def _watch(
     context: SparkContext, ended: Event, task_count: int, on_progress: Callable[[int, int], None]
 ) -> None:
-    """Report the finished tasks of the active stages every _EVERY_S, until `ended` is set."""
+    """Report the number of finished tasks every _EVERY_S, until `ended` is set."""
     tracker = context.statusTracker()
     while not ended.wait(_EVERY_S):
         done = 0
@@ -107,6 +110,7 @@ def _run_remote(
     """Run a job on a Connect server, which sends its progress."""
 
     def report(stages: Any, **_: Any) -> None:
+        """Report the finished tasks of the job's stage; the server calls it."""
         # The stage that distributes the rows has one or two tasks, and is not counted.
         done = [s.num_completed_tasks for s in stages or () if s.num_tasks == task_count]
         on_progress(min(max(done, default=0), task_count), task_count)

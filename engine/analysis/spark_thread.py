@@ -33,7 +33,7 @@ def on_spark_thread(session: SparkSession, work: Callable[[], Result]) -> Result
 
 
 def start_on_thread(start: Callable[[], Result]) -> Result:
-    """Run `start` on another thread and return its session.
+    """Run `start`, which starts a Spark session, on another thread; return the session.
 
     After a signal the thread is abandoned.
     """
@@ -45,6 +45,7 @@ def _stop(session: SparkSession, ended: Event, end_s: float) -> None:
     given_up = Event()
 
     def cancel() -> None:
+        """Cancel the session's jobs repeatedly: a query may start another one."""
         while not (ended.is_set() or given_up.is_set()):
             # The session or its server may have ended.
             with suppress(Exception):

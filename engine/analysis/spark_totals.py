@@ -32,7 +32,10 @@ def register_totals(
     control: bool,
     damage: ReadDamage,
 ) -> SeenByTasks:
-    """Create the view `record_totals` of a report with totals; return the damage accumulator."""
+    """Create the view `record_totals` on Spark, with the sums that a report needs.
+
+    Returns the accumulator of the damage that its tasks find, None on a Connect server.
+    """
     from engine.analysis.spark_damage import seen_by_tasks
 
     totals = report_named(report).totals
@@ -48,7 +51,7 @@ def register_totals(
 
 
 def _schema(totals: Totals) -> str:
-    """Return the columns of the totals as Spark's schema text."""
+    """Return the columns of a report's sums as Spark's schema text."""
     terms = (*totals.groups, *totals.sums)
     return ", ".join(f"`{term.name}` {spark_type(term.type)}" for term in terms)
 
@@ -56,7 +59,7 @@ def _schema(totals: Totals) -> str:
 def _read_totals(
     report: str, control: bool, seen: SeenByTasks, groups: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Sum up the records of splits in a Spark task (`mapInArrow`)."""
+    """Sum up the records of splits by group in a Spark task (`mapInArrow`), and yield the sums."""
     from engine.analysis.worker import calm_worker
 
     calm_worker()

@@ -67,7 +67,7 @@ class ViewNotPrepared(EngineError):
 
 
 def whole(views: Views) -> UsedViews:
-    """Return a use of all columns of the views, without conditions."""
+    """Return the views as used completely: all columns, without conditions."""
     return {view: ViewUse(columns) for view, columns in views.items()}
 
 
@@ -78,11 +78,11 @@ def find_used_views(
     define_more: Callable[[], None] | None = None,
     saved: Mapping[str, str] = NO_VIEWS,
 ) -> UsedViews:
-    """Return for each view that a query uses its columns and conditions.
+    """Return which columns and conditions of each view a query uses, by Spark's plan.
 
-    `saved` are the queries of saved views by name, and `define_more` defines these over the
-    stand-ins; give both or neither. Afterwards the views are stand-ins, which cannot be read, until
-    real views replace them. Raises Spark's errors for an invalid query.
+    The session's views are replaced by empty ones, which cannot be read, until `register_views`
+    replaces these. `saved` are the queries of saved views by name, and `define_more` defines them;
+    give both or neither. Raises Spark's errors for an invalid query.
     """
     for name, columns in views.items():
         frame = session.range(1).mapInArrow(_refuse_to_read, spark_schema(columns))
@@ -100,7 +100,7 @@ def find_used_views(
 
 
 def _used_in(frame: DataFrame, views: Views) -> UsedViews:
-    """Return the views, columns and conditions that a query's optimized plan uses.
+    """Return which columns and conditions of each view a query's optimized plan uses.
 
     Uses Spark's internals: raises AttributeError or TypeError if they differ.
     """
@@ -129,14 +129,17 @@ def _used_in(frame: DataFrame, views: Views) -> UsedViews:
 
 
 def _number_of(source: list[JavaObject]) -> int:
-    """Return the attribute number that identifies a scan: that of its first column."""
+    """Return the number by which a scan is identified in a plan: that of its first column."""
     return int(source[0].exprId().id())
 
 
 def find_used_by_text(
     session: SparkSession, query: str, views: Views, saved: Mapping[str, str] = NO_VIEWS
 ) -> UsedViews:
-    """Return the columns and conditions of a query from its plan's text, for a Connect server."""
+    """Return which columns and conditions of each view a query uses, by the plan's text.
+
+    For a Connect server, which has no plan objects. Raises Spark's errors for an invalid query.
+    """
     plan = parse_plans(explain_unfolded(session, query))
     if plan is None:
         # An invalid query has no optimized plan: this raises Spark's error.
@@ -154,9 +157,9 @@ def find_used_by_text(
 def _choose_columns(
     used: Mapping[str, set[str]], views: Views, conditions: Mapping[str, tuple[str, ...]]
 ) -> UsedViews:
-    """Return the columns to read and the conditions, by view.
+    """Return the columns to read of each view, with its conditions.
 
-    The cheapest column if none is used.
+    The cheapest column is read if none is used, for the number of rows.
     """
     return {
         view: ViewUse(
@@ -197,9 +200,10 @@ def register_views(
     damage: ReadDamage,
     decoding: ValueDecoding | None = None,
 ) -> SeenByTasks:
-    """Create the used views with all their columns; only the used columns are read.
+    """Create the used views in the Spark session, with all their columns.
 
-    Returns the accumulator of the damage that their tasks find.
+    Only the used columns are read; others are constants. Returns the accumulator of the damage that
+    their tasks find.
     """
     from engine.analysis.spark_damage import seen_by_tasks
 
@@ -245,7 +249,7 @@ class ViewTask(NamedTuple):
 
 
 def _read_view(task: ViewTask, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read the rows of a view from splits in a Spark task (`mapInArrow`)."""
+    """Read the rows of a view from splits in a Spark task (`mapInArrow`), and yield them."""
     from engine.analysis.worker import calm_worker
 
     calm_worker()

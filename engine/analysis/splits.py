@@ -88,9 +88,9 @@ class Selection(NamedTuple):
     partitions: frozenset[int] | None = None
 
     def takes(self, partition: PartitionFolder) -> bool:
-        """Return True if a partition is selected and its folder is live.
+        """Return True if a partition is selected, and its folder is that of a live replica.
 
-        Not deleted, not future.
+        Folders of deleted topics and of future replicas are not read.
         """
         directory = partition.directory
         if directory is None or directory.kind is not DirectoryKind.LIVE:
@@ -130,16 +130,18 @@ NOTHING_TO_READ = ReadingPlan([], [], [])
 def plan_splits(
     files: Files, paths: list[str], selection: Selection, split_bytes: int = SPLIT_BYTES
 ) -> list[Split]:
-    """Return the pieces of all selected segments; raises the errors of `plan_reading`."""
+    """Return the splits of all selected segments; raises the errors of `plan_reading`."""
     return plan_reading(files, paths, selection, split_bytes).splits
 
 
 def plan_reading(
     files: Files, paths: list[str], selection: Selection, split_bytes: int = SPLIT_BYTES
 ) -> ReadingPlan:
-    """Return the splits of log directories, from one replica of each partition.
+    """Return what to read of log directories: the splits of one replica of each partition.
 
-    Raises PartitionTwice, NothingSelected, and NoLogDirectory for a path without Kafka data.
+    A split is a range of bytes of a segment. Splits of other replicas are `spares`, and differences
+    between replicas are problems. Raises PartitionTwice, NothingSelected, and NoLogDirectory for a
+    path without Kafka data.
     """
     copies: dict[TopicPartition, list[tuple[LogDir, PartitionFolder]]] = {}
     found = 0
@@ -248,9 +250,10 @@ def _read_epochs(files: Files, partition: PartitionFolder) -> tuple[tuple[int, i
 def _find_split_positions(
     files: Files, partition: PartitionFolder, segment: SegmentFiles, split_bytes: int
 ) -> list[int]:
-    """Return the positions at which to split a segment: batch starts, at least `split_bytes` apart.
+    """Return the byte positions at which to split a segment, where batches start.
 
-    Empty for a small segment, or one without a readable offset index.
+    They are at least `split_bytes` apart. Empty for a small segment, or one without a readable
+    offset index.
     """
     if segment.log_bytes <= split_bytes or FileKind.INDEX not in segment.sizes:
         return []
@@ -281,8 +284,9 @@ def starts_batch(
 ) -> bool:
     """Return True if a whole batch starts at an index entry's position and fits the entry.
 
-    No checksum covers its base offset, so that must be between the offsets of the previous and this
-    entry, and the next batch must not start below its end; with `is_dense`, exactly at its end.
+    `before` and `offset` are the offsets of the previous and this entry. No checksum covers the
+    base offset, so that must be between them, and the next batch must not start below the batch's
+    end; with `is_dense`, exactly at its end.
     """
     size = plausible_size(file, position, end)
     if not size or not is_whole(file, position, size):
@@ -331,12 +335,12 @@ def whole_segments(splits: list[Split]) -> list[Split]:
 
 
 def _weight(split: Split) -> int:
-    """Return the bytes of a split plus FILE_OPEN_WEIGHT_BYTES."""
+    """Return the cost of reading a split: its bytes, plus a constant for opening the file."""
     return split.end - split.start + FILE_OPEN_WEIGHT_BYTES
 
 
 def encode_splits(splits: Iterable[Split]) -> str:
-    """Return splits as JSON."""
+    """Return splits as JSON, in which Spark tasks get them."""
     return json.dumps(list(splits))
 
 

@@ -46,9 +46,9 @@ _FIELD = re.compile(r"%-?[A-Za-z](?:strict)?")
 
 
 def replace_difference(node: exp.Expression) -> bool:
-    """Replace a function or cast that differs in DuckDB, in its tree.
+    """Replace an expression in the query if DuckDB evaluates it differently from Spark.
 
-    Return False for any other.
+    Returns True if it was replaced. Raises QueryFailed for a function that cannot be made the same.
     """
     from sqlglot import exp
 
@@ -60,7 +60,7 @@ def replace_difference(node: exp.Expression) -> bool:
 
 
 def translate_pattern(pattern: str) -> str:
-    """Translate a pattern of Spark's date_format to strftime."""
+    """Translate a time pattern, which sqlglot has read as Spark's, to strftime's."""
     parts = _QUOTED.split(pattern)
     plain = (_MILLISECONDS.sub("%g", part) for part in parts[::2])
     quoted = [_unread(part).replace("''", "'") if part else "'" for part in parts[1::2]]
@@ -68,7 +68,10 @@ def translate_pattern(pattern: str) -> str:
 
 
 def _unread(text: str) -> str:
-    """Return a quoted text with its original letters, which sqlglot took for time fields."""
+    """Return the quoted text of a time pattern as it was written.
+
+    sqlglot took its letters for time fields.
+    """
     letters = _spark_letters()
     return _FIELD.sub(lambda field: letters.get(field[0], field[0]), text)
 
@@ -87,10 +90,7 @@ def _spark_letters() -> Mapping[str, str]:
 
 
 def _replace_cast(cast: exp.Cast) -> bool:
-    """Make casts to numbers and to times give Spark's results.
-
-    Return False if DuckDB's is equal.
-    """
+    """Make a cast to a number or time give Spark's result; return False if DuckDB's is equal."""
     from sqlglot import exp
 
     value, to = cast.this, cast.to
@@ -145,7 +145,10 @@ def time_types() -> tuple[exp.DataType.Type, ...]:
 
 
 def _replace_named(function: exp.Anonymous) -> bool:
-    """Replace a function for which sqlglot has no class, found by its name."""
+    """Replace a function for which sqlglot has no class, by its name.
+
+    Returns False if DuckDB's results are equal.
+    """
     name, arguments = function.name.lower(), function.expressions
     if name in _MICROSECONDS and len(arguments) == 1:
         function.replace(_time_after(arguments[0], _MICROSECONDS[name]))
@@ -162,6 +165,7 @@ def _replace_named(function: exp.Anonymous) -> bool:
 
 
 def _is_day_of_week(part: exp.Expression) -> bool:
+    """Return True if a part of a date is the day of the week, which DuckDB counts differently."""
     return part.name.lower() in _DAY_OF_WEEK
 
 
@@ -193,7 +197,7 @@ def _replace_count(count: exp.CountIf) -> bool:
 
 
 def _rename(function: exp.Expression, name: str, *arguments: exp.Expression) -> bool:
-    """Replace a function in the tree with a call of `name`; return True."""
+    """Replace a function with a call of DuckDB's function `name`; return True."""
     function.replace(_call(name, *arguments))
     return True
 

@@ -79,7 +79,10 @@ def one_statement(text: str) -> str:
 
 
 def _blank_comments(query: str, *, keeps_quoted: bool) -> str:
-    """Return a query with each comment, and unless `keeps_quoted` each quoted part, as a blank."""
+    """Return a query with each comment replaced by a blank.
+
+    Strings and quoted names are replaced, too, unless `keeps_quoted`.
+    """
     parts: list[str] = []
     position = 0
     while start := _START.search(query, position):
@@ -102,7 +105,10 @@ def statement_end(text: str) -> int | None:
 
 
 def _end_of(query: str, start: re.Match[str]) -> int:
-    """Return the end position of the quoted part or comment that starts at a match."""
+    """Return the position after the quoted part or comment of a query that starts at a match.
+
+    It is the end of the query if that part is not closed. Comments `/* */` may be nested.
+    """
     if start[0] in _QUOTED:
         quoted = _QUOTED[start[0]].match(query, start.start())
         return len(query) if quoted is None else quoted.end()

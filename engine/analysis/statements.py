@@ -67,7 +67,7 @@ class QueryResult(NamedTuple):
 
 
 def check_statement(query: str) -> str:
-    """Return the first word of a statement.
+    """Return the first word of a statement in lower case, if it may be run on logs.
 
     Raises StatementRefused for no statement, several statements or one that changes something.
     """
@@ -83,7 +83,10 @@ def check_statement(query: str) -> str:
 
 
 def bare_statement(query: str) -> str:
-    """Return a statement without its semicolon; without comments if it is about views."""
+    """Return a statement without its semicolon, as engines expect it.
+
+    Comments are removed, too, from one about views (`show`, `describe`, `explain`).
+    """
     text = one_statement(query)
     return without_comments(text).strip() if check_statement(query) in ABOUT_VIEWS else text
 

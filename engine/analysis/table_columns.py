@@ -23,9 +23,10 @@ from engine.records.view import RecordBatch
 def batch_rows(
     files: Files, split: Split, note: ReaderNote, names: frozenset[str] = frozenset()
 ) -> Iterator[Row]:
-    """Yield one row for each batch, including those with a wrong CRC.
+    """Yield the rows of the view `batches`, also for batches with a wrong CRC.
 
     `names` are the wanted size columns with other compression, which are expensive to compute.
+    `note` gets the reader with the split's problems.
     """
     sizes = make_size_reader(split, names)
     with open_noted_reader(files, split, note) as reader:
@@ -34,7 +35,10 @@ def batch_rows(
 
 
 def replica_rows(files: Files, split: Split, note: ReaderNote) -> Iterator[Row]:
-    """Yield one row for each batch of a replica, whether other views read the replica or not."""
+    """Yield the rows of the view `replicas`: one for each batch of a replica.
+
+    `isRead` is True if other views read this replica of the partition.
+    """
     replica = {"dir": split.dir, "brokerId": split.broker_id, "isRead": not split.is_spare}
     return ({**replica, **row} for row in batch_rows(files, split, note))
 
@@ -73,7 +77,10 @@ def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> 
 
 
 def _time_of(batch: RecordBatch) -> tuple[int, int | None]:
-    """Return timestamp type and largest timestamp; (NONE, None) if the batch cannot be decoded."""
+    """Return a batch's timestamp type and largest timestamp in ms.
+
+    (NONE, None) if the batch cannot be decoded.
+    """
     try:
         return int(batch.timestamp_type), batch.max_timestamp_ms
     except CorruptRecord:
@@ -89,7 +96,7 @@ def _codec_label(batch: RecordBatch) -> str:
 
 
 def read_segment_row(files: Files, split: Split, note: ReaderNote, *, has_rule: bool = True) -> Row:
-    """Read a complete segment, and return its row.
+    """Read all batches of a segment, and return its row of the view `segments`.
 
     `has_rule` adds the rule by which it was rolled, for which other segments are read.
     """

@@ -71,7 +71,7 @@ class TableExists(EngineError):
 
 
 def plan_for_table(table: Table, plan: ExportPlan, *, append: bool) -> ExportPlan:
-    """Return the export plan without the records that the table has already.
+    """Return the plan of an export into a table, without the records that the table has already.
 
     Raises TableExists without `append`, AppendMismatch, TableFailed.
     """
@@ -110,10 +110,10 @@ def export_into_table(
     job_id: str,
     table: Table,
 ) -> ExportSummary:
-    """Add to a table the files that `run` writes to a staging folder.
+    """Add the files that `run` writes to a staging folder to a Delta or Iceberg table.
 
-    `plan` is the result of `plan_for_table`. Raises ExportRunning, ForeignFolder, ExportChanged,
-    DamagedData (strict), TableFailed, and the errors of `run`.
+    `plan` is the result of `plan_for_table`. Returns a summary. Raises ExportRunning,
+    ForeignFolder, ExportChanged, DamagedData (strict), TableFailed, and the errors of `run`.
     """
     number = (plan.earlier.run_count if plan.earlier else 0) + 1
     with ExportFolder(files, plan.out, job_id, table.mark) as folder:
@@ -204,7 +204,7 @@ def _move_of(entry: FileEntry, data_folder: str) -> _Move:
 
 
 def _end_offsets(plan: ExportPlan, reports: list[TaskReport]) -> Ends:
-    """Return the exclusive end offset of each partition after this run."""
+    """Return the offset after the last exported record of each partition, after this run."""
     spans = [span for report in reports for span in report.spans]
     return {
         (entry["topic"], entry["partition"]): entry["next_offset"]
@@ -225,7 +225,11 @@ def _table_columns(plan: ExportPlan) -> TableColumns:
 
 
 def _move(files: Files, out: str, folder: ExportFolder, moves: list[_Move], number: int) -> None:
-    """Write the note about a run's files, then move them to the table's folder; sync both."""
+    """Move a run's files from staging to the table's folder, and sync both.
+
+    A note about them is written before, so that they can be removed if the run crashes before its
+    commit.
+    """
     targets = [move.target for move in moves]
     files.replace_file(folder.pending, json.dumps({"run": number, "files": targets}).encode())
     for path in sorted({posixpath.dirname(f"{out}/{target}") for target in targets}):
@@ -253,7 +257,7 @@ def _finish_crashed(files: Files, out: str, pending: str, state: TableState | No
 
 
 def _forget(files: Files, pending: str) -> None:
-    """Remove the note about pending moves, and sync its folder."""
+    """Remove the note about files that were moved but not committed, and sync its folder."""
     files.remove(pending)
     files.sync_dir(posixpath.dirname(pending))
 

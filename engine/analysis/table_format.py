@@ -27,7 +27,7 @@ class TableFailed(EngineError):
 
 
 def parse_stored_form(out: str, text: str) -> Mapping[str, Any]:
-    """Return the form of an export from a table's property; raises AppendMismatch."""
+    """Return an export's options as stored in a table's property; raises AppendMismatch."""
     try:
         form = json.loads(text)
     except ValueError:
@@ -76,9 +76,9 @@ class Table(Protocol):
     data_folder: str
 
     def state(self, partitions: Iterable[tuple[str, int]]) -> TableState | None:
-        """Return the state, with the ends of these partitions; None without a table.
+        """Return what earlier exports stored in the table: form, runs, ends of these partitions.
 
-        Raises AppendMismatch for a table that no export made, TableFailed.
+        None without a table. Raises AppendMismatch for a table that no export made, TableFailed.
         """
         ...
 
@@ -90,11 +90,10 @@ class Table(Protocol):
         ...
 
     def create(self, columns: TableColumns, form: str) -> list[str]:
-        """Create a table without rows.
+        """Create a table without rows; return the paths of the files written.
 
-        Return the paths of the files written, which the caller syncs.
-
-        `form` is stored unchanged, to compare later runs with it. Raises TableFailed.
+        The caller syncs these. `form` is stored unchanged, to compare later runs with it. Raises
+        TableFailed.
         """
         ...
 

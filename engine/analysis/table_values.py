@@ -78,7 +78,7 @@ def _python_texts(array: pa.Array) -> list[str | None]:
 
 
 def _python_value(scalar: pa.Scalar) -> Any:
-    """Return one Arrow value that may contain a time as a Python value."""
+    """Return one Arrow value, which may contain times, as a Python value."""
     import pyarrow as pa
 
     kind = scalar.type
@@ -103,7 +103,7 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def _python_times(array: pa.Array) -> list[Any]:
-    """Return a column of dates or timestamps as Python values; text where `datetime` cannot."""
+    """Return a column of dates or timestamps as Python values; text if `datetime` lacks them."""
     import pyarrow as pa
 
     kind = array.type

@@ -95,7 +95,7 @@ class PartitionTransactions:
     """Collects the pieces of a partition from its batches and damages, in order."""
 
     def __init__(self) -> None:
-        """Start before the first segment; call `enter` for each segment."""
+        """Prepare to follow a partition's transactions; `enter` starts each segment."""
         #: The open piece of each producer, by producer id.
         self._open: dict[int, Hidden] = {}
         #: Pieces whose marker may have been in damaged bytes, by producer id.
@@ -121,7 +121,7 @@ class PartitionTransactions:
         self._indexes: list[Sequence[AbortedTransaction] | None] = []
 
     def enter(self, base_offset: int, index: Sequence[AbortedTransaction] | None) -> None:
-        """Start the next segment.
+        """Begin the next segment of the partition.
 
         `index` is its transaction index, None if missing or unreadable.
         """
@@ -168,7 +168,11 @@ class PartitionTransactions:
             )
 
     def finish(self) -> Outcome:
-        """Decide all pieces after the last batch; return those to hide and those in doubt."""
+        """Decide which offsets of transactions read_committed hides, after the last batch.
+
+        The outcome also has those in doubt, because their marker may be in damaged bytes, and the
+        last stable offset.
+        """
         self._damages += self._unbounded
         for doubts in self._doubts.values():
             self._settled += [(doubt, False) for doubt in doubts]
@@ -187,7 +191,7 @@ class PartitionTransactions:
         return Outcome(tuple(hidden), tuple(undecided), stable, bool(self._settled))
 
     def _add(self, producer_id: int, first_offset: int, last_offset: int) -> None:
-        """Extend a producer's open piece to a batch's last offset, or start one with the batch."""
+        """Add a batch to the open transaction of its producer, or begin one with it."""
         piece = self._open.get(producer_id)
         first_offset = first_offset if piece is None else piece.first_offset
         self._open[producer_id] = Hidden(producer_id, first_offset, last_offset)
@@ -203,9 +207,10 @@ class PartitionTransactions:
                 doubt.damages.append(damage)
 
     def _end_transaction(self, producer_id: int, offset: int, *, is_abort: bool) -> None:
-        """End a producer's transaction at a marker.
+        """End a producer's transaction at the marker with this offset.
 
-        Its open piece is decided, its doubts are settled.
+        An aborted one is hidden. Doubts about earlier transactions of the producer are settled in
+        `finish`.
         """
         piece = self._open.pop(producer_id, None)
         doubts = self._doubts.pop(producer_id, [])
@@ -240,7 +245,10 @@ class PartitionTransactions:
         self._unbounded = []
 
     def _trusted_index(self, segment: int) -> Sequence[AbortedTransaction] | None:
-        """Return a segment's transaction index if it agrees with all markers read, else None."""
+        """Return a segment's transaction index if it agrees with all markers read, else None.
+
+        Only such an index decides about transactions whose marker is damaged.
+        """
         index = self._indexes[segment]
         if index is None:
             return None
@@ -259,7 +267,10 @@ class PartitionTransactions:
         return index
 
     def _may_start(self, entry: AbortedTransaction, abort: _Abort) -> bool:
-        """Return True if an entry's first offset is that of a piece of the abort, or in damage."""
+        """Return True if an index entry can describe an aborted transaction that was read.
+
+        Its first offset is then that of a part of the transaction, or in damaged bytes.
+        """
         first = entry.first_offset
         return (
             not abort.starts
@@ -269,13 +280,13 @@ class PartitionTransactions:
 
 
 def _is_in(offset: int, damage: Damage) -> bool:
-    """Return True if a damage may have contained an offset."""
+    """Return True if an offset may have been in damaged bytes."""
     end = damage.end_offset
     return damage.start_offset <= offset and (end is None or offset < end)
 
 
 def _covers(index: Sequence[AbortedTransaction], piece: Hidden) -> bool:
-    """Return True if an aborted transaction of the index contains the piece."""
+    """Return True if an entry of a transaction index contains the part of a transaction."""
     return any(
         entry.producer_id == piece.producer_id
         and entry.first_offset <= piece.first_offset

@@ -98,7 +98,7 @@ def views_of(decoding: ValueDecoding | None) -> Mapping[str, tuple[ViewColumn, .
 
 
 def ids_in(rows: Iterable[Mapping[str, object]]) -> tuple[set[int], set[int]]:
-    """Return (schema ids of values, schema ids of keys) in the rows of IDS_QUERY."""
+    """Return the schema ids of values, and those of keys, that the rows of IDS_QUERY have."""
     of_values, of_keys = set(), set()
     for row in rows:
         if isinstance(value_id := row["schema_id"], int):
@@ -136,13 +136,13 @@ def fetch_schema_decoding(
 
 
 def by_one(schema: Schema) -> ValueDecoding:
-    """Return a decoding of all values by one schema; raises UnusableSchema."""
+    """Return a decoding of all values by one schema, without ids in them; raises UnusableSchema."""
     schema = _make_portable(schema, what := "the schema")
     return ValueDecoding("schema", {}, schema, shape_of(schema, what, is_enveloped=False))
 
 
 def with_keys_by_one(decoding: ValueDecoding, schema: Schema) -> ValueDecoding:
-    """Return the decoding with one schema for all keys; raises UnusableSchema."""
+    """Return the decoding, with all keys decoded by one schema; raises UnusableSchema."""
     schema = _make_portable(schema, what := "the schema of keys")
     return decoding._replace(key_one=schema, key_shape=shape_of(schema, what, is_enveloped=False))
 
@@ -179,7 +179,7 @@ class ValueDecoder:
     """Decodes keys and values of Arrow batches into columns."""
 
     def __init__(self, decoding: ValueDecoding, columns: tuple[ViewColumn, ...]) -> None:
-        """Prepare to decode the columns of `columns` that `decoding` adds."""
+        """Prepare to decode keys and values for those of `columns` that `decoding` adds."""
         self._columns = columns
         #: Names of the wanted columns that decoding adds.
         self._own = {column.name for column in decoding.columns} & {c.name for c in columns}
@@ -234,9 +234,9 @@ class ValueDecoder:
     def _decode_row(
         self, key: bytes | None, value: bytes | None
     ) -> tuple[object, object, str | None]:
-        """Decode one key and value.
+        """Decode one key and value; return both, and their problems as one text.
 
-        Return both and their problems as one text, None without any.
+        Each is None if it is not decoded; the text is None without a problem.
         """
         problems = []
         contents: list[object] = [None, None]
@@ -253,7 +253,7 @@ class ValueDecoder:
 
 
 def _text_decoder(value_format: str) -> Callable[[bytes], object]:
-    """Return a decoder of `utf8` or `json` bytes to text.
+    """Return a function that decodes bytes of the format `utf8` or `json` to text.
 
     It raises ValueError for invalid bytes.
     """
@@ -265,12 +265,15 @@ def _text_decoder(value_format: str) -> Callable[[bytes], object]:
 
 
 def _text_or(read: Callable[[bytes], object]) -> Callable[[bytes], object]:
-    """Return a decoder of keys: by `read` with a schema envelope, as UTF-8 without one."""
+    """Return a function that decodes keys: by `read` with a schema id, as UTF-8 without one."""
     return lambda raw: raw.decode() if open_envelope(raw) is None else read(raw)
 
 
 def _schema_decoder(decoder: SchemaDecoder, shape: Shape) -> Callable[[bytes], object]:
-    """Return a decoder of bytes with a schema; it raises ValueError for bytes without one."""
+    """Return a function that decodes bytes by their schema, adapted to the column's `shape`.
+
+    It raises ValueError for bytes without a schema.
+    """
 
     def read(raw: bytes) -> object:
         """Return a value adapted to the columns' shape; raises ValueError without a schema."""

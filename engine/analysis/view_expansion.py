@@ -26,9 +26,10 @@ class ViewExpansion:
         parse: Callable[[str], exp.Query],
         column_name: Callable[[exp.Expression], str],
     ) -> None:
-        """Prepare for the views `saved`; `parse` parses the text of a view's query.
+        """Prepare to replace uses of the views `saved` by their queries.
 
-        `column_name` returns the name of an unnamed result column.
+        `parse` parses the text of a view's query; `column_name` returns the name of an unnamed
+        result column.
         """
         self._saved = saved
         self._parse = parse
@@ -37,9 +38,10 @@ class ViewExpansion:
         self.used: dict[str, exp.Query] = {}
 
     def expand(self, tree: exp.Query, within: tuple[str, ...] = ()) -> exp.Query:
-        """Replace the uses of saved views in a query; raises QueryFailed for an invalid view.
+        """Replace the uses of saved views in a query by their queries, and return it.
 
-        `within` are the names of the views that are being expanded.
+        `within` are the views that are being expanded, to find cycles. Raises QueryFailed for an
+        invalid view.
         """
         from sqlglot import exp
 
@@ -52,7 +54,10 @@ class ViewExpansion:
         return tree
 
     def _query_of(self, name: str, within: tuple[str, ...]) -> exp.Query:
-        """Return a copy of a saved view's expanded query; raises QueryFailed for a cycle."""
+        """Return a copy of a saved view's query, in which the views it uses are replaced.
+
+        Raises QueryFailed for a cycle.
+        """
         if name in within:
             raise QueryFailed(f"the view {name} uses itself: {' → '.join((*within, name))}")
         if name not in self.used:
@@ -66,7 +71,7 @@ class ViewExpansion:
         return self.used[name].copy()
 
     def _check_tables(self, query: exp.Query) -> None:
-        """Raise QueryFailed for a table of a saved view that is neither a view nor its `with`."""
+        """Raise QueryFailed if a saved view's query reads a table that is no view and no `with`."""
         from sqlglot import exp
 
         for table in query.find_all(exp.Table):
@@ -76,7 +81,7 @@ class ViewExpansion:
                 raise QueryFailed(unknown_view(table.name, [*VIEWS, *self._saved]))
 
     def _name_columns(self, query: exp.Query) -> None:
-        """Give unnamed result columns the names that Spark gives them."""
+        """Give unnamed columns of a view's query the names that Spark gives them, as aliases."""
         from sqlglot import exp
 
         for projection in list(query.selects):
@@ -89,7 +94,7 @@ class ViewExpansion:
 
 
 def _is_of_with(table: exp.Table, name: str) -> bool:
-    """Return True if a table name refers to a `with` in scope.
+    """Return True if a table name refers to a `with` of the query in scope.
 
     Inside of a `with` only its earlier parts are in scope.
     """
@@ -110,7 +115,7 @@ def _is_of_with(table: exp.Table, name: str) -> bool:
 
 
 def _rename_shadows(tree: exp.Query) -> None:
-    """Rename each `with` that has the name of a view of the logs.
+    """Rename each `with` of a query that has the name of a view of the logs.
 
     A saved view that is expanded in its scope refers to the view of the logs, not to the `with`.
     """

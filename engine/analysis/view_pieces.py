@@ -32,7 +32,11 @@ OF_THE_LOG = frozenset(("records", "batches", "replicas", *_OF_SEGMENTS, *_OF_PA
 
 
 def pieces_of(view: str, splits: list[Split]) -> list[Split]:
-    """Return the splits that a view reads: of its topic, or one per segment or partition."""
+    """Return the splits from which a view is read.
+
+    They are those of its topic, or one for each segment or partition if a view has rows of these.
+    Only `replicas` reads spare ones.
+    """
     if view == "replicas":
         return splits
     splits = [split for split in splits if not split.is_spare]

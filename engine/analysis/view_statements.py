@@ -26,9 +26,10 @@ DESCRIBED = ["col_name", "data_type", "comment"]
 def answer_about_views(
     statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
 ) -> QueryResult | None:
-    """Return the result of a `show` or `describe`; None for `explain`, which the engine answers.
+    """Return the answer to `show` or `describe`, without reading logs.
 
-    Raises StatementRefused for an unknown statement, QueryFailed for an unknown view.
+    None for `explain`, which needs the query engine. Raises StatementRefused for an unknown
+    statement, QueryFailed for an unknown view.
     """
     statement = statement.strip()
     if statement.lower().startswith("explain"):
@@ -52,7 +53,7 @@ def answer_about_views(
 def list_views(
     statement: str, views: Views = VIEWS, saved: Iterable[str] = ()
 ) -> QueryResult | None:
-    """Return the result of `show tables` or `show views`, None for another statement.
+    """Return the answer to `show tables` or `show views`, None for another statement.
 
     Saved views are listed as not temporary.
     """
@@ -85,7 +86,10 @@ def described_query(statement: str, saved: Iterable[str] = ()) -> tuple[str, boo
 def describe_columns(
     columns: Iterable[tuple[str, str]], *, names_alone: bool = False
 ) -> QueryResult:
-    """Return the result of `describe`: column names and types; only names with `names_alone`."""
+    """Return the answer to `describe`, for columns given by name and type.
+
+    It has only names with `names_alone`.
+    """
     rows = [{"col_name": name, "data_type": kind, "comment": None} for name, kind in columns]
     if names_alone:
         named = [{"col_name": row["col_name"]} for row in rows]

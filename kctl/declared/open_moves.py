@@ -13,7 +13,7 @@ from kctl.console import notify
 
 
 def has_earlier_moves(client: KafkaClient) -> bool:
-    """Return True and print it on stderr if the moves of an earlier `apply` are unfinished."""
+    """Return True if the reassignments of an earlier `apply` are unfinished; print that then."""
     path = journal_path(client)
     if not is_open(RealHeldFiles(), path):
         return False
@@ -27,6 +27,6 @@ def has_earlier_moves(client: KafkaClient) -> bool:
 
 
 def journal_path(client: KafkaClient) -> str:
-    """Return the path of a cluster's journal."""
+    """Return the path of the journal of reassignments by `apply` for this cluster."""
     cluster = re.sub(r"[^\w-]", "_", client.view([]).cluster_id or "cluster")
     return f"{state_folder()}/{cluster}-apply.journal"

@@ -77,9 +77,10 @@ class ImpossibleProperty(EngineError):
 
 
 def read_declared(options: ClusterOptions, paths: Sequence[str]) -> DeclaredState:
-    """Return the declared state for the chosen cluster; print a note on documents for others.
+    """Return the state that files declare for the chosen cluster.
 
-    Errors: NoFiles, BadStateFile, those of choosing a cluster.
+    Prints a note on documents for other clusters. Errors: NoFiles, BadStateFile, those of choosing
+    a cluster.
     """
     if not paths:
         raise NoFiles
@@ -156,7 +157,7 @@ def name_of(step: StateStep) -> str:
 
 
 def step_row(number: int, step: StateStep) -> OutputRow:
-    """Return a step as a row."""
+    """Return a step to the declared state as an output row; `number` counts from 1."""
     return {
         "step": number,
         "action": step.action.value,
@@ -168,12 +169,15 @@ def step_row(number: int, step: StateStep) -> OutputRow:
 
 
 def change_text(step: StateStep) -> str:
-    """Return the changes of properties in a step, as text."""
+    """Return the changes of properties in a step as text: `KEY=NEW (was OLD), …`."""
     return ", ".join(_property_text(change, step.action) for change in step.changes)
 
 
 def _property_text(change: PropertyChange, action: StepAction) -> str:
-    """Return a change of a property as text: `KEY=NEW (was OLD)`."""
+    """Return a change of one property as text.
+
+    It is `KEY=NEW (was OLD)`, or without a value on one side `KEY=NEW`, `unset KEY (OLD)`.
+    """
     name, before, after = change
     if before is None:
         return f"{name}={'' if after is None else after}"

@@ -36,7 +36,8 @@ def read_state_files(
 ) -> ReadState:
     """Return the state that files and folders declare for a context, None for no context.
 
-    Errors: BadStateFile, those of reading files.
+    Documents for other contexts are passed over. `environment` has the variables that files refer
+    to. Errors: BadStateFile, those of reading files.
     """
     counting: list[YamlValue] = []
     passed_over: list[str] = []
@@ -77,7 +78,10 @@ def _state_files(path: str) -> Iterator[str]:
 
 
 def _walk_folder(folder: str) -> Iterator[str | None]:
-    """Yield the path of each state file at any depth of a folder, and None for each other file."""
+    """Yield the path of each state file in a folder, at any depth, and None for each other file.
+
+    The None let the caller stop in a folder of very many files.
+    """
     files = RealFiles()
     for name in files.list_dir(folder):
         path = f"{folder.rstrip('/')}/{name}"

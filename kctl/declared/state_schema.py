@@ -154,7 +154,7 @@ def state_schema() -> Schema:
 
 
 def keys_of(shape: Schema) -> frozenset[str]:
-    """Return the keys that a schema of a mapping allows."""
+    """Return the keys that a schema of a mapping allows, to refuse others."""
     properties = shape["properties"]
     assert isinstance(properties, dict)
     return frozenset(properties)

@@ -54,7 +54,7 @@ class _Sections:
     """The state that the documents read so far declare, with the place of each declaration."""
 
     def __init__(self) -> None:
-        """Begin with nothing declared."""
+        """Begin a declared state, to which documents are added."""
         #: Kinds of resources that any document declares, also with an empty section.
         self.kinds: set[ResourceKind] = set()
         self.topics: dict[str, DeclaredTopic] = {}
@@ -68,9 +68,9 @@ class _Sections:
         self._places: dict[tuple[ResourceKind, object], str] = {}
 
     def declare(self, kind: ResourceKind, name: object, label: str, value: YamlValue) -> None:
-        """Record the place of a declaration.
+        """Note where a resource is declared; raises BadStateFile if it is declared twice.
 
-        Errors: BadStateFile if the resource has one already.
+        `label` is its name in the message.
         """
         before = self._places.get((kind, name))
         if before is not None:
@@ -79,7 +79,7 @@ class _Sections:
 
 
 def parse_declared_state(documents: Iterable[YamlValue]) -> DeclaredState:
-    """Return the state that several documents declare together; raises BadStateFile."""
+    """Return the state that all documents declare together; raises BadStateFile."""
     sections = _Sections()
     for document in documents:
         _read_document(document, sections)
@@ -106,7 +106,10 @@ def document_contexts(document: YamlValue) -> list[str] | None:
 
 
 def _read_document(document: YamlValue, sections: _Sections) -> None:
-    """Add the sections of a document; raises BadStateFile for unknown keys or another version."""
+    """Add what one document declares to `sections`.
+
+    Errors: BadStateFile, also for unknown keys or another version.
+    """
     fields = document.mapping("a document")
     fields = {key: value for key, value in fields.items() if not key.startswith(EXTENSION)}
     _check_keys(fields, DOCUMENT, document)
@@ -126,7 +129,10 @@ def _read_document(document: YamlValue, sections: _Sections) -> None:
 
 
 def _check_keys(fields: Mapping[str, YamlValue], shape: Schema, at: YamlValue) -> None:
-    """Raise BadStateFile for a key that the schema lacks, with the most similar one."""
+    """Raise BadStateFile for a key that the schema `shape` does not allow.
+
+    The hint has the most similar key.
+    """
     allowed = keys_of(shape)
     for key, value in fields.items():
         if key not in allowed:
@@ -154,7 +160,7 @@ def _parse_kept_topics(keep: YamlValue) -> list[str]:
 
 
 def _read_topics(section: YamlValue, sections: _Sections) -> None:
-    """Add the topics of the section; raises BadStateFile."""
+    """Add the topics of a document's section `topics` to `sections`; raises BadStateFile."""
     for name, value in section.mapping("topics").items():
         try:
             validate_topic(name)
@@ -199,7 +205,7 @@ def _parse_placement(value: YamlValue) -> Placement:
 
 
 def _parse_settings(fields: Mapping[str, YamlValue]) -> dict[str, str | None]:
-    """Return declared settings by key; None means that the resource does not set the key."""
+    """Return the declared settings of a topic or broker; None means that a key must not be set."""
     value = fields.get("settings")
     if value is None:
         return {}
@@ -207,7 +213,7 @@ def _parse_settings(fields: Mapping[str, YamlValue]) -> dict[str, str | None]:
 
 
 def _setting_text(name: str, value: YamlValue) -> str | None:
-    """Return a setting as text, a list joined by commas, None for null."""
+    """Return the value of a setting as text; a list is joined by commas. None for null."""
     if value.is_null:
         return None
     if value.is_list:
@@ -219,7 +225,7 @@ def _setting_text(name: str, value: YamlValue) -> str | None:
 
 
 def _read_brokers(section: YamlValue, sections: _Sections) -> None:
-    """Add the settings of brokers; raises BadStateFile."""
+    """Add the broker settings of a document's section `brokers`; raises BadStateFile."""
     for name, value in section.mapping("brokers").items():
         if name != DEFAULT_NAME and not (name.isascii() and name.isdecimal()):
             raise value.fault(f"brokers: {name!r} is neither a number nor {DEFAULT_NAME}")
@@ -234,7 +240,10 @@ def _read_brokers(section: YamlValue, sections: _Sections) -> None:
 
 
 def _read_users(section: YamlValue, sections: _Sections) -> None:
-    """Add the users of the section, by default with SCRAM-SHA-512; raises BadStateFile."""
+    """Add the users of a document's section `users`; raises BadStateFile.
+
+    A user without mechanisms has SCRAM-SHA-512.
+    """
     for name, value in section.mapping("users").items():
         if not name or name.startswith("User:"):
             raise value.fault(f"users: {name!r}: a name without User:")
@@ -271,7 +280,10 @@ def _parse_mechanisms(value: YamlValue) -> dict[ScramMechanism, int | None]:
 
 
 def _mechanism(name: str, value: YamlValue) -> ScramMechanism:
-    """Return the SCRAM mechanism with a name; raises BadStateFile for an unknown one."""
+    """Return the SCRAM mechanism with a name; raises BadStateFile for an unknown one.
+
+    `value` is its place in the file.
+    """
     mechanism = _with_place_of_fault(value, parse_mechanism, name)
     assert mechanism is not None
     return mechanism
@@ -286,7 +298,10 @@ def _parse_iterations(value: YamlValue) -> int:
 
 
 def _parse_password(value: YamlValue) -> DeclaredPassword:
-    """Return the variable of a password and its value; raises BadStateFile for a plain password."""
+    """Return the environment variable of a password, and its value, None if that is not set.
+
+    Errors: BadStateFile for a password in the file itself.
+    """
     variable = variable_of(value.written("password"))
     if variable is None:
         hint = "files are kept and shared: write `password: ${NAME}`, and export NAME"
@@ -298,16 +313,16 @@ def _parse_password(value: YamlValue) -> DeclaredPassword:
 
 
 def _read_acls(section: YamlValue, sections: _Sections) -> None:
-    """Add the ACLs of all entries of the section; raises BadStateFile."""
+    """Add the ACLs of all entries of a document's section `acls`; raises BadStateFile."""
     for value in section.items("acls"):
         _check_keys(value.mapping("an entry of acls"), ACL, value)
         sections.acls.update(_with_place_of_fault(value, entry_rules, value.plain()))
 
 
 def _read_quotas(section: YamlValue, sections: _Sections) -> None:
-    """Add the quotas of the section.
+    """Add the quotas of a document's section `quotas`.
 
-    Errors: BadStateFile for a limit that its entity cannot have.
+    Errors: BadStateFile, also for a limit that its entity cannot have.
     """
     for value in section.items("quotas"):
         fields = value.mapping("an entry of quotas")
@@ -332,14 +347,18 @@ def _read_quotas(section: YamlValue, sections: _Sections) -> None:
 
 
 def _amount(quota: str, text: str) -> float:
-    """Return the amount of a limit, which may have a unit; raises UnreadableArgument."""
+    """Return the amount of a quota: a number, or a text with a unit; raises UnreadableArgument."""
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", text.strip(), re.ASCII):
         return float(text)
     return parse_amount(quota, text)
 
 
 def _parse_entity(fields: Mapping[str, YamlValue], value: YamlValue) -> Entity:
-    """Return the entity of a quota; raises BadStateFile for an impossible combination or none."""
+    """Return whose quota an entry of `quotas` is, as (kind, name) pairs.
+
+    A name None is the default entity. Errors: BadStateFile for nobody, or an impossible
+    combination.
+    """
     entity = tuple(
         (kind, None if (name := fields[key].text(key)) == DEFAULT else name)
         for key, kind in _ENTITY_KEYS.items()

@@ -43,7 +43,7 @@ class _Plain(str):
 def state_text(
     state: CurrentState, kinds: Iterable[ResourceKind], *, with_placement: bool = False
 ) -> str:
-    """Return the text of a file that declares the given kinds of a state."""
+    """Return a YAML file that declares a cluster's state, limited to these kinds of resources."""
     sections: dict[str, Any] = {"version": VERSION}
     wanted = set(kinds)
     for kind, section in (
@@ -77,7 +77,7 @@ def idle_rules(state: CurrentState) -> list[AclBinding]:
 
 
 def _is_host(host: str) -> bool:
-    """Return True if a host is in the form in which brokers compare it."""
+    """Return True if an ACL's host is in the form in which brokers compare it with clients."""
     try:
         return parse_host(host) == host
     except UnreadableArgument:
@@ -85,7 +85,7 @@ def _is_host(host: str) -> bool:
 
 
 def _topics_document(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> dict[str, Any]:
-    """Return the topics by name, without internal ones."""
+    """Return the section `topics` of the file: fields by name, without internal topics."""
     return {
         name: _topic_fields(topic, with_placement=with_placement)
         for name, topic in sorted(topics.items())
@@ -94,7 +94,10 @@ def _topics_document(topics: Mapping[str, ClusterTopic], *, with_placement: bool
 
 
 def _topic_fields(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
-    """Return the fields of a topic, with `placement` if its replica counts differ."""
+    """Return the declared fields of a topic.
+
+    They have `placement` if that is wanted, or if partitions have different numbers of replicas.
+    """
     fields: dict[str, Any] = {}
     if with_placement or topic.replication_factor is None:
         fields["placement"] = [list(replicas) for replicas in topic.placement]
@@ -115,7 +118,10 @@ def _settings_to_write(settings: Mapping[str, ClusterSetting]) -> dict[str, str]
 
 
 def _brokers_document(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> dict[Any, Any]:
-    """Return the settings by broker, the default of all brokers first."""
+    """Return the section `brokers` of the file: settings by broker.
+
+    The cluster-wide default comes first.
+    """
     found: dict[Any, Any] = {}
     for name in sorted(brokers, key=lambda name: int(name or -1)):
         settings = _settings_to_write(brokers[name])
@@ -125,7 +131,7 @@ def _brokers_document(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> di
 
 
 def _users_document(users: Mapping[str, Mapping[ScramMechanism, int]]) -> dict[str, Any]:
-    """Return users with their mechanisms, and a reference to a variable as password."""
+    """Return the section `users` of the file: mechanisms, and a variable's name as password."""
     variables = _variable_names(users)
     return {
         without_references(name): {
@@ -153,7 +159,10 @@ def _variable_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _quotas_document(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]]:
-    """Return quotas sorted by entity; limits without a fraction as integers."""
+    """Return the section `quotas` of the file, sorted by entity.
+
+    Limits without a fraction are integers.
+    """
     return [
         {
             **{
@@ -170,7 +179,10 @@ def _quotas_document(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[
 
 
 def _acls(rules: Iterable[AclBinding]) -> list[dict[str, Any]]:
-    """Return ACLs as entries: rules that differ only in their operation share one."""
+    """Return the section `acls` of the file, without rules of `idle_rules`.
+
+    Rules that differ only in their operation share an entry.
+    """
     written = [rule for rule in in_order(rules) if _is_host(rule.entry.host)]
     return [_acl_entry(list(group)) for _, group in groupby(written, key=_entry_key)]
 
@@ -203,17 +215,24 @@ def _yaml_text(document: dict[str, Any]) -> str:
         """Indents lists, and writes no anchors."""
 
         def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
+            """Indent the items of a list below its key."""
             return super().increase_indent(flow, False)
 
         def ignore_aliases(self, data: Any) -> bool:
+            """Return True: equal values are written again, not as an alias."""
             return True
 
     def plain(dumper: Any, text: _Plain) -> Any:
+        """Write a text without quotes if YAML reads it as a number or boolean.
+
+        A setting is then written as 3 instead of '3'.
+        """
         tag = dumper.resolve(yaml.ScalarNode, str(text), (True, False))
         is_plain = tag.rpartition(":")[2] in ("int", "float", "bool")
         return dumper.represent_scalar(tag, text) if is_plain else dumper.represent_str(text)
 
     def flow_list(dumper: Any, values: list[Any]) -> Any:
+        """Write a list of words or numbers on one line, other lists item by item."""
         is_flat = all(isinstance(value, str | int) for value in values)
         tag = "tag:yaml.org,2002:seq"
         return dumper.represent_sequence(tag, values, flow_style=is_flat or None)

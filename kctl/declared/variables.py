@@ -28,28 +28,28 @@ class BadReference(EngineError):
 
 
 def with_variables(text: str, environment: Mapping[str, str]) -> str:
-    """Return a text with its references replaced; raises BadReference."""
+    """Return a text with its references `${NAME}` replaced by variables; raises BadReference."""
     return _REFERENCE.sub(lambda match: _replacement(match, environment), text)
 
 
 def has_reference(text: str) -> bool:
-    """Return True if a text has a reference to a variable."""
+    """Return True if a text has a reference to a variable, `${NAME}`."""
     return any(match[0] != "$${" for match in _REFERENCE.finditer(text))
 
 
 def variable_of(text: str) -> str | None:
-    """Return the variable if the whole text is a reference without default, else None."""
+    """Return NAME if the whole text is `${NAME}`, without a default, else None."""
     match = re.fullmatch(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", text)
     return None if match is None else match[1]
 
 
 def without_references(text: str) -> str:
-    """Return a text escaped so that it is read from a file as exactly this text."""
+    """Return a text in which `${` is escaped, so that a file with it means this text."""
     return text.replace("${", "$${")
 
 
 def _replacement(match: re.Match[str], environment: Mapping[str, str]) -> str:
-    """Return the replacement of a reference; raises BadReference."""
+    """Return the variable's value, or the default, for a reference; raises BadReference."""
     if match[0] == "$${":
         return "${"
     name = _NAME.fullmatch(match[1]) if match[0].endswith("}") else None

@@ -46,7 +46,7 @@ class YamlValue:
 
     @property
     def where(self) -> str:
-        """Return the position as `file:line`."""
+        """Return the value's position as `file:line`, for messages."""
         return f"{self._path}:{self._node.start_mark.line + 1}"
 
     def fault(self, reason: str, hint: str | None = None) -> BadStateFile:
@@ -69,9 +69,10 @@ class YamlValue:
         return bool(self._node.id == "mapping")
 
     def mapping(self, what: str) -> dict[str, YamlValue]:
-        """Return the values of a mapping by key, empty for null; raises BadStateFile.
+        """Return the values of a mapping by key, empty for null.
 
-        Keys keep the order of the file; merged ones (`<<`) come first.
+        Keys keep the order of the file; merged ones (`<<`) come first. Errors: BadStateFile for
+        another type, with `what` as the name of the value.
         """
         if self.is_null:
             return {}
@@ -112,7 +113,10 @@ class YamlValue:
         return self._child(key).text("a key")
 
     def items(self, what: str) -> list[YamlValue]:
-        """Return the values of a list, none for null; raises BadStateFile."""
+        """Return the values of a list, none for null.
+
+        Errors: BadStateFile for another type, with `what` as the name of the value.
+        """
         if self.is_null:
             return []
         if not self.is_list:
@@ -120,13 +124,19 @@ class YamlValue:
         return [self._child(child) for child in self._node.value]
 
     def written(self, what: str) -> str:
-        """Return a scalar as it is written, references included; raises BadStateFile."""
+        """Return a text or number as it is written, references included.
+
+        Errors: BadStateFile for another type, with `what` as the name of the value.
+        """
         if self._node.id != "scalar" or self.is_null:
             raise self.fault(f"{what} is a text or a number")
         return str(self._node.value)
 
     def text(self, what: str) -> str:
-        """Return a scalar after replacing its references; raises BadStateFile."""
+        """Return a text or number after replacing references to variables.
+
+        Errors: BadStateFile for another type, with `what` as the name of the value.
+        """
         try:
             text = with_variables(self.written(what), self._environment)
         except BadReference as error:
@@ -168,7 +178,10 @@ class YamlValue:
         return value
 
     def plain(self) -> object:
-        """Return the node as plain Python objects: None, texts, booleans, lists and dicts."""
+        """Return the value as plain Python objects: None, texts, booleans, lists and dicts.
+
+        Numbers are texts, too.
+        """
         if self.is_null:
             return None
         if self.is_list:
@@ -199,7 +212,7 @@ class YamlValue:
                 left += [(child, False) for child in _children(node)]
 
     def _child(self, node: Any) -> YamlValue:
-        """Return another node of the same file."""
+        """Return another node of the same file as a value."""
         return YamlValue(node, self._path, self._environment)
 
 
@@ -213,7 +226,10 @@ def _children(node: Any) -> list[Any]:
 def yaml_documents(
     content: bytes, path: str, environment: Mapping[str, str]
 ) -> Sequence[YamlValue]:
-    """Return the documents of a file, without empty ones; raises BadStateFile."""
+    """Return the documents of a YAML or JSON file, without empty ones; raises BadStateFile.
+
+    `path` is its name in errors; `environment` has the variables that texts refer to.
+    """
     import yaml
 
     if path.endswith(_JSON):

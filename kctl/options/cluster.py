@@ -60,11 +60,12 @@ TIMEOUT_S = 30.0
 
 
 def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options that select the cluster to a command, which gets them as its first argument.
+    """Add the options that select the cluster, such as --bootstrap-server, to a command.
 
-    They precede the last option of the command, which is `-o` if it has one. A parameter whose type
-    is a NamedTuple of options, for instance `MoveOptions`, is expanded into these options, after
-    all others. A command that uses the client settings itself declares `-X` itself.
+    The command gets them as its first argument. They precede its last option, which is `-o` if it
+    has one. A parameter whose type is a NamedTuple of options, for instance `MoveOptions`, is
+    expanded into these options, after all others. A command that uses the client settings itself
+    declares `-X` itself.
     """
     return _OnCluster(command)
 
@@ -73,7 +74,7 @@ class _OnCluster:
     """A command on a cluster; its options are built when Typer first asks for them."""
 
     def __init__(self, command: Callable[..., int]) -> None:
-        """`command` is the function of the command, which returns the exit code."""
+        """Wrap the function of a command, which returns the exit code."""
         self._command = command
         self.__name__ = command.__name__
         self.__doc__ = command.__doc__
@@ -83,11 +84,12 @@ class _OnCluster:
 
     @cached_property
     def _options(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
-        """Return the command's own parameters and its sets of options; cached."""
+        """Return the command's own parameters, and the types of its sets of options by name."""
         return _options_of(self._command)
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
+        """Return the command's parameters with those that select the cluster; Typer reads it."""
         own, _ = self._options
         added = [
             inspect.Parameter(
@@ -106,6 +108,7 @@ class _OnCluster:
 
     @property
     def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        """Return the types of the parameters in `__signature__`; Typer reads them, too."""
         return {p.name: p.annotation for p in self.__signature__.parameters.values()}
 
     def __call__(
@@ -118,7 +121,7 @@ class _OnCluster:
         client_settings: list[str] | None = None,
         **others: Any,
     ) -> int:
-        """Run the command with the values of its options; return its exit code."""
+        """Run the command with the values that Typer has parsed; return its exit code."""
         _, sets = self._options
         for name, kind in sets.items():
             others[name] = kind(**{field: others.pop(field) for field in kind._fields})
@@ -127,7 +130,7 @@ class _OnCluster:
 
 
 def with_settings(cluster: ClusterOptions, settings: list[str] | None) -> ClusterOptions:
-    """Return the options of a cluster with client settings, which override those of its file.
+    """Return cluster options with the client settings of -X, which override a properties file.
 
     Errors: UnreadableArgument, UnknownClientSetting.
     """
@@ -148,7 +151,7 @@ def _is_settings(parameter: inspect.Parameter) -> bool:
 def _options_of(
     command: Callable[..., int],
 ) -> tuple[list[inspect.Parameter], dict[str, Any]]:
-    """Return all parameters but the first, and the types of option sets by parameter.
+    """Return a command's parameters but the first, and the types of option sets by parameter.
 
     Option sets are expanded at the end of the parameters.
     """

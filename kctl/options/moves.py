@@ -94,5 +94,5 @@ class JobOptions(NamedTuple):
 
     @property
     def moves(self) -> MoveOptions:
-        """Return these as MoveOptions, with defaults for the options that are missing here."""
+        """Return the job's options as MoveOptions, with defaults for those that jobs lack."""
         return MoveOptions(**self._asdict())

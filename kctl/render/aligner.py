@@ -61,7 +61,10 @@ def _import_tabulate() -> Any:
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Replace wcwidth and importlib.metadata while tabulate is imported."""
+    """Replace wcwidth and importlib.metadata for the block, in which tabulate is imported.
+
+    Importing these takes longer than tabulate itself, which needs them for other texts only.
+    """
     metadata = ModuleType(_METADATA)
     vars(metadata).update(version=lambda _name: "unknown", PackageNotFoundError=ImportError)
     stand_ins = {_WIDTHS: None, _METADATA: metadata}

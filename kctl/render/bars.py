@@ -40,7 +40,7 @@ def sparkline(values: Sequence[float | None], heights: str = HEIGHTS) -> str:
 
 
 def is_known(value: float | None) -> TypeGuard[float]:
-    """Return True if a value is a finite number."""
+    """Return True if a value is a finite number, neither None nor NaN."""
     return value is not None and math.isfinite(value)
 
 

@@ -38,7 +38,7 @@ class _Layout:
         self.tail = ""
 
     def add_text(self, text: str) -> None:
-        """Append text that is the same in all rows."""
+        """Append a text that is the same in all rows."""
         self.tail += text
 
     def add_column(self, column: Sequence[str]) -> None:
@@ -48,7 +48,10 @@ class _Layout:
         self.tail = ""
 
     def joined(self, count: int, between: str) -> str:
-        """Return the text of `count` rows, with `between` between each two."""
+        """Return the text of `count` rows, with `between` between each two.
+
+        The pieces of all rows are placed by slices: a loop over rows would be slower.
+        """
         if not self.columns:
             return between.join([self.tail] * count)
         width = 2 * len(self.columns)
@@ -150,6 +153,7 @@ def _csv_column(values: Sequence[object], cell: Callable[[object], object]) -> S
 
 @cache
 def _csv_quoted() -> Any:
+    """Return the pattern of characters for which a CSV field needs quotes."""
     from re import compile as compile_pattern
 
     return compile_pattern(f"[{_CSV_QUOTED}]")
@@ -162,4 +166,5 @@ def _csv_text(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
+    """Return a CSV field in quotes, with its own quotes doubled."""
     return '"' + text.replace('"', '""') + '"'

@@ -24,7 +24,10 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 
 
 def page_head(title: str, style: str = "") -> str:
-    """Return the start of a page, up to its heading; `style` is appended to the common style."""
+    """Return the start of an HTML page, up to its heading.
+
+    `style` is CSS appended to the common style.
+    """
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -18,7 +18,7 @@ class ProgressBar:
         self._drawn: tuple[Progress, TaskID] | None = None
 
     def __enter__(self) -> ProgressBar:
-        """Start drawing."""
+        """Start drawing, if stderr is a terminal."""
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import Progress

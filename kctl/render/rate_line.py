@@ -24,13 +24,16 @@ class RateLine:
         total_count: int | None = None,
         stream: TextIO | None = None,
     ) -> None:
-        """`stream` is stderr by default."""
+        """Create a progress line; a total, if known, adds share and remaining time.
+
+        `stream` is stderr by default. Nothing is shown unless it is a terminal.
+        """
         self._line = StatusLine(clock, stream)
         self._total_bytes = total_bytes
         self._total_count = total_count
 
     def update(self, count: int, done_bytes: int) -> None:
-        """Show the number of records and of bytes that are done so far."""
+        """Show the numbers of records and bytes that are done."""
         self._line.show(lambda lasting_s: self._progress_text(count, done_bytes, lasting_s))
 
     def clear(self) -> None:
@@ -38,7 +41,7 @@ class RateLine:
         self._line.clear()
 
     def _progress_text(self, count: int, done_bytes: int, lasting_s: float) -> str:
-        """Return records, bytes, rate, share and time left as a line."""
+        """Return the line after `lasting_s`: records, bytes, rate, share and remaining time."""
         parts = [f"{count:,} records", f"{done_bytes / 1e6:,.1f} MB"]
         parts.append(f"{count / lasting_s:,.0f} records/s")
         parts += share_and_left(done_bytes, self._total_bytes, lasting_s)

@@ -62,7 +62,11 @@ class RowWriter:
         *,
         is_stream: bool = False,
     ) -> None:
-        """`output` is the name of a format; `stream` is stdout by default. Raises UnknownFormat."""
+        """Create a writer of rows in the format `output`; raises UnknownFormat.
+
+        `stream` is stdout by default. With `is_stream` a table is written while rows arrive, with
+        widths of the first ones.
+        """
         self._columns = columns
         #: The column with the names of rows, for the format `name`.
         self._name = next((column for column in columns if column.is_name), columns[0])
@@ -77,11 +81,14 @@ class RowWriter:
 
     @property
     def count(self) -> int:
-        """Return the number of rows written so far."""
+        """Return the number of rows written up to now."""
         return self._count
 
     def write(self, row: Row) -> None:
-        """Write a row, which has a value for the key of each column."""
+        """Write a row, which has a value for the key of each column.
+
+        Tables buffer it: their widths depend on all rows.
+        """
         getattr(self, f"_write_{self._output}", self._held.append)(row)
         self._count += 1
         if self._is_streamed and len(self._held) >= STREAMED_ROWS_HELD_MAX:
@@ -108,7 +115,11 @@ class RowWriter:
         self._table.write(rows)
 
     def write_run(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
-        """Write many rows at once: shared values, and a column of values for each other key."""
+        """Write many rows at once.
+
+        `shared` has the values that are equal in all rows, `varying` a column of values for each
+        other key.
+        """
         count = len(next(iter(varying.values())))
         if not count:
             return
@@ -120,7 +131,7 @@ class RowWriter:
             self.write({**shared, **{key: values[number] for key, values in varying.items()}})
 
     def _write_bulk(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
-        """Write the rows of a run as one text."""
+        """Write the rows of a run as one text, in a format that is not aligned."""
         from kctl.render.bulk import csv_rows, json_rows
 
         keys = [column.key for column in self._columns]
@@ -164,6 +175,7 @@ class RowWriter:
         self._stream.write(_json_text(self._plain(row)))
 
     def _write_ndjson(self, row: Row) -> None:
+        """Write a row as a line of JSON."""
         self._stream.write(_json_text(self._plain(row)) + "\n")
 
     def _write_yaml(self, row: Row) -> None:
@@ -199,7 +211,7 @@ class RowWriter:
         self._stream.write(line.getvalue()[:-2] + "\n")
 
     def _shown(self) -> list[Column]:
-        """Return the columns that a table has in this format."""
+        """Return the columns to show: those marked `wide` only in the format `wide`."""
         return [c for c in self._columns if self._output == "wide" or not c.wide]
 
     def _close_table(self) -> None:
@@ -220,7 +232,10 @@ def write_rows(
     *,
     failures: int = 0,
 ) -> int:
-    """Write rows in a format; return their number."""
+    """Write rows in a format to `stream`, by default stdout; return their number.
+
+    With `failures`, a table without rows is left out.
+    """
     writer = RowWriter(columns, output, stream)
     count = 0
     for row in rows:

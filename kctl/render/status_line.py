@@ -19,7 +19,11 @@ class StatusLine:
     """A line that is overwritten a few times a second; does nothing if stderr is no terminal."""
 
     def __init__(self, clock: Clock, stream: TextIO | None = None) -> None:
-        """`stream` is stderr by default. Nothing is shown before `_SHOWN_FROM_MS`."""
+        """Create a line of progress that replaces itself; it is shown on a terminal only.
+
+        `stream` is stderr by default. Nothing is shown before `_SHOWN_FROM_MS`, so that quick work
+        shows none.
+        """
         self._clock = clock
         self._stream = stream if stream is not None else sys.stderr
         #: True while the line is on the screen and has to be cleared before other output.
@@ -31,7 +35,10 @@ class StatusLine:
         self._is_watched = self._stream is not None and self._stream.isatty()
 
     def show(self, text: Callable[[float], str]) -> None:
-        """Show a text if an update is due; `text` makes it from the elapsed seconds."""
+        """Show a text, at most every `_EVERY_MS`.
+
+        `text` returns it for the elapsed seconds, and is called only if it is shown.
+        """
         if not self._is_watched:
             return
         now_ms = self._clock.monotonic_ms()
@@ -51,7 +58,10 @@ class StatusLine:
 
 
 def share_and_left(done: int, total: int | None, lasting_s: float) -> list[str]:
-    """Return the share done and the estimated time left as texts; none if they are unknown."""
+    """Return `40 %` and `12 s left` for work of which `done` is done after `lasting_s`.
+
+    Empty if the total is not known.
+    """
     if not total or not 0 < done <= total:
         return []
     left_s = lasting_s * (total - done) / done

@@ -75,7 +75,10 @@ def _column_cell_text(column: Column, value: Any) -> str:
 def write_table(
     columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
 ) -> None:
-    """Write a table; by rich only on a terminal, without NO_COLOR and `beneath` columns."""
+    """Write rows as a table: with colours on a terminal, else aligned with spaces.
+
+    NO_COLOR, a column `beneath`, and headings wider than the terminal prevent colours.
+    """
     is_plain = not stream.isatty() or os.environ.get("NO_COLOR") or any(c.beneath for c in columns)
     if is_plain or not _write_rich(columns, rows, stream):
         _write_aligned(columns, rows, stream)
@@ -103,15 +106,16 @@ def write_markup(
 
 
 def _alignment(columns: Sequence[Column]) -> list[str]:
+    """Return `right` or `left` for each column."""
     return ["right" if column.right else "left" for column in columns]
 
 
 def _write_rich(
     columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
 ) -> bool:
-    """Write a table by rich and return True.
+    """Write a table with colours and wrapped cells, and return True.
 
-    False, with nothing written, if headings do not fit.
+    If the headings do not fit into the terminal, nothing is written, and False returned.
     """
     from rich.console import Console
     from rich.table import Table
@@ -156,7 +160,10 @@ def fitted_widths(
 
 
 def _levelled(least: Sequence[int], widest: Sequence[int], level: int) -> list[int]:
-    """Return `level` as the width of each column, limited to the range from least to widest."""
+    """Return the columns' widths if no column may be wider than `level`.
+
+    A width is at least that in `least`, and never above that in `widest`.
+    """
     return [max(low, min(high, level)) for low, high in zip(least, widest, strict=True)]
 
 
@@ -174,7 +181,7 @@ def _write_aligned(
 
 
 def _align_lines(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
-    """Return the heading line, then a line for each row."""
+    """Return the lines of a table: the headings, then each row, in aligned columns."""
     lines = [[column.heading for column in columns], *cells]
     aligned = []
     for place, column in enumerate(columns):
@@ -220,7 +227,10 @@ class StreamedTable:
     def __init__(
         self, columns: Sequence[Column], rows: Sequence[Mapping[str, object]], stream: TextIO
     ) -> None:
-        """Measure the first rows without writing them, and write the headings."""
+        """Fix the columns' widths by the first rows, and write the headings.
+
+        The first rows are not written.
+        """
         self._columns = columns
         self._stream = stream
         self._widths = [len(column.heading) for column in columns]
@@ -230,7 +240,7 @@ class StreamedTable:
         self._write_line([column.heading for column in columns])
 
     def write(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """Write rows; the first ones have to be passed again."""
+        """Write rows in the fixed widths; the first ones must be passed again."""
         for row in rows:
             self._write_line(_cells(self._columns, row))
 

@@ -25,12 +25,15 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def visible_cell(text: str) -> str:
-    """Return a text escaped for a table cell, on one line."""
+    """Return a text on one line for a terminal: control characters are escaped.
+
+    Names of topics and groups come from any client, and must not control the terminal.
+    """
     return _controls("").sub(_escape, text)
 
 
 def visible_lines(raw: bytes) -> bytes:
-    """Return bytes escaped for a terminal; newlines and tabs are kept."""
+    """Return bytes for a terminal: control characters other than newline and tab are escaped."""
     text = raw.decode("utf-8", "backslashreplace")
     return _controls("\n\t").sub(_escape, text).encode()
 
@@ -39,18 +42,18 @@ class VisibleStream:
     """Passes bytes on, escaped by `visible_lines`, however they are split into blocks."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
-        """`write` gets the escaped bytes."""
+        """Create a stream that escapes control characters, and passes bytes on to `write`."""
         self._write = write
         self._partial_line = b""
 
     def write(self, block: Buffer) -> None:
-        """Pass on the complete lines; the rest waits for its newline."""
+        """Pass on the complete lines, escaped; an incomplete one waits for its newline."""
         lines, end, partial_line = (self._partial_line + bytes(block)).rpartition(b"\n")
         self._write(visible_lines(lines + end))
         self._partial_line = partial_line
 
     def close(self) -> None:
-        """Pass on the last line without a newline."""
+        """Pass on the last line, which has no newline."""
         self._write(visible_lines(self._partial_line))
         self._partial_line = b""
 

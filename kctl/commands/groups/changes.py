@@ -130,7 +130,9 @@ def delete_groups_of_options(
                 failures.report(error, group_id)
         results: dict[str, EngineError | None] = dict.fromkeys(counts)
         if counts and not dry_run:
-            what = f"Delete {_group_names(list(counts))} with all offsets of {cluster_named(client)}"
+            what = (
+                f"Delete {_group_names(list(counts))} with all offsets of {cluster_named(client)}"
+            )
             confirm(what, yes=yes)
             results = delete_groups(client, counts)
     rows: list[OutputRow] = []
