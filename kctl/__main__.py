@@ -58,7 +58,7 @@ def _dispatch(args: list[str]) -> int:
 
 
 def _unknown(argument: str) -> int:
-    """Print that a command or option is unknown, with the closest known one; returns USAGE."""
+    """Print that a command or option does not exist, with a similar one; returns USAGE."""
     near = closest_noun(argument)
     what = "option" if argument.startswith("-") else "command"
     sys.stderr.write(f"error: no such {what}: {argument}\n")
@@ -259,7 +259,10 @@ def _end_in_order_on_sigterm() -> None:
 
 
 def _signals() -> Any:
-    """Import `_signal` instead of `signal`, whose enumerations would slow down every command."""
+    """Return the module `_signal`.
+
+    Importing `signal`, with its enumerations, slows down every command.
+    """
     from importlib import import_module
 
     return import_module("_signal")

@@ -48,7 +48,10 @@ class ClientOverrides(NamedTuple):
     own: Mapping[str, str]
 
     def above(self, own_in_file: Mapping[str, str]) -> ClientOverrides:
-        """Add the command's own settings of a file, where -X does not override them."""
+        """Return these settings with the command's own ones of a file.
+
+        -X overrides the file.
+        """
         return self._replace(own={**own_in_file, **self.own})
 
     def seconds(self, key: str, default_s: float) -> float:

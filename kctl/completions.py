@@ -106,7 +106,10 @@ def _argument_branches(commands: list[CommandCompletions], line: str) -> list[st
 
 
 def _values_function(words: str, line: str) -> list[str]:
-    """Return the function for bash and zsh that prints the values of a kind.
+    """Return the shell function `_kctl_values`, for bash and zsh, as lines.
+
+    It prints the values of a kind (the argument), such as topic names, each with a `=` behind it if
+    the kind ends so. Names that a cluster or a file has are printed by `kctl __complete`.
 
     `words` and `line` are the shell's expressions for the words and for the complete line.
     """
@@ -127,7 +130,7 @@ def _values_function(words: str, line: str) -> list[str]:
 
 
 def _bash_script(commands: list[CommandCompletions]) -> str:
-    """Return the completion script for bash."""
+    """Return the completion script for bash, with cases for these commands."""
     cases = []
     for command in commands:
         words = [name for name, _ in command.children] + [name for name, _ in command.options]
@@ -194,7 +197,7 @@ def _bash_script(commands: list[CommandCompletions]) -> str:
 
 
 def _zsh_script(commands: list[CommandCompletions]) -> str:
-    """Return the completion script for zsh."""
+    """Return the completion script for zsh, with cases for these commands."""
     groups = "|".join(c.path for c in commands if c.children and c.path)
     lines = [
         "#compdef kctl",
@@ -233,13 +236,16 @@ def _zsh_script(commands: list[CommandCompletions]) -> str:
 
 
 def _zsh_entry(name: str, text: str) -> str:
-    """Return an entry for zsh's _describe, with colons in the text escaped."""
+    """Return a choice for zsh's _describe, quoted, with colons in its text escaped.
+
+    `name` is a command or an option, `text` its help, "" for none.
+    """
     shown = text.replace(":", "\\:")
     return f"'{name}:{shown}'" if shown else f"'{name}'"
 
 
 def _fish_script(commands: list[CommandCompletions]) -> str:
-    """Return the completion script for fish."""
+    """Return the completion script for fish, with lines for these commands."""
     keys = {kind: " ".join(keys_of(kind)) for kind in KEY_KINDS}
     lines = [
         "# fish completion for kctl; put it in ~/.config/fish/completions/kctl.fish.",
@@ -278,7 +284,10 @@ def _fish_script(commands: list[CommandCompletions]) -> str:
 
 
 def _fish_values(kind: str) -> str:
-    """Return fish's options that complete values of a kind."""
+    """Return the options of fish's `complete` that offer values of a kind, after a space.
+
+    -x offers only these values, -r also file names.
+    """
     if kind.startswith("words "):
         return f" -x -a '{kind.removeprefix('words ')}'"
     if kind == "files":

@@ -38,7 +38,7 @@ class Host(NamedTuple):
 
 
 def real_host() -> Host:
-    """Return the ports of this machine."""
+    """Return the streams, clock and entropy of this machine, for code that takes them."""
     from engine.host.real import RealClock, RealEntropy
     from engine.host.real_streams import RealStreams
 
@@ -66,7 +66,9 @@ def connect(options: ClusterOptions) -> KafkaClient:
 
 
 def create_client(choice: Choice, checks: ClientChecks, options: ClusterOptions) -> KafkaClient:
-    """Return a client of the chosen cluster, with the time-out and settings of `options`.
+    """Return a client of the chosen cluster, with the time-out and -X settings of `options`.
+
+    It connects at its first request. `checks` are run on its requests (`guard`).
 
     `checks` are the guards' checks of its requests. Errors: ClientSettingRefused, FileMissing.
     """
@@ -89,7 +91,9 @@ def create_client(choice: Choice, checks: ClientChecks, options: ClusterOptions)
 
 
 def cluster_named(client: KafkaClient) -> str:
-    """Request the id of a client's cluster; return it and the addresses as text for a prompt.
+    """Request a cluster's id; return "cluster ID at ADDRESSES", for a confirmation.
+
+    Without an id it returns only the bootstrap addresses of the client.
 
     Errors: those of a metadata request.
     """
@@ -99,7 +103,9 @@ def cluster_named(client: KafkaClient) -> str:
 
 
 def read_client_settings(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
-    """Return the settings of a properties file (None: no file), with `overrides` applied.
+    """Return the client settings of a properties file (None: no file) with -X settings applied.
+
+    `overrides` are those of -X.
 
     Errors: ClientSettingRefused, FileMissing.
     """
@@ -115,7 +121,9 @@ def read_client_settings(path: str | None, overrides: Mapping[str, str]) -> Clie
 
 
 def settings_in_file(options: ClusterOptions, keys: Iterable[str]) -> dict[str, str]:
-    """Return the settings with these keys in the properties file of the selected cluster.
+    """Return a command's own settings from the properties file of the selected cluster.
+
+    `keys` are the settings to look for, such as those of a producer; absent ones are left out.
 
     Empty without a cluster, which `connect` reports later. Errors: NoSuchContext, BadContextFile,
     FileMissing.

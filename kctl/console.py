@@ -45,7 +45,10 @@ def notify(line: str) -> None:
 
 
 def report_error(error: EngineError, about: str | None = None) -> None:
-    """Print the error of one item with its hint; the command continues."""
+    """Print the error of one item with its hint; the command continues with the next item.
+
+    `about` names the item; it is printed unless the error's text contains it.
+    """
     text = str(error)
     is_named = about is None or about in text
     notify(f"error: {text}" if is_named else f"error: {about}: {text}")
@@ -55,9 +58,11 @@ def report_error(error: EngineError, about: str | None = None) -> None:
 
 
 def confirm(what: str, *, yes: bool, can_be_tried: bool = True) -> None:
-    """Ask for confirmation on the terminal, unless `yes`; raises NotConfirmed, NoTerminal.
+    """Ask "{what}? [y/N]" on the terminal before a change, unless `yes` is set (-y).
 
-    `can_be_tried` means that the command has a --dry-run.
+    `can_be_tried` means that the command has a --dry-run, at which the error then hints.
+
+    Errors: NotConfirmed for any answer but y or yes, NoTerminal if stdin is no terminal.
     """
     if yes:
         return

@@ -30,7 +30,12 @@ def content_filters(
     header: str | None,
     json_path: list[str] | None,
 ) -> Filters:
-    """Return the filters that options define; raises WrongPattern, WrongJsonPath."""
+    """Return the filters of records for the options of `consume` and `dump-log`.
+
+    None leaves that filter out. `key` is the exact key, the patterns are searched in bytes.
+
+    Errors: WrongPattern, WrongJsonPath.
+    """
     return Filters(
         key=None if key is None else os.fsencode(key),
         key_pattern=_compile_pattern(key_regex),
@@ -41,7 +46,7 @@ def content_filters(
 
 
 def _compile_pattern(text: str | None) -> re.Pattern[bytes] | None:
-    """Compile a pattern for bytes, None for None; raises WrongPattern."""
+    """Compile an option's regular expression for bytes, None for None; raises WrongPattern."""
     if text is None:
         return None
     try:

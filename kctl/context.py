@@ -104,7 +104,10 @@ class Profile(NamedTuple):
 
     @property
     def is_guarded(self) -> bool:
-        """Return True if commands that change the cluster are confirmed or refused."""
+        """Return True for a protected or read-only context.
+
+        Commands that change its cluster then need its name typed, or are refused.
+        """
         return self.is_protected or self.is_read_only
 
 
@@ -115,7 +118,7 @@ class Profiles(NamedTuple):
     by_name: dict[str, Profile]
 
     def get(self, name: str) -> Profile:
-        """Return a context; raises NoSuchContext."""
+        """Return the context with this name; raises NoSuchContext."""
         if name not in self.by_name:
             raise NoSuchContext(name, sorted(self.by_name))
         return self.by_name[name]
@@ -140,7 +143,10 @@ class Choice(NamedTuple):
 
 
 def profiles_path(environment: Mapping[str, str]) -> str:
-    """Return the path of the contexts file."""
+    """Return the path of the contexts file: KCTL_CONFIG, else kctl/config.yaml.
+
+    That is in XDG_CONFIG_HOME, or ~/.config.
+    """
     if environment.get("KCTL_CONFIG"):
         return environment["KCTL_CONFIG"]
     home = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
@@ -148,7 +154,7 @@ def profiles_path(environment: Mapping[str, str]) -> str:
 
 
 def load_profiles(files: Files, path: str) -> Profiles:
-    """Read the stored contexts, none if the file does not exist; raises BadContextFile."""
+    """Read the contexts file, without contexts if it does not exist; raises BadContextFile."""
     if not files.exists(path):
         return Profiles(None, {})
     import yaml
@@ -166,7 +172,10 @@ def load_profiles(files: Files, path: str) -> Profiles:
 
 
 def _parse_profile(path: str, name: object, fields: object) -> Profile:
-    """Parse one context; raises BadContextFile for missing or invalid fields."""
+    """Parse one context of the file; raises BadContextFile for missing or invalid fields.
+
+    `path` and `name` are for that error.
+    """
     if not isinstance(fields, dict) or not isinstance(fields.get("bootstrap_servers"), str):
         raise BadContextFile(path, f"context {name} has no `bootstrap_servers`")
     is_protected, is_read_only = (fields.get(key, False) for key in (_PROTECTED, _READ_ONLY))
@@ -185,7 +194,10 @@ def _parse_profile(path: str, name: object, fields: object) -> Profile:
 
 
 def save_profiles(files: Files, path: str, profiles: Profiles) -> None:
-    """Replace the contexts file."""
+    """Replace the contexts file with these contexts, sorted by name.
+
+    Call it only under the file's lock, as `change_profiles` does.
+    """
     import yaml
 
     contexts = {
@@ -196,7 +208,7 @@ def save_profiles(files: Files, path: str, profiles: Profiles) -> None:
 
 
 def _fields_to_store(profile: Profile) -> dict[str, str | bool]:
-    """Return the fields of a context to store; None and False are left out."""
+    """Return the fields of a context for the file; None and False are left out."""
     fields = {
         "bootstrap_servers": profile.bootstrap_servers,
         "command_config": profile.command_config,
@@ -231,10 +243,7 @@ def change_profiles(
 
 
 def servers_in(files: Files, path: str) -> str | None:
-    """Read `bootstrap.servers` of a properties file, None if it has none.
-
-    Errors: FileMissing, and those of `parse_properties`.
-    """
+    """Return `bootstrap.servers` of a client properties file, None if absent or blank."""
     from kctl.properties_file import read_properties
 
     return read_properties(files, path).get("bootstrap.servers", "").strip() or None
@@ -248,7 +257,9 @@ def choose(
     context: str | None = None,
     command_config: str | None = None,
 ) -> Choice:
-    """Select the cluster to connect to; raises NoCluster, NoSuchContext, BadContextFile.
+    """Select the cluster to connect to, by the order in the table of this module.
+
+    Raises NoCluster, NoSuchContext, BadContextFile.
 
     The contexts file is read only if a context is needed, `command_config` only if no option
     selects the cluster; its errors are those of `servers_in`.

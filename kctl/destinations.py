@@ -33,7 +33,9 @@ class TargetNotWritable(EngineError):
 
 
 def check_writable(target: str, *, is_file: bool) -> None:
-    """Refuse a target that could not be made, before long work; raises TargetNotWritable.
+    """Refuse an output path at which nothing could be made; raises TargetNotWritable.
+
+    Called before long work.
 
     The folder of a file must exist; missing folders of a folder are made later.
     """
@@ -55,13 +57,16 @@ def check_writable(target: str, *, is_file: bool) -> None:
 
 
 def check_destination(target: str | None, sources: Iterable[str]) -> None:
-    """Raise TargetInsideSource if the target is a source or inside one."""
+    """Raise TargetInsideSource if an output path is a source or inside one.
+
+    A target of None, for a command without output files, passes.
+    """
     for source in sources:
         if target is not None and _is_inside(target, source):
             raise TargetInsideSource(target, source)
 
 
 def _is_inside(target: str, source: str) -> bool:
-    """Return True if a path is the source or inside it, after resolving symbolic links."""
+    """Return True if `target` is `source` or inside it, after resolving symbolic links."""
     real_target, real_source = os.path.realpath(target), os.path.realpath(source)
     return os.path.commonpath((real_target, real_source)) == real_source

@@ -12,7 +12,12 @@ _MAX_MS: Final = 36_500 * 86_400_000
 
 
 def parse_duration_ms(text: str, option: str, *, lowest_ms: int = 0) -> int:
-    """Parse a duration into ms, from `lowest_ms` to a century; raises UnreadableArgument."""
+    """Parse a duration such as 90s, 10m or 2h into ms, for a value of `option`.
+
+    It may be from `lowest_ms` to a century, inclusive.
+
+    Errors: UnreadableArgument.
+    """
     found = parse_age_ms(f"-{text.strip()}")
     if found is None:
         raise UnreadableArgument(f"a value of {option}", text, "a duration such as 90s, 10m or 2h")

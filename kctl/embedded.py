@@ -21,13 +21,18 @@ KEYSTORE: Final = "ssl.keystore.location"
 
 
 def data_home(environment: Mapping[str, str]) -> str:
-    """Return the directory for persistent data of kctl."""
+    """Return the directory for persistent data of kctl: kctl in XDG_DATA_HOME.
+
+    Without that variable it is ~/.local/share/kctl.
+    """
     home = environment.get("XDG_DATA_HOME") or f"{environment.get('HOME', '')}/.local/share"
     return f"{home}/kctl"
 
 
 def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
-    """Return the absolute path of the data directory, the default for None.
+    """Return the absolute path of an embedded cluster's data directory.
+
+    `data` is the value of --data; None means the default directory.
 
     Errors: UnreadableArgument for "".
     """
@@ -39,18 +44,24 @@ def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
 
 
 def running_servers(environment: Mapping[str, str]) -> str | None:
-    """Return the addresses of the default embedded cluster, None if it does not run."""
+    """Return the bootstrap addresses of the default embedded cluster, None unless it runs."""
     running = _running_cluster(environment)
     return None if running is None else running.bootstrap_servers
 
 
 def running_properties(environment: Mapping[str, str]) -> str | None:
-    """Return the administrator's properties file of the default embedded cluster, or None."""
+    """Return the path of the administrator's properties of the default embedded cluster.
+
+    None unless the cluster is secured.
+    """
     return admin_properties(cluster_path(environment, None))
 
 
 def admin_properties(path: str) -> str | None:
-    """Return the administrator's properties file of a cluster, None unless it is secured."""
+    """Return the path of the administrator's properties of an embedded cluster.
+
+    `path` is its data directory. None unless the cluster is secured (started with --secure).
+    """
     properties = f"{path}/{ADMIN_PROPERTIES}"
     if not os.path.exists(properties):
         return None
@@ -68,7 +79,7 @@ def admin_properties(path: str) -> str | None:
 
 
 def _running_cluster(environment: Mapping[str, str]) -> RunningCluster | None:
-    """Return the embedded cluster in the default directory, None unless it runs."""
+    """Return the embedded cluster in the default data directory, None unless it runs."""
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles
 

@@ -27,9 +27,11 @@ def read_escape(text: str, position: int, what: str) -> tuple[bytes, int]:
 
 
 def decode_escapes(text: str, what: str) -> bytes:
-    """Return a text's bytes with its escapes decoded; raises UnreadableArgument.
+    """Return a text as bytes, with the escape sequences after backslashes decoded.
 
-    Arguments that are not UTF-8 keep their original bytes.
+    `what` names the text in an error. Arguments that are not UTF-8 keep their original bytes.
+
+    Errors: UnreadableArgument.
     """
     parts: list[bytes] = []
     position = 0

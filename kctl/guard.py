@@ -58,7 +58,11 @@ class Guard:
 
 
 def check_guards(command_path: str, parameters: Mapping[str, object]) -> None:
-    """Check the guards for a command with these option values.
+    """Check the contexts' guards before a command runs, with these option values.
+
+    It notes in `Guard` the command, whether it may change a cluster, and the names that were typed.
+    For a read-only context it refuses a changing command; for a protected one it asks for the
+    context's name.
 
     Errors: ReadOnlyContext, NameNotTyped, NotConfirmed, BadContextFile, and those of selecting the
     cluster.
@@ -81,7 +85,10 @@ def check_guards(command_path: str, parameters: Mapping[str, object]) -> None:
 
 
 def _is_confirmed(name: str, profile: Profile, profiles: Profiles) -> bool:
-    """Return True if the name of a protected context, or of another of its cluster, was given."""
+    """Return True if the name of a protected context was given, typed or by KCTL_CONFIRM.
+
+    The name of another protected context of the same cluster is enough, too.
+    """
     given = {*Guard.confirmed, os.environ.get(CONFIRM_VARIABLE)}
     if name in given:
         return True
@@ -92,7 +99,10 @@ def _is_confirmed(name: str, profile: Profile, profiles: Profiles) -> bool:
 
 
 def _prompt_for_name(name: str, profile: Profile, command: str) -> None:
-    """Prompt for the context's name on the terminal; raises NameNotTyped, NotConfirmed."""
+    """Ask for a protected context's name on the terminal.
+
+    Errors: NameNotTyped if stdin is no terminal, NotConfirmed for another text.
+    """
     if not sys.stdin.isatty():
         raise NameNotTyped(name, command)
     cluster = f"cluster {profile.cluster_id} at " if profile.cluster_id else ""
@@ -106,7 +116,10 @@ def _prompt_for_name(name: str, profile: Profile, command: str) -> None:
 
 
 def _profiles() -> Profiles:
-    """Read the contexts; the import is deferred, since most commands check no guard."""
+    """Read the contexts file.
+
+    The import is deferred, since most commands check no guard.
+    """
     from engine.host.real import RealFiles
 
     return load_profiles(RealFiles(), profiles_path(os.environ))
@@ -118,7 +131,11 @@ def _profiles() -> Profiles:
 def _affected_contexts(
     parameters: Mapping[str, Any], profiles: Profiles, guarded: Mapping[str, Profile]
 ) -> list[str]:
-    """Return the names of guarded contexts that a command affects, or may affect."""
+    """Return the names of the guarded contexts that a command changes, or may change.
+
+    `guarded` are the contexts with a guard, by name. The cluster is the destination of a copy, the
+    one that options select, the one of a metadata store, or the one in a journal.
+    """
     if "zookeeper" in parameters:
         from kctl.store_clusters import read_cluster_ids_of_store
 
@@ -148,7 +165,11 @@ def _affected_contexts(
 def _affected_by_options(
     parameters: Mapping[str, Any], guarded: Mapping[str, Profile]
 ) -> list[str]:
-    """Return the guarded contexts that the options select, or that share an address with them."""
+    """Return the names of guarded contexts of the cluster that connection options select.
+
+    These are the context that is selected, and those that share an address with it; empty if no
+    cluster is selected.
+    """
     from engine.host.real import RealFiles
 
     try:
@@ -180,7 +201,7 @@ def _addresses(servers: str) -> frozenset[str]:
 
 
 def _ids_of_journal(path: str) -> frozenset[str]:
-    """Return the cluster id in a journal as a set, empty without an id."""
+    """Return the cluster id in a reassignment's journal as a set, empty without an id."""
     from engine.host.held_file import RealHeldFiles
     from engine.reassign.journal_state import read_journal
 
@@ -192,7 +213,9 @@ def _ids_of_journal(path: str) -> frozenset[str]:
 
 
 def reading_checks(choice: Choice) -> ClientChecks:
-    """Return the checks of a client that only reads, in a command that changes another cluster.
+    """Return the checks for the client of a source, which must not be changed.
+
+    Used by a command that changes another cluster, such as a copy.
 
     Errors: BadContextFile.
     """
@@ -204,7 +227,10 @@ def reading_checks(choice: Choice) -> ClientChecks:
 
 
 def client_checks(choice: Choice) -> ClientChecks:
-    """Return the checks of the current command's client for the chosen cluster.
+    """Return the checks of the current command's requests to the chosen cluster.
+
+    A command that may change something is refused in guarded clusters found by their id; one that
+    only reads is refused any request that changes something.
 
     Errors: BadContextFile.
     """
@@ -219,7 +245,10 @@ def client_checks(choice: Choice) -> ClientChecks:
 
 
 def _check_reading(command: str, call: Call) -> None:
-    """Raise ReadOnlyCommand if the request changes anything."""
+    """Raise ReadOnlyCommand for a request that changes anything; called before it is sent.
+
+    `command` is the command's name without `kctl`, for the error.
+    """
     from engine.client.request_checks import is_reading
 
     if not is_reading(call):
@@ -227,9 +256,10 @@ def _check_reading(command: str, call: Call) -> None:
 
 
 def _guarded_ids() -> dict[str, tuple[str, Profile]]:
-    """Return the guarded context of each cluster id, a read-only one before others.
+    """Return each guarded cluster's context, as name and profile, by cluster id.
 
-    Confirmed contexts are left out, except read-only ones.
+    A read-only context has precedence over a protected one. Protected contexts whose name was given
+    are left out.
     """
     profiles = _profiles()
     guarded = [(name, p) for name, p in sorted(profiles.by_name.items()) if p.is_guarded]
@@ -251,10 +281,13 @@ class _ClusterCheck:
 
     @property
     def is_needed(self) -> bool:
+        """Return True if a context was selected, or if there are guarded clusters."""
         return self._choice.context is not None or bool(self._guarded)
 
     def __call__(self, cluster_id: str | None) -> None:
-        """Check a cluster's id; store it if the context has none.
+        """Check the id in a cluster's first metadata response; None if it has no id.
+
+        The id is stored in the context if that has none yet, unless -b gave the addresses.
 
         Errors: OtherCluster, ReadOnlyContext, GuardedCluster.
         """
@@ -272,7 +305,10 @@ class _ClusterCheck:
 
 
 def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
-    """Raise ReadOnlyContext or GuardedCluster, by the context's guard."""
+    """Raise the error for a command in a guarded cluster: ReadOnlyContext, else GuardedCluster.
+
+    `name` and `profile` are the cluster's guarded context.
+    """
     command = Guard.command or ""
     if profile.is_read_only:
         raise ReadOnlyContext(name, command)
@@ -280,11 +316,14 @@ def _refuse(cluster_id: str, name: str, profile: Profile) -> None:
 
 
 def store_cluster_id(name: str, cluster_id: str) -> None:
-    """Store a context's cluster id, unless it has one or the file cannot be written."""
+    """Store a cluster's id in the context `name`, at the first use of that context.
+
+    Nothing is stored if the context has an id or the file cannot be written.
+    """
     from engine.host.real import RealFiles
     from kctl.context import change_profiles
 
-    def learnt(profiles: Profiles) -> Profiles | None:
+    def add_id(profiles: Profiles) -> Profiles | None:
         """Return the contexts with the id added, None if there is nothing to change."""
         profile = profiles.by_name.get(name)
         if profile is None or profile.cluster_id is not None:
@@ -292,6 +331,6 @@ def store_cluster_id(name: str, cluster_id: str) -> None:
         return profiles.with_profile(name, profile._replace(cluster_id=cluster_id))
 
     try:
-        change_profiles(RealFiles(), profiles_path(os.environ), learnt)
+        change_profiles(RealFiles(), profiles_path(os.environ), add_id)
     except StorageError:
         return

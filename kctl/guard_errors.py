@@ -18,7 +18,10 @@ class ReadOnlyContext(EngineError):
     exit_code = exits.USAGE
 
     def __init__(self, name: str, command: str) -> None:
-        """Create the error; `command` is the command's name without `kctl`."""
+        """Create the error for a changing command in the read-only context `name`.
+
+        `command` is the command's name without `kctl`.
+        """
         super().__init__(
             f"context {name} is read-only, and `kctl {command}` changes something: nothing was sent"
         )
@@ -35,7 +38,10 @@ class NameNotTyped(EngineError):
     exit_code = exits.USAGE
 
     def __init__(self, name: str, command: str) -> None:
-        """Create the error; `command` is the command's name without `kctl`."""
+        """Create the error for a command in the protected context `name`, without a terminal.
+
+        `command` is the command's name without `kctl`.
+        """
         super().__init__(
             f"context {name} is protected: `kctl {command}` needs its name typed, and stdin is no "
             "terminal; nothing was sent"
@@ -52,7 +58,10 @@ class GuardedCluster(EngineError):
     exit_code = exits.USAGE
 
     def __init__(self, name: str, command: str, cluster_id: str) -> None:
-        """Create the error; `name` is the protected context, `command` has no `kctl`."""
+        """Create the error for a cluster that is found to be that of a protected context.
+
+        `name` is this context; `command` is the command's name without `kctl`.
+        """
         super().__init__(
             f"this is cluster {cluster_id}, that of the protected context {name}: "
             f"`kctl {command}` changed nothing"
@@ -69,7 +78,10 @@ class OtherCluster(EngineError):
     exit_code = exits.FAILED
 
     def __init__(self, name: str, addresses: str, expected: str, found: str | None) -> None:
-        """Create the error; `found` is None if the cluster has no id."""
+        """Create the error for addresses that lead to another cluster than the context's.
+
+        `name` is the context, `expected` its cluster id, `found` the other one, None without an id.
+        """
         answer = "no cluster id" if found is None else f"cluster {found}"
         super().__init__(
             f"context {name} is kept for cluster {expected}, but {addresses} answers as {answer}: "

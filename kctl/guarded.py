@@ -19,7 +19,10 @@ def with_guard(command: Any, command_path: str) -> Any:
 def _check_and_invoke(
     command_path: str, invoke: Callable[[object], object], context: Any
 ) -> object:
-    """Call `guard.check_guards` with the command's parameters, then run the command."""
+    """Check the contexts' guards with a command's option values, then run the command.
+
+    `invoke` runs it; `context` is click's, with the values.
+    """
     # Not reached for --help, which needs no guard.
     from kctl.guard import check_guards
 

@@ -38,7 +38,10 @@ _FULL = "make room, or choose another path"
 
 
 def hint_for(error: EngineError) -> str | None:
-    """Return an error's own hint, else the hint for its kind, else None."""
+    """Return the hint to print below an error, None without one.
+
+    It is the error's own hint, else that for its error code or its kind.
+    """
     if error.hint:
         return error.hint
     if isinstance(error, ApiError):
@@ -51,7 +54,10 @@ def hint_for(error: EngineError) -> str | None:
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
-    """Return "did you mean …?" with the candidate most similar to a mistyped word, or None."""
+    """Return "did you mean …?" with the candidate most similar to a mistyped word.
+
+    None if no candidate is similar enough.
+    """
     from difflib import get_close_matches
 
     alike = get_close_matches(word, list(candidates), n=1, cutoff=0.7)

@@ -37,14 +37,17 @@ class InputLines(NamedTuple):
 
     @property
     def places(self) -> range:
-        """Return the line numbers."""
+        """Return the numbers of these lines in the input, from `first` on."""
         return range(self.first, self.first + len(self.lines))
 
 
 def input_lines(
     stream: BinaryIO, interrupts: HeldInterrupts, patience_ms: Callable[[], int | None]
 ) -> Iterator[InputLines | None]:
-    """Yield lines as they arrive; None if none arrived within `patience_ms` (None: no limit).
+    """Yield the lines of stdin in groups, as they arrive.
+
+    It yields None if no bytes arrived within the ms that `patience_ms` returns (None: no limit), so
+    that the caller can send the records that it has.
 
     Errors: LineTooLong. KeyboardInterrupt is raised after the lines that have been read.
     """
@@ -75,7 +78,11 @@ def input_lines(
 def _read_chunks(
     stream: BinaryIO, interrupts: HeldInterrupts, patience_ms: Callable[[], int | None]
 ) -> Iterator[bytes | None]:
-    """Yield bytes as they can be read, and None after a wait of `patience_ms` without any."""
+    """Yield the input's bytes as they can be read, up to a fixed size each time.
+
+    It yields None after a wait of `patience_ms()` ms without any. Ctrl-C interrupts only these
+    waits.
+    """
     try:
         descriptor = stream.fileno()
     except OSError:
@@ -100,7 +107,10 @@ def _read_chunks(
 
 
 def _widen_pipe(descriptor: int) -> None:
-    """Set the capacity of a pipe to the size of a read, if the operating system supports it."""
+    """Set a pipe's capacity to the size of one read, for fewer reads.
+
+    Nothing happens if the operating system does not support it, or if it is no pipe.
+    """
     from contextlib import suppress
 
     with suppress(ImportError, AttributeError, OSError):
@@ -110,7 +120,7 @@ def _widen_pipe(descriptor: int) -> None:
 
 
 def input_bytes(stream: BinaryIO) -> int | None:
-    """Return the size of the input in bytes, None unless it is a file."""
+    """Return the size of an input in bytes, for a progress line; None unless it is a file."""
     from contextlib import suppress
     from stat import S_ISREG
 

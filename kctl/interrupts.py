@@ -37,7 +37,10 @@ class HeldInterrupts:
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
-        """Let Ctrl-C interrupt the block; a deferred one is raised at its start."""
+        """Let Ctrl-C and SIGTERM interrupt the block, such as a wait for input.
+
+        A deferred one is raised at the start of the block.
+        """
         try:
             self._is_allowed = True
             if self._pending is not None:
@@ -48,7 +51,10 @@ class HeldInterrupts:
             self._is_allowed = False
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: defer the first one unless allowed, else raise it."""
+        """Handle SIGINT or SIGTERM: defer the first one outside `allowed`, raise any other.
+
+        It raises Terminated for SIGTERM, else KeyboardInterrupt.
+        """
         kind = Terminated if number == signal.SIGTERM else KeyboardInterrupt
         is_first, self._is_reported = not self._is_reported, True
         if is_first and not self._is_allowed:
@@ -68,13 +74,13 @@ def deferred_interrupts(*signals: signal.Signals) -> Iterator[HeldInterrupts]:
     """
     held = HeldInterrupts()
     before = {number: signal.getsignal(number) for number in signals or _BOTH}
-    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in heeded:
+    handled = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in handled:
         signal.signal(number, held.on_signal)
     try:
         yield held
         with held.allowed():
             pass
     finally:
-        for number in heeded:
+        for number in handled:
             signal.signal(number, before[number])

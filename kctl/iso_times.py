@@ -44,7 +44,7 @@ def parse_time_ms(text: str, now_ms: int | None = None) -> int:
 
 
 def parse_age_ms(text: str) -> int | None:
-    """Parse an age such as `-1h` into ms, None for text of another form."""
+    """Parse an age such as `-1h` into ms, 3,600,000 here; None for text of another form."""
     if text[:1] != "-" or not text[1:-1].isdecimal() or text[-1] not in _UNITS_MS:
         return None
     count = read_whole(text[1:-1])
@@ -82,7 +82,7 @@ def _parse_iso_ms(text: str) -> int:
 
 
 def iso_time(time_ms: int) -> str:
-    """Format a time in UTC: 2026-01-31T12:00:00.000Z."""
+    """Format a time in ms since 1970 in UTC: 2026-01-31T12:00:00.000Z."""
     from kctl.time_text import time_text
 
     return time_text(time_ms)

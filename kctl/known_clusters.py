@@ -24,14 +24,17 @@ _FOLDER = "clusters"
 
 
 def _note_path(environment: Mapping[str, str], path: str) -> str:
-    """Return the path of the file that lists a data directory, named by the hash of its path."""
+    """Return the path of the file that notes a data directory, named by its path's hash."""
     from hashlib import sha256
 
     return f"{data_home(environment)}/{_FOLDER}/{sha256(path.encode()).hexdigest()[:32]}"
 
 
 def note_cluster(files: Files, environment: Mapping[str, str], path: str) -> None:
-    """Add a data directory to the list; errors of files are ignored."""
+    """Add an embedded cluster's data directory to the known ones, once it is started.
+
+    The default directory is known without that. Errors of files are ignored.
+    """
     if path == cluster_path(environment, None):
         return
     note = _note_path(environment, path)
@@ -44,7 +47,10 @@ def note_cluster(files: Files, environment: Mapping[str, str], path: str) -> Non
 
 
 def forget_cluster(files: Files, environment: Mapping[str, str], path: str) -> None:
-    """Remove a data directory from the list; errors of files are ignored."""
+    """Remove an embedded cluster's data directory from the known ones.
+
+    Errors of files are ignored.
+    """
     try:
         files.remove(_note_path(environment, path))
     except StorageError:
@@ -52,7 +58,7 @@ def forget_cluster(files: Files, environment: Mapping[str, str], path: str) -> N
 
 
 def known_clusters(files: Files, environment: Mapping[str, str]) -> list[str]:
-    """Return the listed data directories, the default one first."""
+    """Return the data directories of the known embedded clusters, the default one first."""
     folder = f"{data_home(environment)}/{_FOLDER}"
     paths = []
     try:
@@ -66,7 +72,9 @@ def known_clusters(files: Files, environment: Mapping[str, str]) -> list[str]:
 def cluster_at(
     files: Files, environment: Mapping[str, str], addresses: Mapping[int, str]
 ) -> DataDirectory | None:
-    """Return the known embedded cluster that has brokers with these ids and addresses.
+    """Return the directory of the known embedded cluster with brokers of these addresses.
+
+    `addresses` are those of the metadata, by broker id.
 
     At least one address must be that of a running broker: metadata still lists a broker that has
     just died. None if other brokers are in it, which is then not an embedded cluster of this

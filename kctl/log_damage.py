@@ -22,7 +22,10 @@ CHANGED_HINT = "run it again, or on a copy of the directory: a broker is at work
 
 
 def damage_text(problems: list[Problem]) -> str:
-    """Return damage in one line: how much of what, in which partitions."""
+    """Return the damage of logs in one line: how much of what, in which partitions.
+
+    `problems` must not be empty.
+    """
     from engine.analysis.damage import count_damage
 
     count = count_damage(problems)
@@ -33,7 +36,7 @@ def damage_text(problems: list[Problem]) -> str:
 
 
 def _damage_parts(count: DamageCount) -> Iterator[str]:
-    """Yield each kind of damage, with its number."""
+    """Yield a text for each kind of damage that was counted, with its number."""
     if count.batches:
         yield f"{_number(count.batches, 'damaged batch')} ({_number(count.bytes, 'byte')})"
     if count.missing:
@@ -52,16 +55,17 @@ def _damage_parts(count: DamageCount) -> Iterator[str]:
 
 
 def _number(count: int, noun: str) -> str:
-    """Return a number and its noun: 1 batch, 2,000 batches."""
+    """Return a count with its noun in singular or plural: 1 batch, 2,000 batches."""
     if count == 1:
         return f"1 {noun}"
     return f"{count:,} {noun}{'es' if noun.endswith('h') else 's'}"
 
 
 def warn_of_damage(problems: list[Problem], *, is_counted: bool = True) -> None:
-    """Print a line about damage, and what to do next; nothing without any.
+    """Print on stderr the damage that a query met, with a hint; nothing without damage.
 
-    An unfinished last write alone is no damage, and only noted. So is that nothing was counted.
+    An unfinished last write alone is only noted, since it is no damage. With `is_counted` False it
+    notes that damage was not counted.
     """
     from engine.analysis.damage import CHANGED, HARMLESS_CODES
 

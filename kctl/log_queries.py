@@ -43,9 +43,10 @@ class LogQueries(NamedTuple):
     is_counted: bool
 
     def take_damage(self) -> list[Problem]:
-        """Return the damage since the last call; raises DamagedData if it is to end the command.
+        """Return the damage that queries met since the last call, each place once.
 
-        So do then differences of replicas, and undecided transactions.
+        With `is_strict` it raises DamagedData for such damage, for differences between replicas and
+        for undecided transactions.
         """
         from engine.analysis.damage import refuse_damage
 
@@ -56,11 +57,11 @@ class LogQueries(NamedTuple):
         return found
 
     def run_saved(self, query: str, max_rows: int) -> QueryResult:
-        """Return the rows of a query that may use the saved views."""
+        """Run a query that may use the views that the user saved; 0 `max_rows` is no limit."""
         return self.run_with(self.saved(), query, max_rows)
 
     def run_with(self, saved: SavedViews, query: str, max_rows: int) -> QueryResult:
-        """Return the rows of a query that may use the views in `saved`."""
+        """Run a query that may use the views in `saved`; 0 `max_rows` is no limit."""
         return self.run(query, max_rows, saved=saved)
 
 
@@ -80,7 +81,9 @@ class Wanted(NamedTuple):
 
 @contextmanager
 def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
-    """Yield the queries of the requested engine; `show_step` gets the name of each long step.
+    """Yield the queries over a command's logs, run by the engine that it selects.
+
+    `show_step` is called with the name of each long step, such as starting Spark.
 
     A Spark session that this starts is stopped at the end.
     """
@@ -92,7 +95,10 @@ def log_queries(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[Lo
 
 
 def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
-    """Return queries that run in this process; with `is_committed` over committed records only."""
+    """Return queries that run in this process, over the logs of `wanted`.
+
+    With its `is_committed` they read committed records only.
+    """
     from engine.analysis.isolation import Committed, hide_uncommitted_here
     from engine.analysis.local_query import require_local_engine, run_local_query
     from engine.host.source_files import SourceFiles
@@ -107,11 +113,13 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
     splits = [*read.splits, *wanted.plan.spares]
 
     def execute(query: str, max_rows: int, damage: ReadDamage, **how: Any) -> QueryResult:
+        """Run a query over the logs; `how` are other parameters of `run_local_query`."""
         return run_local_query(
             query, splits, control=wanted.control, max_rows=max_rows, damage=damage, **how
         )
 
     def execute_report(report: Report, max_rows: int, damage: ReadDamage) -> QueryResult:
+        """Run a report as one query over all logs."""
         return execute(report.whole_query, max_rows, damage)
 
     return _decoding(
@@ -121,7 +129,10 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
 
 @contextmanager
 def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQueries]:
-    """Yield queries that Spark runs; stop the session after use."""
+    """Yield queries that Spark runs over the logs of `wanted`; stop its session after use.
+
+    With its `is_committed` they read committed records only.
+    """
     from engine.analysis.isolation import Committed, hide_uncommitted_on_spark
     from engine.analysis.shipping import SCHEMA_PACKAGES, ship
     from engine.analysis.spark_query import run_query, run_report
@@ -142,6 +153,7 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
         splits = [*read.splits, *wanted.plan.spares]
 
         def execute(query: str, max_rows: int, damage: ReadDamage, **how: Any) -> QueryResult:
+            """Run a query over the logs; `how` are other parameters of `run_query`."""
             return run_query(
                 session,
                 query,
@@ -153,6 +165,7 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
             )
 
         def execute_report(report: Report, max_rows: int, damage: ReadDamage) -> QueryResult:
+            """Run a report over the logs, in Spark tasks."""
             control = wanted.control
             return run_report(
                 session, report, splits, control=control, max_rows=max_rows, damage=damage
@@ -170,7 +183,10 @@ def _decoding(
     problems: list[Problem],
     show_step: Callable[[str], None],
 ) -> LogQueries:
-    """Return queries whose keys and values are decoded, if the command asks for that."""
+    """Return the queries of an engine, with keys and values decoded if the command asks.
+
+    `execute` and `execute_report` run a query and a report; `problems` are those found before.
+    """
     from functools import partial
 
     from engine.analysis.damage import ReadDamage
@@ -181,7 +197,10 @@ def _decoding(
     found: dict[Problem, None] = {}
 
     def noted(run: Callable[..., QueryResult], what: Any, max_rows: int, **how: Any) -> QueryResult:
-        """Run a query or a report, and note the damage that it met."""
+        """Run a query or a report by `run`, and note the damage that it met in the logs.
+
+        `what` is the query or the report.
+        """
         damage = ReadDamage(is_strict=wanted.is_strict)
         result = run(what, max_rows, damage=damage, **how)
         found.update(dict.fromkeys(damage.problems(SourceFiles())))
@@ -203,7 +222,10 @@ def _decoding(
 
 
 def warn_of(problems: list[Problem]) -> None:
-    """Print the problems of the logs that a query read on stderr, a line each."""
+    """Print a line on stderr for each problem of the logs that a query read.
+
+    These are differences between replicas and undecided transactions.
+    """
     for problem in problems:
         sys.stderr.write(
             f"warning: {problem.segment} at position {problem.position}: {problem.message}\n"
@@ -223,7 +245,10 @@ def write_result(result: QueryResult, output: str) -> None:
 
 
 def shown_value(value: Any) -> Any:
-    """Return a value that every output format can show: times as ISO 8601, bytes as text."""
+    """Return a query's value in a form that every output format can show.
+
+    Times become ISO 8601, bytes text, decimals numbers; also in lists and structs.
+    """
     if isinstance(value, bytes | bytearray):
         from engine.dump.rows import text_form
 

@@ -12,9 +12,9 @@ from typing import Any
 
 
 def command_for(app: Any, args: Sequence[str]) -> Any:
-    """Return the command of a Typer application, with only the child that the arguments name.
+    """Return the click command of a Typer application, with only the child that is called.
 
-    Without such a name all children are there.
+    This is the one that the first of `args` names; all children are there if it names none.
     """
     from typer.main import get_command, get_group
 

@@ -35,7 +35,12 @@ _SHOWN_CHARACTERS: Final = 40
 
 
 def parse_whole_number(text: str, what: str, lowest: int = 0, highest: int = INT64_MAX) -> int:
-    """Return the number in a text; raises UnreadableArgument with `what` and the range."""
+    """Return the whole number in a text, within an inclusive range.
+
+    `what` names the text in the error.
+
+    Errors: UnreadableArgument, which has the range.
+    """
     number = read_whole(text)
     if number is None or not lowest <= number <= highest:
         raise UnreadableArgument(
@@ -55,7 +60,7 @@ def read_whole(text: str) -> int | None:
 
 
 def shortened(text: str) -> str:
-    """Return a text for a message, cut if it is too long to be shown."""
+    """Return an argument's text for an error, cut with "…" if it is too long to be shown."""
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
@@ -78,7 +83,7 @@ def set_ranges(command: Any) -> Any:
 
 
 def _range_of(parameter: Any, *, is_whole: bool) -> tuple[float, float]:
-    """Return the inclusive bounds of a numeric option.
+    """Return the least and greatest number that an option takes, inclusive.
 
     Where the option has none itself, they are those of the request's field: int16, int32 or int64.
     """
@@ -100,9 +105,10 @@ def _convert(
     parameter: object,
     context: object,
 ) -> Any:
-    """Return a parameter's number.
+    """Return the number of an option's value, within the inclusive bounds.
 
-    Calls `fail` for any other text and for a number out of bounds.
+    It is click's `convert` of the option's type. `read` parses the text; `fail`, click's, raises
+    the usage error for any other text and for a number out of bounds.
     """
     number = read(value) if isinstance(value, str) else value
     kind = "number" if read is _read_float else "whole number"

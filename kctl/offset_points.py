@@ -64,12 +64,15 @@ class Point(NamedTuple):
 
     @property
     def is_time(self) -> bool:
-        """Return True for a point in time, False for offsets, tails and the special points."""
+        """Return True for a time, False for offsets, tails and points such as `end`."""
         return self.kind is PointKind.TIMESTAMP and self.number >= 0
 
 
 def parse_point(text: str, now_ms: int) -> Point:
-    """Return the point that a text means; raises UnreadableArgument."""
+    """Return the point in a partition that an argument means; ages count back from `now_ms`.
+
+    Errors: UnreadableArgument.
+    """
     if text in _WORDS:
         return Point(PointKind.TIMESTAMP, _WORDS[text])
     if text.isdecimal():
@@ -95,7 +98,10 @@ class OffsetLookup:
         *,
         read_committed: bool = False,
     ) -> None:
-        """Without any request; with `read_committed` the latest offset is the last stable one."""
+        """Create a look-up for these partitions; it sends its requests when asked.
+
+        With `read_committed` the end is the last stable offset.
+        """
         self._client = client
         self._partitions = list(partitions)
         self._read_committed = read_committed
@@ -122,7 +128,10 @@ class OffsetLookup:
         }
 
     def find(self, point: Point) -> dict[TopicPartition, int | EngineError | None]:
-        """Return the offsets as `resolve` does, but None where a special point does not exist."""
+        """Return each partition's offset or error, as `resolve` does, for one point.
+
+        The offset is None where a special point, such as `latest-tiered`, does not exist.
+        """
         if point.kind is PointKind.OFFSET:
             return dict.fromkeys(self._partitions, point.number)
         if point.kind is PointKind.TAIL:
@@ -136,13 +145,19 @@ class OffsetLookup:
     def _found(
         self, partition: TopicPartition, offset: int | EngineError, point: Point
     ) -> int | EngineError | None:
-        """Return the offset; if it is -1, the log end for a point in time, else None."""
+        """Return a looked-up offset; if it is -1, the log end for a point in time, else None.
+
+        An error is returned as it is.
+        """
         if isinstance(offset, EngineError) or offset >= 0:
             return offset
         return self._request_offsets(LATEST)[partition] if point.is_time else None
 
     def _tail_offset(self, partition: TopicPartition, count: int) -> int | EngineError:
-        """Return the offset `count` before the log end, but not below the log start."""
+        """Return the offset `count` before a partition's end, but not below its log start.
+
+        It returns the error if the end could not be looked up.
+        """
         end, start = (
             self._request_offsets(LATEST)[partition],
             self._request_offsets(EARLIEST)[partition],
@@ -152,7 +167,10 @@ class OffsetLookup:
         return max(end - count, 0 if isinstance(start, EngineError) else start)
 
     def _request_offsets(self, timestamp: int) -> dict[TopicPartition, int | EngineError]:
-        """Return the offset of each partition at a timestamp or negative sentinel; cached."""
+        """Return each partition's offset at a timestamp or negative sentinel, or its error.
+
+        Each timestamp is requested once.
+        """
         if timestamp not in self._known:
             results = list_offsets(
                 self._client,

@@ -64,7 +64,7 @@ class NoPassword(EngineError):
 
 
 def check_password_options(options: PasswordOptions) -> None:
-    """Check that the options select one source; raises NoPassword.
+    """Check that the options select one source of a password; raises NoPassword.
 
     None is needed at a terminal, where the password is typed.
     """
@@ -79,7 +79,12 @@ def check_password_options(options: PasswordOptions) -> None:
 
 
 def read_password(options: PasswordOptions, user: str) -> str:
-    """Return the password of checked options without --generate; raises NoPassword, FileMissing."""
+    """Return the user's password from the source that the options select.
+
+    The options are checked, and have no --generate.
+
+    Errors: NoPassword, FileMissing.
+    """
     if options.password_file is not None:
         return _read_first_line(options.password_file)
     if options.password_env is not None:
@@ -105,7 +110,10 @@ def _read_first_line(path: str) -> str:
 
 
 def _prompt_for_password(user: str) -> str:
-    """Ask for a password twice on the terminal and return it; raises NoPassword."""
+    """Ask for the user's password twice on the terminal, not shown, and return it.
+
+    Errors: NoPassword, also if the two differ.
+    """
     from getpass import getpass
 
     password = getpass(f"password of {user}: ", sys.stderr)
@@ -115,7 +123,10 @@ def _prompt_for_password(user: str) -> str:
 
 
 def _check_password(password: str, source: str) -> str:
-    """Return the password; raises NoPassword if it is empty or not UTF-8."""
+    """Return the password; raises NoPassword if it is empty or not UTF-8.
+
+    `source` names where it is from, for the error.
+    """
     if not password:
         raise NoPassword(f"{source} is empty")
     try:

@@ -14,7 +14,7 @@ _read_once: dict[str, Mapping[str, str]] = {}
 
 
 def read_properties(files: Files, path: str) -> dict[str, str]:
-    """Return the properties of a file or a pipe.
+    """Return the properties of a file, or of a pipe, which is read only the first time.
 
     Errors: FileMissing, FileRefused, and those of `parse_properties`.
     """

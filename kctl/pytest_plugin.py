@@ -45,7 +45,10 @@ def kafka_login() -> Login | None:
 
 @pytest.fixture(scope="session")
 def _kafka_process() -> Iterator[None]:
-    """Run a process that clusters are forked from; it imports modules while tests run."""
+    """Run, during the test session, a process that clusters are forked from.
+
+    It imports modules while tests run, so that clusters start sooner.
+    """
     from engine.cluster.warm_process import cool_down, warm_up
 
     warm_up()
@@ -91,6 +94,6 @@ def kafka_cluster(_kafka_process: None, tmp_path: Path) -> Iterator[ClusterFacto
 
 
 def _prefix(request: pytest.FixtureRequest) -> str:
-    """Return a prefix that is unique to a test and is allowed in names of topics."""
+    """Return a prefix of topic names that is unique to a test: its name and a number."""
     name = re.sub(r"[^A-Za-z0-9-]+", "-", request.node.name)[:_NAME_CHARACTERS_MAX].strip("-")
     return f"{name}-{next(_NUMBERS)}"

@@ -32,13 +32,16 @@ class Decoded(NamedTuple):
         return Decoded(self.keys[:count], self.values[:count])
 
     def texts(self, run: RecordRun) -> RecordRun:
-        """Return the run with JSON in place of the bytes that were decoded."""
+        """Return the run with JSON in place of those keys and values that were decoded."""
         return run._replace(
             keys=_json_column(self.keys, run.keys), values=_json_column(self.values, run.values)
         )
 
     def columns(self) -> dict[str, Sequence[object]]:
-        """Return the columns `decoded_key` and `decoded_value`, None where nothing was decoded."""
+        """Return the decoded items as columns of output rows, `decoded_key` and `decoded_value`.
+
+        They are None for items that were not decoded.
+        """
         return {
             "decoded_key": [None if item is NOTHING else item for item in self.keys],
             "decoded_value": [None if item is NOTHING else item for item in self.values],
@@ -46,7 +49,7 @@ class Decoded(NamedTuple):
 
 
 def _json_column(decoded: Sequence[object], raw: Sequence[bytes | None]) -> Sequence[bytes | None]:
-    """Return decoded items as JSON, the raw bytes where nothing was decoded."""
+    """Return decoded keys or values as JSON, the raw bytes where nothing was decoded."""
     from engine.json_text import json_text
 
     return [
@@ -66,13 +69,13 @@ class RecordDecoding:
     """Decodes runs of records; reports each error once, and leaves those bytes undecoded."""
 
     def __init__(self, decoders: Decoders, fail: Callable[[EngineError], None]) -> None:
-        """`fail` reports an error."""
+        """Create the decoding; `fail` reports an error, once for each text of an error."""
         self._decoders = decoders
         self._fail = fail
         self._reported: set[str] = set()
 
     def decoded(self, run: RecordRun) -> Decoded:
-        """Return the decoded keys and values of a run."""
+        """Return the decoded keys and values of a run of records."""
         return Decoded(
             [self._one(self._decoders.keys, raw) for raw in run.keys],
             [self._one(self._decoders.values, raw) for raw in run.values],
@@ -98,7 +101,10 @@ def create_decoders(
     environment: Mapping[str, str],
     timeout_s: float,
 ) -> Decoders | None:
-    """Return the decoders for a registry, or for a folder or file of schemas; None without any.
+    """Return the decoders of keys and values by the schema options; None without any.
+
+    `registry` is a URL, `schemas` a file or a folder, `key_schema` a file; `timeout_s` is for a
+    request to the registry.
 
     The schemas of a registry or a folder decode keys and values; a single file decodes values only.
     `--schemas` takes precedence over a registry that the environment names.
@@ -126,7 +132,7 @@ def _one(path: str) -> Schema:
 def _schema_source(
     registry: str | None, folder: str | None, environment: Mapping[str, str], timeout_s: float
 ) -> SchemaSource | None:
-    """Return the schemas of a registry or of a folder, None without either."""
+    """Return where schemas are looked up by id: a registry, or a folder; None without either."""
     if registry:
         from engine.host.real_http import RealHttp
         from engine.schemas.registry import Registry

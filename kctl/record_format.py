@@ -38,7 +38,7 @@ class _Letter(NamedTuple):
 
 
 def _contents(column: Sequence[bytes | None]) -> Sequence[bytes]:
-    """Return a column with empty bytes in place of null, as kcat prints it."""
+    """Return keys or values with empty bytes in place of null, as kcat prints null."""
     return [content or b"" for content in column] if None in column else column  # type: ignore[return-value]
 
 
@@ -48,7 +48,7 @@ def _sizes(column: Sequence[bytes | None]) -> Iterable[int]:
 
 
 def _headers_text(headers: tuple[Header, ...]) -> bytes:
-    """Return headers as NAME=VALUE separated by commas; a value of null is NULL."""
+    """Return a record's headers as NAME=VALUE separated by commas; a null value is NULL."""
     return b",".join(
         name.encode(errors="replace") + b"=" + (b"NULL" if value is None else value)
         for name, value in headers
@@ -73,12 +73,17 @@ class RecordFormat:
     """A parsed template."""
 
     def __init__(self, template: str, rewrite: Rewrite | None = None) -> None:
-        """Parse a template; `rewrite` is applied to keys and values. Raises UnreadableArgument."""
+        """Parse a template of kcat's format letters.
+
+        `rewrite` is applied to each key, value and headers text.
+
+        Errors: UnreadableArgument.
+        """
         self._parts = _parse_template(template)
         self._rewrite = rewrite
 
     def fill(self, partition: TopicPartition, run: RecordRun) -> bytes:
-        """Return the formatted records of a run, one after the other."""
+        """Return the records of a partition's run, each formatted, one after the other."""
         template, columns = [], []
         for part in self._parts:
             if isinstance(part, bytes):
@@ -93,7 +98,10 @@ class RecordFormat:
         return b"".join(map(b"".join(template).__mod__, zip(*columns, strict=True)))
 
     def _column(self, letter: _Letter, column: Iterable[Any]) -> Iterable[Any]:
-        """Return a column; `rewrite` is applied to it if it has keys or values."""
+        """Return the values of a letter for each record, rewritten if they are content.
+
+        Keys, values and headers are content.
+        """
         rewrite = self._rewrite
         return column if rewrite is None or not letter.is_content else map(rewrite, column)
 

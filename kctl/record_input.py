@@ -96,7 +96,9 @@ class Keep(NamedTuple):
 
 
 def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRecord | None:
-    """Return the record of an NDJSON line, None for a transaction marker.
+    """Return the record that a line of NDJSON describes, None for a transaction marker.
+
+    `keep` selects which of the row's timestamp and partition the record keeps.
 
     Errors: UnreadableRecord with the line's number.
     """
@@ -122,7 +124,7 @@ def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRe
 
 
 def parse_json(line: bytes, number: int) -> object:
-    """Return the JSON document in a line; raises LineNotJson with the line's number."""
+    """Return the JSON document in a line; raises LineNotJson with the line's `number`."""
     import json
 
     try:
@@ -132,7 +134,10 @@ def parse_json(line: bytes, number: int) -> object:
 
 
 def _check_fields(row: Mapping[str, object], known: frozenset[str], what: str) -> None:
-    """Raise _Wrong for a field that is not in `known`, with the most similar one."""
+    """Raise _Wrong if a row or a header has a field that is not in `known`.
+
+    The error hints at the most similar field. `what` names the object.
+    """
     unknown = sorted(row.keys() - known)
     if not unknown:
         return
@@ -143,7 +148,10 @@ def _check_fields(row: Mapping[str, object], known: frozenset[str], what: str) -
 
 
 def _parse_time(row: Mapping[str, object]) -> int | None:
-    """Return the timestamp in ms, None without that field; null and -1 are NO_TIMESTAMP."""
+    """Return the timestamp of a row in ms, None without that field.
+
+    null and -1 become NO_TIMESTAMP.
+    """
     name = "timestamp_ms" if "timestamp_ms" in row else "timestamp"
     if name not in row:
         return None
@@ -152,20 +160,29 @@ def _parse_time(row: Mapping[str, object]) -> int | None:
 
 
 def _partition_of(row: Mapping[str, object]) -> int | None:
-    """Return the partition of a row, None if the producer is to choose one."""
+    """Return the partition of a row, None without one: the producer then chooses it."""
     partition = row.get("partition")
     return None if partition is None else _number(partition, "partition")
 
 
 def _number(number: object, name: str) -> int:
-    """Return a whole number from 0 to 2^63 - 1; raises _Wrong for anything else."""
+    """Return the field `name` of a row, a whole number from 0 to 2^63 - 1.
+
+    Errors: _Wrong for anything else.
+    """
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
         raise _Wrong(f"{name} must be a number from 0, or null")
     return number
 
 
 def _parse_bytes(row: Mapping[str, object], name: str, encoding_name: str) -> bytes | None:
-    """Return the bytes of a key or value by its encoding, None for null or a missing field."""
+    """Return the bytes of a row's field, decoded by its encoding; None for null or no field.
+
+    `name` is the field, such as `key`; `encoding_name` is the field with its encoding. NAME_base64
+    has precedence.
+
+    Errors: _Wrong.
+    """
     text = row.get(f"{name}_base64")
     if text is not None:
         return _from_base64(_text(text, f"{name}_base64"), f"{name}_base64")
@@ -185,13 +202,14 @@ def _parse_bytes(row: Mapping[str, object], name: str, encoding_name: str) -> by
 
 
 def _text(text: object, name: str) -> str:
+    """Return the field `name` of a row, a text; raises _Wrong for any other value."""
     if not isinstance(text, str):
         raise _Wrong(f"{name} must be a text or null")
     return text
 
 
 def _from_base64(text: str, name: str) -> bytes:
-    """Return the bytes of a base64 text; raises _Wrong for other text."""
+    """Return the bytes of a field's base64 text; raises _Wrong, with `name`, for other text."""
     from base64 import b64decode
 
     try:
@@ -201,7 +219,10 @@ def _from_base64(text: str, name: str) -> bytes:
 
 
 def _from_escapes(text: str, name: str) -> bytes:
-    """Return the bytes of a text with escapes; raises _Wrong for unknown escapes."""
+    """Return the bytes of a field's text with escapes; raises _Wrong for unknown escapes.
+
+    `name` is the field, for the error.
+    """
     from kctl.escapes import decode_escapes
 
     try:
@@ -211,7 +232,10 @@ def _from_escapes(text: str, name: str) -> bytes:
 
 
 def _parse_headers(row: Mapping[str, object]) -> tuple[Header, ...]:
-    """Return the headers of a record's row; raises _Wrong if they are malformed."""
+    """Return the headers of a record's row, as names and values; raises _Wrong if malformed.
+
+    Empty for null or without the field.
+    """
     rows = row.get("headers")
     if rows is None:
         return ()

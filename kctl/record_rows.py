@@ -54,7 +54,11 @@ DECODED_COLUMNS = (
 def record_row(
     partition: TopicPartition, record: Record, leader_epoch: int, *, is_table: bool = False
 ) -> dict[str, object]:
-    """Return a record as a row; with `is_table` the time is ISO 8601 instead of ms."""
+    """Return a record as an output row, as described in this module.
+
+    `leader_epoch` is that of the record's batch, negative if unknown. With `is_table` the time is
+    ISO 8601 instead of ms.
+    """
     key, key_encoding = text_of(record.key)
     value, value_encoding = text_of(record.value)
     return {
@@ -75,9 +79,11 @@ def record_row(
 def run_columns(
     partition: TopicPartition, run: RecordRun, *, is_table: bool = False
 ) -> tuple[dict[str, object], dict[str, Sequence[object]]]:
-    """Return the rows of a run by column: the fields that all rows share, and those that vary.
+    """Return the rows of a run of records as columns, for fast output of many records.
 
-    They are equal to the rows that `record_row` returns for each record.
+    The first part has the fields that all rows share, the second the values of the fields that
+    vary, a value for each record. They are equal to the rows that `record_row` returns for each
+    record.
     """
     from kctl.render.bulk import Numbers, Texts
 
@@ -113,7 +119,10 @@ def run_columns(
 def texts_of(
     contents: Sequence[bytes | None],
 ) -> tuple[Sequence[str | None], list[str | None] | str | None]:
-    """Return keys or values as texts, with their encodings: one word if all have the same."""
+    """Return the keys or the values of records as texts, with their encodings.
+
+    The encodings are one word or None if all are the same, else a list. A text is None for null.
+    """
     nulls = contents.count(None)
     if nulls == len(contents):
         return [None] * nulls, None
@@ -127,7 +136,10 @@ def texts_of(
 
 
 def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
-    """Return bytes as text with its encoding (UTF-8, else base64); None twice for null."""
+    """Return the bytes of a key or value as text, with the encoding: UTF-8, else base64.
+
+    Both are None for null.
+    """
     if raw is None:
         return None, None
     try:
@@ -139,19 +151,22 @@ def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
 
 
 def _header_row(header: Header) -> dict[str, object]:
-    """Return a header as a row with `key`, `value` and the `encoding` of the value."""
+    """Return a record's header as a row with `key`, `value` and the `encoding` of the value."""
     key, raw = header
     value, encoding = text_of(raw)
     return {"key": key, "value": value, "encoding": encoding}
 
 
 def _time(timestamp_ms: int, *, is_table: bool) -> int | str | None:
-    """Return a timestamp: ms, or ISO 8601 for a table; None for a record without one."""
+    """Return a record's timestamp for a row: ms, or ISO 8601 for a table.
+
+    None for a record without a timestamp.
+    """
     if timestamp_ms == NO_TIMESTAMP:
         return None
     return time_text(timestamp_ms) if is_table else timestamp_ms
 
 
 def time_text_or_none(timestamp_ms: int) -> str | None:
-    """Return a timestamp as ISO 8601, None for a record without one."""
+    """Return a record's timestamp in ms as ISO 8601, None for a record without one."""
     return None if timestamp_ms == NO_TIMESTAMP else time_text(timestamp_ms)

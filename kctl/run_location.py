@@ -25,7 +25,10 @@ class ConflictingRunOptions(EngineError):
 
 
 def find_embedded_cluster(client: KafkaClient) -> DataDirectory | None:
-    """Return the directory of the embedded cluster that a client is connected to, else None."""
+    """Return the data directory of the embedded cluster that a client is connected to.
+
+    None for any other cluster. The brokers' addresses are requested and compared.
+    """
     from engine.host.real import RealFiles
     from kctl.known_clusters import cluster_at
 

@@ -50,7 +50,11 @@ class BadViewFile(EngineError):
 
 
 def views_path(environment: Mapping[str, str], given: str | None = None) -> str:
-    """Return the path of the file of saved views; `given` is the value of `--views`."""
+    """Return the path of the file of saved views.
+
+    It is the value `given` of --views, else KCTL_VIEWS, else kctl/views.sql in XDG_CONFIG_HOME or
+    ~/.config.
+    """
     named = given or environment.get("KCTL_VIEWS")
     if named:
         return named
@@ -66,14 +70,17 @@ class ViewStore:
         self.path = path
 
     def load(self) -> SavedViews:
-        """Return the saved views, none if there is no file; raises BadViewFile, StorageError."""
+        """Return the views saved in the file, none if there is no file.
+
+        Errors: BadViewFile, StorageError.
+        """
         try:
             return parse_views(self._text())
         except (WrongViewText, WrongViewName, UnicodeDecodeError) as error:
             raise BadViewFile(self.path, str(error)) from error
 
     def apply(self, change: CreateView | DropView) -> None:
-        """Save or remove a view, under the file's lock.
+        """Save or remove a view in the file, under its lock; print on stderr what was done.
 
         Errors: ViewExists, NoSavedView, BadViewFile, StorageError.
         """
@@ -98,7 +105,7 @@ class ViewStore:
             notify(f"no view {change.name} in {self.path}")
 
     def _text(self) -> str:
-        """Return the text of the file without a byte order mark; empty if there is no file."""
+        """Return the file's text without a byte order mark, empty if there is no file."""
         if not self._files.exists(self.path):
             return ""
         return self._files.read_bytes(self.path).decode("utf-8-sig")
@@ -120,9 +127,10 @@ def query_view_columns(queries: LogQueries, store: ViewStore, change: CreateView
 def run_statement(
     queries: LogQueries, store: ViewStore, statement: str, max_rows: int
 ) -> QueryResult | None:
-    """Run a statement and return its rows, or the columns of the view that it saves.
+    """Run a query of spark-sql, or a statement that saves or drops a view.
 
-    It returns None after dropping a view.
+    It returns the rows of the query, or the columns of the saved view; None after dropping a view.
+
     Errors: StatementRefused, those of a query and of `ViewStore.apply`.
     """
     change = parse_view_change(statement)

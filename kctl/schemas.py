@@ -31,10 +31,15 @@ class JsonOutput(NamedTuple):
 
 
 def _rows(*kinds: str, note: str = "") -> JsonOutput:
+    """Return the output of a command that prints rows, of one or of several kinds.
+
+    A kind names columns, as in `JsonOutput`; without any the rows may have any keys.
+    """
     return JsonOutput(kinds, note=note)
 
 
 def _object(columns: str) -> JsonOutput:
+    """Return the output of a command that prints a single object with these columns."""
     return JsonOutput((columns,), is_object=True)
 
 
@@ -306,7 +311,10 @@ def schema_text(schema: Schema) -> str:
 
 
 def _import_columns(kind: str) -> list[Column]:
-    """Return the columns of one kind of rows, imported from the modules that it names."""
+    """Return the columns of one kind of rows, imported from the modules that `kind` names.
+
+    The notation is that of `JsonOutput`.
+    """
     columns: list[Column] = []
     for name in kind.split("+"):
         module, _, attribute = name.rpartition(".")
@@ -317,7 +325,7 @@ def _import_columns(kind: str) -> list[Column]:
 
 
 def _row_schema(columns: Sequence[Column]) -> Schema:
-    """Return the schema of a row: all columns but the optional ones are required."""
+    """Return the schema of a row with these columns: all but the optional ones are required."""
     return {
         "type": "object",
         "properties": {column.key: _value_schema(_kind(column), column) for column in columns},
@@ -327,7 +335,10 @@ def _row_schema(columns: Sequence[Column]) -> Schema:
 
 
 def _kind(column: Column) -> str:
-    """Return the JSON type of a column; by default numbers, sizes and times are integers."""
+    """Return the JSON type of a column, in the notation of `Column.kind`.
+
+    Without such a kind, right-aligned columns, sizes and times are integers, others strings.
+    """
     return column.kind or (
         "integer" if column.right or column.is_size or column.is_time else "string"
     )

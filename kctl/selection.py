@@ -65,7 +65,7 @@ class BadPattern(EngineError):
 
 
 def name_matcher(pattern: str) -> re.Pattern[str]:
-    """Return a compiled pattern; raises BadPattern."""
+    """Return the compiled regular expression of a --match option; raises BadPattern."""
     try:
         return re.compile(pattern)
     except re.error as error:
@@ -77,7 +77,9 @@ def select_topics(
 ) -> tuple[ClusterView, list[TopicView], list[EngineError]]:
     """Return the cluster, the topics that are named or match, and an error for each missing one.
 
-    With `else_all` all topics are returned if none is named, which may be an empty list.
+    `names` are topics on the command line, `pattern` is --match. With `else_all` all topics are
+    returned if neither is given, which may be an empty list.
+
     Errors: NoSelector, NoTopicMatches, BadPattern.
     """
     if pattern is None:
@@ -137,7 +139,11 @@ def add_similar_topic_hints(
 def select_partitions(
     client: KafkaClient, selectors: Iterable[str]
 ) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
-    """Return the cluster, the partitions of selectors, and an error for each unknown topic."""
+    """Return the cluster, the partitions of selectors, and an error for each unknown topic.
+
+    A selector is TOPIC or TOPIC:PARTITIONS. Partitions are sorted within a topic; numbers are not
+    checked against the topic.
+    """
     named: dict[str, set[int] | None] = {}
     for selector in selectors:
         topic, numbers = parse_partitions(selector)
@@ -162,7 +168,9 @@ def select_partitions(
 def matching_topics(
     client: KafkaClient, selectors: Sequence[str], pattern: str | None
 ) -> list[str]:
-    """Return the selectors, then the topics that match the pattern and are not in a selector.
+    """Return the selectors, and the topics that match --match but are in no selector.
+
+    Without a pattern it returns the selectors, without a request.
 
     Errors: NoSelector, NoTopicMatches, BadPattern.
     """
@@ -180,7 +188,9 @@ def matching_topics(
 
 
 def parse_partitions(selector: str) -> tuple[str, set[int] | None]:
-    """Return topic and partitions of a selector, None for all partitions.
+    """Return the topic and the partitions of a selector such as clicks:0,4-6.
+
+    The partitions are None for a topic alone, which means all.
 
     Errors: UnreadableArgument.
     """
@@ -191,7 +201,10 @@ def parse_partitions(selector: str) -> tuple[str, set[int] | None]:
 
 
 def parse_numbers(text: str) -> set[int]:
-    """Return the numbers of a list such as 0,4-6, ends included; raises UnreadableArgument."""
+    """Return the partition numbers in a list such as 0,4-6, ends included.
+
+    Errors: UnreadableArgument.
+    """
     numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")

@@ -29,12 +29,18 @@ _NAMES = {"ms": "milliseconds", "bytes": "bytes"}
 
 
 def settings_of(arguments: Iterable[str]) -> dict[str, str]:
-    """Return settings by key, the last one of a repeated key; raises UnreadableArgument."""
+    """Return the settings of KEY=VALUE arguments, the last one of a repeated key.
+
+    Errors: UnreadableArgument.
+    """
     return dict(parse_setting(argument) for argument in arguments)
 
 
 def parse_setting(argument: str) -> tuple[str, str]:
-    """Return key and value of KEY=VALUE; raises UnreadableArgument."""
+    """Return the key and the value of a KEY=VALUE argument; raises UnreadableArgument.
+
+    Spaces around both are removed; the value may be empty.
+    """
     key, equals, value = argument.partition("=")
     if not key.strip() or not equals:
         raise UnreadableArgument("a setting", argument, "KEY=VALUE, as in num.partitions=3")
@@ -44,10 +50,10 @@ def parse_setting(argument: str) -> tuple[str, str]:
 
 
 def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) -> str | None:
-    """Return a hint about refused settings, None if there is none.
+    """Return a hint about settings that a broker refused, None without any.
 
-    It suggests the most similar key for an unknown one, and the plain number for a value with a
-    unit.
+    `keys` are the known ones. The hint suggests the most similar key for an unknown one, and the
+    plain number for a value with a unit.
     """
     from kctl.hints import did_you_mean
 
@@ -62,7 +68,10 @@ def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) ->
 
 
 def without_unit(key: str, value: str) -> int | None:
-    """Return a value such as `7d` as a number in the key's unit, None for one without a unit."""
+    """Return a setting's value such as `7d` as a number in the key's unit, else None.
+
+    The unit is the key's last word, ms or bytes: retention.ms=7d is 604,800,000.
+    """
     number = re.fullmatch(r"([0-9]{1,15})\s*([a-z]+)", value.strip().lower())
     factor = _UNITS.get(_unit_of(key), {}).get(number[2]) if number else None
     return None if number is None or factor is None else int(number[1]) * factor
@@ -74,6 +83,9 @@ def _unit_of(key: str) -> str:
 
 
 def _hint_on_unit(key: str, value: str) -> str | None:
-    """Return a hint for a value with a unit, None for other values."""
+    """Return the hint for a setting's value with a unit, which Kafka refuses.
+
+    None for other values.
+    """
     number = without_unit(key, value)
     return None if number is None else f"{key} is in {_NAMES[_unit_of(key)]}: {value} is {number}"

@@ -50,9 +50,10 @@ class NoSuchSetting(EngineError):
 def missing_settings(
     resource: Resource, keys: Sequence[str], entries: Sequence[ConfigEntry]
 ) -> list[NoSuchSetting]:
-    """Return an error for each requested key that is not among the entries.
+    """Return an error for each requested key that a resource's described settings lack.
 
-    None for the settings of all brokers, and none for a broker's keys that brokers may omit.
+    `entries` are those settings. No error is returned for the settings of all brokers, nor for
+    those keys of a broker that brokers may omit.
     """
     if resource == Resource(ConfigResourceType.BROKER, ""):
         return []
@@ -64,7 +65,10 @@ def missing_settings(
 
 
 def known_settings(resource: Resource) -> Iterable[str]:
-    """Return the keys of a resource that this release of kctl knows."""
+    """Return the setting keys of a resource's kind that this release of kctl knows.
+
+    Empty for kinds other than topics and brokers.
+    """
     from engine.config.key import broker_keys, topic_keys
 
     if resource.kind is ConfigResourceType.TOPIC:
@@ -75,9 +79,11 @@ def known_settings(resource: Resource) -> Iterable[str]:
 def find_unset_errors(
     client: KafkaClient, resources: Sequence[Resource], keys: Sequence[str]
 ) -> tuple[dict[Resource, NoSuchSetting], dict[Resource, list[str]]]:
-    """Return the errors of unknown keys, and the keys that each resource has not set itself.
+    """Check the keys that are to be unset, before any change, by requesting the settings.
 
-    A resource that cannot be read is in neither result: changing it will report the error.
+    It returns the error of each topic with an unknown key, and the keys that each resource has not
+    set itself. A resource that cannot be read is in neither result: changing it will report the
+    error.
     """
     requested = [
         resource for resource in resources if resource.kind is not ConfigResourceType.BROKER_LOGGER
@@ -102,7 +108,7 @@ def find_unset_errors(
 
 
 def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
-    """Return True if a value is set at the resource itself, so that unsetting it has an effect."""
+    """Return True if a setting is set at the resource itself, so that unsetting it changes it."""
     if resource.kind is ConfigResourceType.BROKER and resource.name:
         # A value for all brokers remains when the key is unset for one.
         return entry.source is ConfigSource.DYNAMIC_BROKER_CONFIG
@@ -110,7 +116,10 @@ def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
 
 
 def notes_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
-    """Return a line for each key that a broker stores but no known release of Kafka has."""
+    """Return a note for each key that a broker stores but no known release of Kafka has.
+
+    Empty for resources other than brokers.
+    """
     if resource.kind is not ConfigResourceType.BROKER:
         return []
     lines = []
@@ -125,7 +134,11 @@ def notes_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
 def with_hint(
     error: EngineError, resource: Resource, changes: Sequence[ConfigChange]
 ) -> EngineError:
-    """Return the error with a hint: a similar setting, or the command that lists settings."""
+    """Return the error of refused changes of a resource's settings, with a hint.
+
+    The hint is a similar key or the value without a unit, else the command that lists settings.
+    Other errors are returned as they are.
+    """
     if isinstance(error, ApiError) and error.code in _REFUSED_CODES:
         settings = {change.name: change.value for change in changes}
         is_logger = resource.kind is ConfigResourceType.BROKER_LOGGER
@@ -135,7 +148,7 @@ def with_hint(
 
 
 def _listing_hint(resource: Resource) -> str:
-    """Return a hint at the command that lists the settings of a resource."""
+    """Return a hint that names the command that lists the settings of a resource."""
     if resource.kind is ConfigResourceType.TOPIC:
         return f"`kctl topics configs {resource.name} --all --doc` says what there is"
     if resource.kind is ConfigResourceType.BROKER_LOGGER:
@@ -145,7 +158,10 @@ def _listing_hint(resource: Resource) -> str:
 
 
 def _is_of_brokers(key: str) -> bool:
-    """Return True for a broker setting of Kafka, also one that brokers do not return."""
+    """Return True if Kafka has a broker setting with this key.
+
+    Brokers do not return all of these.
+    """
     from engine.config.settings import find_key
 
     return find_key(key) is not None

@@ -49,7 +49,10 @@ def exact_bytes_text(size_bytes: int) -> str:
 
 
 def parse_bytes(text: str) -> int:
-    """Return the bytes of a size such as 50MB, 1.5GiB or 1000000; raises UnreadableArgument."""
+    """Return the bytes of a size such as 50MB, 1.5GiB or 1000000, rounded to a whole number.
+
+    Errors: UnreadableArgument, also above 2^63 - 1.
+    """
     match = re.fullmatch(_SIZE, text.strip().lower(), re.ASCII)
     if match is None:
         raise UnreadableArgument("a number of bytes", shortened(text), "50MB, 1.5GiB or 1000000")

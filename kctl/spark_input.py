@@ -46,9 +46,11 @@ class UnknownEngine(EngineError):
 def parse_target(
     master: str | None, remote: str | None, conf: list[str] | None
 ) -> SparkTarget | None:
-    """Return where Spark runs, None if no option selects it; raises WrongSparkTarget.
+    """Return where Spark runs by its options, None if none of them is given.
 
     `master` is a Spark master URL, `remote` a Spark Connect URL, `conf` are NAME=VALUE settings.
+
+    Errors: WrongSparkTarget.
     """
     if master is None and remote is None and not conf:
         return None
@@ -58,7 +60,10 @@ def parse_target(
 
 
 def checked_engine(name: str, target: SparkTarget | None) -> str:
-    """Return the requested engine (auto, local or spark); raises UnknownEngine."""
+    """Return the value of --engine: auto, local or spark.
+
+    Errors: UnknownEngine, also for local with options for Spark, which give a `target`.
+    """
     if name not in ("auto", "local", "spark"):
         raise UnknownEngine(f"{name}: expected auto, local or spark")
     if name == "local" and target is not None:
@@ -67,10 +72,10 @@ def checked_engine(name: str, target: SparkTarget | None) -> str:
 
 
 def choose_engine(name: str, target: SparkTarget | None, splits: list[Split]) -> str:
-    """Return `local` or `spark` for the engine `name`, which may be `auto`.
+    """Return the engine that reads the splits of logs, `local` or `spark`.
 
-    `auto` is local below LOCAL_ENGINE_BYTES and without a target. It is spark also if the packages
-    of the local engine are missing.
+    `name` is the value of --engine. For auto it is local below LOCAL_ENGINE_BYTES and without a
+    target, and spark if the packages of the local engine are missing.
     """
     from engine.analysis.local_query import missing_package
     from engine.limits import LOCAL_ENGINE_BYTES
@@ -92,7 +97,10 @@ class Inputs:
         self._partitions = partitions
 
     def plan(self) -> ReadingPlan:
-        """Return the plan for reading; raises WrongSelection and the errors of `plan_reading`."""
+        """Return which log files are read, by the options; it lists the log directories.
+
+        Errors: WrongSelection and those of `plan_reading`.
+        """
         from engine.analysis.sources import find_log_dirs_in
         from engine.analysis.splits import Selection, plan_reading
         from engine.host.source_files import SourceFiles
@@ -126,7 +134,10 @@ def silence_py4j() -> Iterator[None]:
 
 
 def parse_partition_numbers(text: str | None) -> frozenset[int] | None:
-    """Return the numbers of a list such as `0,2,5-9`, None for None; raises WrongSelection."""
+    """Return the numbers in --partitions, such as `0,2,5-9`; None for None.
+
+    Errors: WrongSelection.
+    """
     if text is None:
         return None
     from engine.analysis.partition_numbers import parse_numbers
@@ -138,5 +149,5 @@ def parse_partition_numbers(text: str | None) -> frozenset[int] | None:
 
 
 def column_names(text: str | None) -> list[str] | None:
-    """Return the names in a comma-separated list, None for None."""
+    """Return the names in an option's comma-separated list, without empty ones; None for None."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]

@@ -23,14 +23,14 @@ class _Dropping(io.TextIOWrapper):
     """A text stream that drops what its file does not accept."""
 
     def write(self, text: str) -> int:
-        """Write a text; drop it if the file refuses it."""
+        """Write a text to stderr, or drop it if the file refuses it; returns its length."""
         try:
             return super().write(text)
         except OSError:
             return len(text)
 
     def flush(self) -> None:
-        """Write the buffered text; drop it if the file refuses it."""
+        """Write the buffered text to stderr, or drop it if the file refuses it."""
         try:
             super().flush()
         except OSError:
@@ -38,9 +38,10 @@ class _Dropping(io.TextIOWrapper):
 
 
 def prepare_streams() -> None:
-    """Open those of the three standard streams that are closed.
+    """Open those of the three standard streams that are closed, as described in this module.
 
-    Call it at the start of a process.
+    stderr is replaced by a stream that drops what cannot be written. Call it at the start of a
+    process.
     """
     for number, mode in enumerate(_MODES):
         try:
@@ -55,7 +56,10 @@ def prepare_streams() -> None:
 
 
 def _open_null(number: int, mode: int) -> None:
-    """Open /dev/null at a closed descriptor, so that no other file gets its number."""
+    """Open /dev/null at a closed standard descriptor, so that no other file gets its number.
+
+    `mode` is the flag for reading or writing.
+    """
     opened = os.open(os.devnull, mode)
     if opened != number:
         os.dup2(opened, number)
@@ -64,7 +68,7 @@ def _open_null(number: int, mode: int) -> None:
 
 
 def _dropping_stderr() -> io.TextIOWrapper:
-    """Return a stream for stderr that drops what cannot be written."""
+    """Return a stream to stderr that drops text that cannot be written."""
     raw = io.FileIO(2, "w", closefd=False)
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     return _Dropping(

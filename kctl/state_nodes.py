@@ -36,11 +36,18 @@ class StateNodes(NamedTuple):
 
     @classmethod
     def of(cls, client: KafkaClient, zookeeper: str | None, timeout_s: float) -> StateNodes:
-        """Return the named store, else the store of the embedded cluster that the client uses."""
+        """Return the states in a store: the named ZooKeeper, else that of an embedded cluster.
+
+        The embedded cluster is the one that the client uses; for others the states are unknown
+        without `zookeeper`. `timeout_s` is for the store's requests.
+        """
         return cls(zookeeper or _embedded_address(client), timeout_s)
 
     def read(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, StoredState]:
-        """Return the stored states of those partitions that have one; raises the store's errors."""
+        """Read the stored states of partitions; those without a state are left out.
+
+        Empty if no store is known. Errors: those of the store.
+        """
         wanted = list(dict.fromkeys(partitions))
         if self.address is None or not wanted:
             return {}
@@ -59,7 +66,10 @@ class StateNodes(NamedTuple):
         return found
 
     def check_reachable(self) -> None:
-        """Check that the store can be reached; raises ZookeeperUnreachable."""
+        """Connect to the store once; raises ZookeeperUnreachable.
+
+        Nothing happens if no store is known.
+        """
         if self.address is None:
             return
         from engine.znode.kazoo_reader import ZnodeReader
@@ -68,7 +78,10 @@ class StateNodes(NamedTuple):
             return
 
     def since(self, partitions: Iterable[TopicPartition]) -> dict[str, str]:
-        """Return the time in UTC at which each partition's state was last written, by its name."""
+        """Return when each partition's state was last written, as ISO 8601 in UTC.
+
+        The key is TOPIC-PARTITION; partitions without a stored state are left out.
+        """
         return {
             str(key): iso_time(stored.stat.mtime_ms)
             for key, stored in self.read(partitions).items()
@@ -76,7 +89,7 @@ class StateNodes(NamedTuple):
 
 
 def _embedded_address(client: KafkaClient) -> str | None:
-    """Return the address of the embedded cluster's store, None for a client of other clusters."""
+    """Return the store's address of the embedded cluster that a client uses, else None."""
     data = find_embedded_cluster(client)
     running = None if data is None else data.running()
     return None if running is None else running.znode_address

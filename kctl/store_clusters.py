@@ -22,9 +22,11 @@ from kctl.zookeeper_login import set_login
 
 
 def read_cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of the clusters whose metadata a change of a node concerns.
+    """Return the ids of the clusters that a change of a store's node concerns.
 
-    They are in the `/cluster/id` nodes of the paths above it and, if it is recursive, below it.
+    `parameters` are the option values of a `kctl znode` command. The ids are in the `/cluster/id`
+    nodes of the paths above the node and, if the change is recursive, below it.
+
     Errors: those of finding and reaching the store.
     """
     store = Store(parameters["zookeeper"], parameters["data"], parameters["timeout"])
@@ -44,7 +46,7 @@ def read_cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _ids_below(reader: ZnodeReader, path: str) -> Iterator[str]:
-    """Yield the paths of `/cluster/id` nodes below a path; none if the path does not exist."""
+    """Yield the paths of `/cluster/id` nodes below a node; none if the node does not exist."""
     try:
         for node in reader.tree(path, None):
             if node.path.endswith(CLUSTER_ID):
@@ -54,7 +56,7 @@ def _ids_below(reader: ZnodeReader, path: str) -> Iterator[str]:
 
 
 def _read_id(reader: ZnodeReader, path: str) -> str | None:
-    """Return the cluster id in a node, None if the node is missing or damaged."""
+    """Return the cluster id stored in a node, None if the node is missing or damaged."""
     try:
         data, _ = reader.get(path)
     except NoNode:

@@ -18,7 +18,10 @@ class IsolatedKafka(KafkaAccess):
     """Access to a broker that tests share, with names that only one test uses."""
 
     def __init__(self, cluster: EmbeddedCluster, prefix: str) -> None:
-        """`prefix` is unique to the test and begins all of its names."""
+        """Create a test's access to the shared cluster.
+
+        `prefix` is unique to the test, and all of its names begin with it.
+        """
         super().__init__(cluster.bootstrap, cluster.login)
         #: The broker itself, to inject faults: other tests use it, too.
         self.cluster = cluster
@@ -34,9 +37,9 @@ class IsolatedKafka(KafkaAccess):
         *,
         settings: Mapping[str, str] | None = None,
     ) -> str:
-        """Create a topic and return its name, which contains `name`; raises ApiError.
+        """Create a topic for the test and return its unique name, which contains `name`.
 
-        It is deleted after the test.
+        It is deleted after the test. Errors: ApiError.
         """
         unique = self.unique_name(name)
         self.create_topic(unique, partitions, settings=settings)
@@ -44,11 +47,14 @@ class IsolatedKafka(KafkaAccess):
         return unique
 
     def unique_name(self, name: str = "group") -> str:
-        """Return a name for a group, a transactional id or a topic that no other test uses."""
+        """Return a name, with `name` in it, that no other test uses.
+
+        It is for a group, a transactional id or a topic.
+        """
         return f"{self._prefix}-{name}-{next(self._numbers)}"
 
     def delete_topics(self) -> None:
-        """Delete the topics that `topic` created.
+        """Delete the topics that `topic` created, at the end of the test.
 
         Those that the test deleted itself are skipped.
         """
@@ -76,7 +82,10 @@ class ClusterFactory:
         login: Login | None = None,
         in_processes: bool | None = None,
     ) -> EmbeddedCluster:
-        """Start a cluster; parameters and errors as those of `EmbeddedCluster`."""
+        """Start a cluster that stops at the end of the test.
+
+        Parameters and errors are those of `EmbeddedCluster`.
+        """
         cluster = EmbeddedCluster(
             self._folder / f"kafka-cluster-{next(self._numbers)}",
             brokers,

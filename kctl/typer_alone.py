@@ -44,6 +44,7 @@ class _LateModule(ModuleType):
     """A module that is imported when one of its attributes is used."""
 
     def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the real module, which is imported now."""
         # The import system asks for these attributes.
         if name.startswith("__"):
             raise AttributeError(name)
@@ -51,7 +52,10 @@ class _LateModule(ModuleType):
 
 
 def import_typer() -> None:
-    """Import Typer with stand-ins for modules; if that fails, leave it to be imported normally."""
+    """Import Typer with substitutes for slow modules, in a process that ends with its command.
+
+    If that fails, Typer is left to be imported normally.
+    """
     if not exits.OwnProcess.is_own or "typer" in sys.modules:
         return
     try:
@@ -66,7 +70,10 @@ def import_typer() -> None:
 
 
 def _skip_suggestions() -> None:
-    """Make the parser skip the suggestion of long options for a short one, which is never shown."""
+    """Make Typer's parser skip the search for options similar to a short one.
+
+    Its result is never shown.
+    """
     try:
         from typer._click.exceptions import NoSuchOption
         from typer._click.parser import _OptionParser
@@ -76,6 +83,7 @@ def _skip_suggestions() -> None:
     match = _OptionParser._match_long_opt
 
     def match_long_opt(self: Any, opt: str, explicit_value: str | None, state: Any) -> None:
+        """Parse a long option, or raise NoSuchOption at once for a short one."""
         if opt not in self._long_opt and opt[:2] not in self._opt_prefixes:
             raise NoSuchOption(opt, ctx=self.ctx)
         match(self, opt, explicit_value, state)
@@ -85,7 +93,7 @@ def _skip_suggestions() -> None:
 
 @contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Replace modules that are not loaded yet while Typer is imported."""
+    """Replace modules that are not loaded yet in the block, in which Typer is imported."""
     stand_ins = {name: _stand_in(name) for name in _MODULES if name not in sys.modules}
     sys.modules.update(stand_ins)
     try:
@@ -96,7 +104,7 @@ def _stand_ins() -> Iterator[None]:
 
 
 def _stand_in(name: str) -> ModuleType:
-    """Return a module that imports the real one when it is used."""
+    """Return a substitute for a module, which imports the real one when it is used."""
     module = _LateModule(name)
     for function in _FUNCTIONS.get(name, ()):
         setattr(module, function, _late_import(name, function))
@@ -106,12 +114,13 @@ def _stand_in(name: str) -> ModuleType:
 
 
 def _late_import(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports its module when it is called.
+    """Return a function that imports a module and calls its function `name`.
 
     It replaces a function of a module that most commands do not need.
     """
 
     def call(*arguments: Any, **named: Any) -> Any:
+        """Import the module, and call the real function."""
         return getattr(import_module(module), name)(*arguments, **named)
 
     return call

@@ -45,7 +45,10 @@ class WantedValues(NamedTuple):
 
     @property
     def by_schemas(self) -> bool:
-        """Return True if tasks need the packages that read schemas."""
+        """Return True if keys or values are decoded by schemas.
+
+        Spark's tasks then need the packages that read schemas.
+        """
         return self.value_format == "schema" or self.key_schema is not None
 
 
@@ -56,7 +59,10 @@ def parse_wanted_values(
     keys: str | None = None,
     key_schema: str | None = None,
 ) -> WantedValues | None:
-    """Return the requested decoding, None to leave keys and values as bytes.
+    """Return how queries decode keys and values, None to leave them as bytes.
+
+    The parameters are the values of --values, --schema-registry, --schemas, --keys and
+    --key-schema.
 
     Errors: UnknownDecoding, UnreadableArgument.
     """
@@ -89,7 +95,10 @@ def parse_wanted_values(
 def _shapes_keys(
     keys: str | None, value_format: str, schemas: str | None, key_schema: str | None
 ) -> bool:
-    """Return True if keys are decoded into structs; raises UnknownDecoding."""
+    """Return True if keys are decoded into structs by the options of `parse_wanted_values`.
+
+    Errors: UnknownDecoding for options that do not go together.
+    """
     from engine.analysis.value_decoding import UnknownDecoding
 
     if keys not in (None, "text", "schema"):
@@ -113,7 +122,9 @@ def _shapes_keys(
 def create_decoding(
     wanted: WantedValues | None, execute: Callable[[str], QueryResult]
 ) -> ValueDecoding | None:
-    """Return the decoding; `execute` runs the query for the schema ids in the logs.
+    """Return the decoding of keys and values for queries, with its schemas read; None for None.
+
+    `execute` runs the query for the schema ids in the logs, whose schemas are fetched.
 
     Errors: UnusableSchema, StorageError, HttpUnreachable, RegistryRefused, those of `execute`.
     """
@@ -147,7 +158,7 @@ def create_decoding(
 
 
 def _schema_source(wanted: WantedValues) -> SchemaSource:
-    """Return the schemas of a folder or of a registry."""
+    """Return where the schemas are looked up: in a folder, else in a registry."""
     if wanted.schemas is not None:
         from engine.host.real import RealFiles
         from engine.schemas.folder import SchemaFolder
@@ -172,7 +183,10 @@ class EmptyHashKey(EngineError):
 
 
 def read_hash_key(path: str) -> bytes:
-    """Return the content of a key file without its final newline; raises EmptyHashKey."""
+    """Return the key for hashing records' contents from a file, without final newlines.
+
+    Errors: EmptyHashKey.
+    """
     from engine.host.real import RealFiles
 
     key = RealFiles().read_bytes(path).rstrip(b"\r\n")

@@ -19,18 +19,24 @@ class Verbosity:
 
 
 def print_choice(what: str, address: str, source: str) -> None:
-    """With -v, print the cluster that a command connects to, and where that choice is from."""
+    """With -v, print on stderr the address that a command connects to, and its source.
+
+    `what` names what is connected to, such as "cluster".
+    """
     if Verbosity.is_on:
         sys.stderr.write(f"{what}: {address} (by {source})\n")
 
 
 def _turn_on(_context: object, _parameter: object, value: bool) -> None:
-    """Set the flag to the value of -v; a callback of click."""
+    """Set whether choices are printed to the value of -v; called by click."""
     Verbosity.is_on = bool(value)
 
 
 def add_verbose(command: Any) -> Any:
-    """Add `-v` to a Typer command and to its children that connect to a cluster; return it."""
+    """Add `-v` to a Typer command and its children that connect to a cluster; return it.
+
+    These have --timeout and an address. A command that has --verbose itself is left as it is.
+    """
     from typer.core import TyperOption
 
     for child in getattr(command, "commands", {}).values():

@@ -23,7 +23,10 @@ _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 def set_login(session: R) -> R:
-    """Return the session after setting its login, if there is one; raises ConfigError."""
+    """Set the login of a session with a ZooKeeper, if one is configured; return the session.
+
+    Called before it connects. Errors: ConfigError.
+    """
     options = os.environ.get(JVM_OPTIONS)
     if options:
         from engine.znode.login import system_properties
@@ -35,7 +38,7 @@ def set_login(session: R) -> R:
 
 
 def _set_login_from_properties(session: ZnodeReader, properties: Mapping[str, str]) -> bool:
-    """Set the login of a session from Java system properties; return whether they have one."""
+    """Set a session's login from Java system properties; return True if they have one."""
     if not properties:
         return False
     # Imported late: nearly all commands run without a login.
@@ -50,9 +53,9 @@ def _set_login_from_properties(session: ZnodeReader, properties: Mapping[str, st
 
 
 def _settings_of_store(address: str) -> dict[str, str]:
-    """Return the broker settings of the embedded cluster that runs a store, else none.
+    """Return the login settings of the embedded cluster whose store has this address.
 
-    They contain the login to that store.
+    They are broker settings with the login to the store; empty if no such cluster runs here.
     """
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.errors import StorageError
@@ -76,6 +79,9 @@ def _settings_of_store(address: str) -> dict[str, str]:
 
 
 def _same_host(address: str) -> tuple[str, str]:
-    """Return host and port of an address; all names of this machine become `localhost`."""
+    """Return an address as host and port for comparison, without a path.
+
+    All names of this machine become `localhost`.
+    """
     host, _, port = address.partition("/")[0].rpartition(":")
     return ("localhost" if host.lower() in _LOCAL_HOSTS else host.lower()), port

@@ -64,9 +64,10 @@ class Anonymised(NamedTuple):
 def parse_anonymised_columns(
     texts: Sequence[str], columns: tuple[ViewColumn, ...] = RECORDS
 ) -> tuple[Anonymised, ...]:
-    """Parse texts such as `key=hash` into columns and methods.
+    """Parse texts such as `key=hash` or `headers.value=drop` into columns and methods.
 
-    Raises WrongAnonymising for a malformed text, UnknownColumn for a column that `columns` lacks.
+    Raises WrongAnonymising for a malformed text, or a copy of the data that is left out;
+    UnknownColumn for a column that `columns` lacks.
     """
     found: dict[str, Anonymised] = {}
     for text in texts:
@@ -107,7 +108,7 @@ def _field_type(text: str, kind: ColumnType, fields: list[str]) -> ColumnType:
 def left_columns(
     columns: tuple[ViewColumn, ...], anonymised: Sequence[Anonymised]
 ) -> tuple[ViewColumn, ...]:
-    """Return the columns that remain after the drops.
+    """Return the columns that an export still has after the method `drop`.
 
     A column that is computed from a dropped column alone is removed too, unless it has its own
     method.
@@ -121,9 +122,9 @@ def left_columns(
 def anonymise(
     batch: pa.RecordBatch, anonymised: Sequence[Anonymised], key: bytes | None = None
 ) -> pa.RecordBatch:
-    """Return an Arrow batch with the anonymised columns hashed, with `key` if given, or masked.
+    """Return an Arrow batch with the chosen columns hashed, masked or dropped.
 
-    Columns that are computed from an anonymised column become null.
+    Hashes use `key` if it is given. Columns that are computed from a changed column become null.
     """
     import pyarrow as pa
 

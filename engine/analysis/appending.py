@@ -65,12 +65,12 @@ class Earlier(NamedTuple):
 
     @property
     def run_count(self) -> int:
-        """Return the number of runs that have added to the export."""
+        """Return the number of runs that have added to the export, by its manifest."""
         return int(self.manifest.get("runs", 1))
 
 
 def read_earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier | None:
-    """Return the export in the folder `out`, None if the folder has no manifest.
+    """Return the export to append to in the folder `out`, None if the folder has no manifest.
 
     Raises AppendMismatch for another form or a manifest without end offsets.
     """
@@ -89,14 +89,20 @@ def read_earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier
 
 
 def check_form(out: str, earlier: Mapping[str, Any], form: Mapping[str, Any]) -> None:
-    """Raise AppendMismatch unless the earlier manifest has the value of each field of `form`."""
+    """Raise AppendMismatch if an export to append to was made with other columns or options.
+
+    Each field of `form` must have the same value in the manifest `earlier`.
+    """
     for name, value in form.items():
         if earlier.get(name) != value:
             raise AppendMismatch(out, f"its {name} is {earlier.get(name)}, here it is {value}")
 
 
 def splits_not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
-    """Return the splits with records above the exported ends, restricted to these records."""
+    """Return the splits that have records above the earlier export's end offsets.
+
+    They are limited to these records by their log start offset.
+    """
     ends = earlier.ends
     found = []
     for split in splits:
@@ -108,9 +114,9 @@ def splits_not_exported(splits: list[Split], earlier: Earlier) -> list[Split]:
 
 
 def deleted_offset_problems(splits: Iterable[Split], earlier: Earlier) -> list[Problem]:
-    """Return a problem for each partition in which offsets were deleted before any run read them.
+    """Return a problem for each partition whose records were deleted before any run read them.
 
-    Compares the end of the earlier export with the log start offset of the first split.
+    The log start offset of the first split is then above the end of the earlier export.
     """
     firsts: dict[tuple[str, int], Split] = {}
     for split in splits:
@@ -145,19 +151,16 @@ def shortened_log_problems(spans: Iterable[OffsetSpan], earlier: Earlier | None)
 
 
 def _end_of(span: OffsetSpan) -> int:
-    """Return the offset after a split's last good batch.
-
-    Its base offset if it has no good batch.
-    """
+    """Return the offset after a split's last good batch; its base offset if it has none."""
     return span.base_offset if span.next_offset is None else span.next_offset
 
 
 def exported_ends(
     spans: Iterable[OffsetSpan], splits: Iterable[Split], earlier: Earlier | None
 ) -> list[dict[str, Any]]:
-    """Return the manifest's list of partitions, each with the end offset of the exported records.
+    """Return the manifest's list of partitions, each with the offset after its exported records.
 
-    With read_committed the last stable offset is the end: the next run exports the records above.
+    The next run starts there. With read_committed that is at most the last stable offset.
     """
     settled = {(s.topic, s.partition): s.end_offset for s in splits if s.end_offset is not None}
     ends = dict(earlier.ends) if earlier else {}
@@ -175,7 +178,8 @@ def exported_ends(
 def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[dict[str, Any]]:
     """Copy the files of an earlier export to the staging folder; return their manifest entries.
 
-    Raises ExportChanged if the manifest has changed since it was read.
+    The new export replaces the earlier one as a whole. Raises ExportChanged if the manifest has
+    changed since it was read.
     """
     if files.read_bytes(f"{out}/{MANIFEST}") != earlier.content:
         raise ExportChanged(out)

@@ -71,7 +71,10 @@ class OffsetSpan(NamedTuple):
 
 
 def span_of(split: Split, first_offset: int | None, next_offset: int | None) -> OffsetSpan:
-    """Return the span of a split without damage: the offsets [first_offset, next_offset)."""
+    """Return which offsets of a split were read, if it has no damage: [first_offset, next_offset).
+
+    Both are None for a split without batches.
+    """
     return OffsetSpan(
         split.topic,
         split.partition,
@@ -99,7 +102,10 @@ class BatchOrder:
     """Checks the offsets and leader epochs of one split's batches, in order."""
 
     def __init__(self, file: File, split: Split, note: Note) -> None:
-        """Start before the first batch of the split; `note` is called with each problem."""
+        """Create a check of the offsets and epochs of a split's batches, in their order.
+
+        `note` is called with each problem.
+        """
         self._file = file
         self._split = split
         self._note = note
@@ -137,14 +143,11 @@ class BatchOrder:
 
     @property
     def next_offset(self) -> int:
-        """Return the offset after the last good batch.
-
-        The segment's base offset before the first.
-        """
+        """Return the offset after the last good batch, at first the segment's base offset."""
         return self._split.base_offset if self._next_offset is None else self._next_offset
 
     def see_damage(self) -> None:
-        """Record that damaged bytes precede the next batch."""
+        """Note that damaged bytes precede the next batch, which explain missing offsets."""
         self._after_damage = True
 
     def accept(self, position: int, batch: RecordBatch) -> bool:
@@ -173,18 +176,19 @@ class BatchOrder:
 
     @property
     def run_start(self) -> tuple[int, int] | None:
-        """Return base offset and leader epoch that a run's first batch must have; None if unknown.
+        """Return base offset and leader epoch that a run's first batch must have.
 
-        With None the next batch must be checked by `accepts`.
+        A run is a series of batches that compiled code checks. None means that the next batch must
+        be checked by `accept` instead.
         """
         if self._expected is None or self._epoch is None or self._is_in_conflict:
             return None
         return self._expected, self._epoch
 
     def accept_run(self, run: BatchRun, last_position: int) -> None:
-        """Accept a run of batches that starts at `run_start`.
+        """Accept a run of batches that starts at `run_start` and has no faults.
 
-        Its last batch is at `last_position`.
+        Its last batch is at byte `last_position`.
         """
         if self._first_offset is None:
             self._first_offset = self._expected
@@ -214,11 +218,10 @@ class BatchOrder:
     def _fits(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
     ) -> bool:
-        """Return True if a batch's base offset can be right.
+        """Return True if a batch's base offset can be right, compared with its neighbours.
 
-        Note what it skips, repeats or violates.
-
-        `following` is the base offset of the next batch, None if unknown.
+        Notes the offsets that it skips or repeats, or why it is refused. `following` is the base
+        offset of the next batch, None if unknown.
         """
         expected = self._expected
         was_in_conflict, self._is_in_conflict = self._is_in_conflict, False
@@ -237,6 +240,7 @@ class BatchOrder:
             return True
         if following is not None:
             span = batch.next_offset - base_offset
+            # The neighbours fit together without this base offset: it is wrong, not theirs.
             if following == expected + span:
                 reason = f"{expected} was expected, and {following} follows it"
                 return self._refuse(position, batch, base_offset, reason)
@@ -275,9 +279,9 @@ class BatchOrder:
         return False
 
     def _note_missing(self, position: int, expected: int, base_offset: int) -> None:
-        """Note the offsets [expected, base_offset): `lost` after damage, else a `gap`.
+        """Note that the offsets [expected, base_offset) are missing.
 
-        A gap is not noted in a compacted log.
+        After damage they are `lost`, else a `gap`. A gap is not noted in a compacted log.
         """
         missing = missing_offsets(expected, base_offset, is_compacted=self.is_compacted)
         if self._after_damage:
@@ -289,9 +293,10 @@ class BatchOrder:
     def _check_epoch(
         self, position: int, batch: RecordBatch, base_offset: int, following: int | None
     ) -> None:
-        """Note a wrong leader epoch of the batch, or of the batches before it.
+        """Note a wrong leader epoch of a batch, or of the batches before it.
 
-        A right epoch becomes the one that later batches are compared with.
+        `following` is the epoch of the next batch. A right epoch becomes the one that later batches
+        are compared with.
         """
         epoch, before = batch.leader_epoch, self._epoch
         if epoch == before or batch.magic < MAGIC:
@@ -313,14 +318,14 @@ class BatchOrder:
         self._noted_epoch_at = position
 
     def _stored_epoch(self, offset: int) -> EpochStart | None:
-        """Return the epoch checkpoint's entry that covers an offset, None without one."""
+        """Return the entry of leader-epoch-checkpoint that covers an offset, None without one."""
         stored = [EpochStart(*epoch) for epoch in self._split.epochs if epoch[1] <= offset]
         return max(stored, key=lambda epoch: epoch.start_offset, default=None)
 
     def _read_following_header(self, position: int) -> _Following:
-        """Read base offset and epoch of the batch header at `position`.
+        """Read base offset and leader epoch of the batch header at byte `position`.
 
-        Without a header there, return the base offset of the next segment.
+        Without a header there, return the base offset of the next segment and None.
         """
         end = self._file.size_bytes() if not self._split.is_last else self._split.end
         header = self._file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
@@ -357,7 +362,7 @@ def _epoch_problem(
 
 
 def missing_offsets(first: int, end: int, *, is_compacted: bool) -> str:
-    """Return the message for missing offsets [first, end).
+    """Return the message for missing offsets from `first` to before `end`.
 
     In a compacted log only some are missing.
     """

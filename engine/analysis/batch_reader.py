@@ -41,7 +41,7 @@ class SplitReader:
     """Reads the batches of one split, and collects their problems."""
 
     def __init__(self, file: File, split: Split) -> None:
-        """Read nothing yet; the caller closes `file`."""
+        """Create a reader of the batches in a split of a segment; the caller closes `file`."""
         self._file = file
         self.split = split
         #: Largest end position of a batch that starts in the split: the last batch may extend
@@ -57,7 +57,7 @@ class SplitReader:
 
     @property
     def span(self) -> OffsetSpan:
-        """Return the offsets of the good batches read up to now."""
+        """Return which offsets were read up to now; see `BatchOrder.span`."""
         return self._order.span
 
     @property
@@ -66,17 +66,18 @@ class SplitReader:
         return self._order.is_compacted
 
     def batches(self, *, keep_bad: bool = False) -> Iterator[Single]:
-        """Yield (position, batch, True if the CRC is valid).
+        """Yield each batch as (position, batch, whether the CRC is valid).
 
-        With `keep_bad` batches with a wrong CRC or a wrong base offset are yielded too.
+        Damaged bytes are skipped and noted in `problems`. With `keep_bad` batches with a wrong CRC
+        or base offset are yielded too.
         """
         return cast("Iterator[Single]", self._read_pieces(SCAN_CHUNK_BYTES, keep_bad=keep_bad))
 
     def runs(self, finder: Callable[[], RunFinder | None]) -> Iterator[BatchRun | Single]:
-        """Yield the good batches, consecutive ones without faults together as one run.
+        """Yield the good batches; consecutive ones without faults together as one run.
 
         A run is valid until the iterator's next step. `finder` returns the compiled code that finds
-        runs; None while the code is not loaded.
+        runs; None while that is not loaded.
         """
         return self._read_pieces(RUN_CHUNK_BYTES, finder)
 
@@ -87,9 +88,9 @@ class SplitReader:
         *,
         keep_bad: bool = False,
     ) -> Iterator[BatchRun | Single]:
-        """Yield runs and single batches.
+        """Yield runs, where `finder` finds them, and single batches.
 
-        After damage, start a new scan at the next good position.
+        After damage, a new scan starts at the next good position.
         """
         position = self.split.start
         while position < self.split.end:
@@ -126,7 +127,7 @@ class SplitReader:
     def _take_run_at(
         self, at: int, scan: BatchScan, finder: Callable[[], RunFinder | None]
     ) -> BatchRun | None:
-        """Return the run of batches that starts at `at`, and move the scan to the run's end.
+        """Return the run of batches that starts at position `at`, and move the scan to its end.
 
         None if no run starts there: the caller then reads a single batch.
         """
@@ -139,6 +140,7 @@ class SplitReader:
         right = 0
         for begin, end, crc in run.iter_checksums():
             if crc32c(window[begin + CHECKED_FROM : end]) != crc:
+                # End the run before the first batch with a wrong CRC.
                 run = found.find(window, start, limit, window_start, *expected, frames_max=right)
                 break
             right += 1
@@ -149,7 +151,10 @@ class SplitReader:
         return run
 
     def _after_last(self, position: int) -> int:
-        """Return the position to continue from after the scan's end or a truncated batch."""
+        """Return the position to continue from once a scan has no more whole batches.
+
+        A truncated batch within the split is noted as damage, and skipped.
+        """
         if position >= self.split.end:
             return position
         return self._skip_damage(position, "a batch that ends within the file", "not")
@@ -162,7 +167,7 @@ class SplitReader:
         )
 
     def _has_valid_crc(self, batch: RecordBatch) -> bool:
-        """Return True if the CRC matches; False also for a batch too damaged to compute it."""
+        """Return True if a batch's CRC matches; False also if it is too damaged to compute it."""
         try:
             return batch.is_crc_valid()
         except CorruptRecord:
@@ -191,9 +196,9 @@ class SplitReader:
         return following
 
     def _skip_damage(self, position: int, expected: str, got: object) -> int:
-        """Note damage; return the position to continue from.
+        """Note damaged bytes at `position`; return the position of the next whole batch.
 
-        The next whole batch, or the split's end.
+        It is the split's end if there is none. `expected` and `got` describe the damage.
         """
         code, message = "bad_batch", f"expected {expected}, got {got}"
         is_zero = self.split.is_last and zero_tail_start(self._file, position) is not None

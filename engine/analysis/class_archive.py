@@ -33,7 +33,10 @@ class ClassArchive:
     """The class archive of one Java program and one Spark folder."""
 
     def __init__(self, folder: str, key: str) -> None:
-        """Describe the archive in `folder`; `key` identifies the releases of Java and Spark."""
+        """Describe the archive of loaded Java classes in `folder`, which starts Spark faster.
+
+        `key` identifies the releases of Java and Spark.
+        """
         self._files = RealFiles()
         self._folder = folder
         #: Paths of the archive, of the marker that this Java writes none, and of the file that a
@@ -47,7 +50,7 @@ class ClassArchive:
     def options(self) -> list[str]:
         """Return the JVM options that use the archive, or that write one if it is missing.
 
-        Returns no options if this Java writes no archives or the cache folder is not writable.
+        Empty if this Java writes no archives or the cache folder is not writable.
         """
         if self._is_ours(self._path):
             with suppress(OSError):
@@ -117,7 +120,7 @@ class ClassArchive:
         return os.access(self._folder, os.W_OK | os.X_OK)
 
     def _remove_unused(self) -> None:
-        """Remove other archives that were not used for long, and old `.new` files."""
+        """Remove other archives that were not used for a long time, and old `.new` files."""
         now_ms = RealClock().wall_ms()
         with suppress(StorageError):
             for name in self._files.list_dir(self._folder):
@@ -132,7 +135,10 @@ class ClassArchive:
 
 
 def class_archive(java: str, spark_home: str) -> ClassArchive:
-    """Return the archive of a Java program and of Spark's folder, in the user's cache folder."""
+    """Return the archive for a Java program and Spark's folder, in the user's cache folder.
+
+    Another release, or changed jars, has another archive.
+    """
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     program, home = os.path.realpath(java), os.path.realpath(spark_home)
     parts = [program, _stamp(program), home, _stamp(f"{home}/jars")]
@@ -140,7 +146,7 @@ def class_archive(java: str, spark_home: str) -> ClassArchive:
 
 
 def _stamp(path: str) -> str:
-    """Return size and modification time of a file or folder as text; empty if it is absent."""
+    """Return size and modification time of a file or folder as text; "" if it is missing."""
     try:
         status = os.stat(path)
     except OSError:

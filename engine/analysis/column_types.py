@@ -28,12 +28,12 @@ _OF_ARROW = {
 
 
 def type_name(kind: ColumnType) -> str:
-    """Return a type's name for documentation: the word, or Spark's name of a shape."""
+    """Return a column type's name for documentation: the word, or Spark's name of a shape."""
     return kind if isinstance(kind, str) else spark_type(kind)
 
 
 def spark_type(kind: ColumnType) -> str:
-    """Return Spark's name of a type."""
+    """Return Spark's name of a column type, such as `array<string>`."""
     if isinstance(kind, str):
         return _SPARK_TYPES.get(kind, kind)
     if kind.kind is ShapeKind.STRUCT:
@@ -46,7 +46,7 @@ def spark_type(kind: ColumnType) -> str:
 
 
 def duckdb_type(kind: ColumnType) -> str:
-    """Return DuckDB's name of a type."""
+    """Return DuckDB's name of a column type, such as `VARCHAR[]`."""
     if isinstance(kind, str):
         return _DUCKDB_TYPES[kind]
     if kind.kind is ShapeKind.STRUCT:
@@ -60,7 +60,10 @@ def duckdb_type(kind: ColumnType) -> str:
 
 
 def arrow_type(kind: ColumnType, zone: str | None = "UTC") -> pa.DataType:
-    """Return Arrow's type; timestamps have the time zone `zone`, with None no time zone."""
+    """Return Arrow's type of a column type.
+
+    Timestamps have the time zone `zone`, with None no time zone.
+    """
     import pyarrow as pa
 
     if isinstance(kind, str):

@@ -161,7 +161,7 @@ class UnknownColumn(EngineError):
 def choose_columns(
     columns: tuple[ViewColumn, ...], names: list[str] | None
 ) -> tuple[ViewColumn, ...]:
-    """Return the columns with these names in the view's order; all columns for None.
+    """Return the columns of a view with these names, in the view's order; all for None.
 
     Names are compared case-insensitively, as in SQL. Raises UnknownColumn.
     """
@@ -175,9 +175,9 @@ def choose_columns(
 
 
 def arrow_schema(columns: tuple[ViewColumn, ...], zone: str | None = "UTC") -> pa.Schema:
-    """Return the columns as a pyarrow schema.
+    """Return the columns of a view as a pyarrow schema.
 
-    Timestamps have the time zone `zone`, with None none.
+    Timestamps have the time zone `zone`, with None no time zone.
     """
     import pyarrow as pa
 
@@ -185,7 +185,7 @@ def arrow_schema(columns: tuple[ViewColumn, ...], zone: str | None = "UTC") -> p
 
 
 def spark_schema(columns: tuple[ViewColumn, ...]) -> str:
-    """Return the columns as Spark's schema text, with each column's documentation as comment."""
+    """Return the columns of a view as Spark's schema text, with documentation as comments."""
     return ", ".join(
         f"`{c.name}` {spark_type(c.type)}{'' if c.nullable else ' NOT NULL'}"
         f" COMMENT {_sql_literal(c.doc)}"

@@ -95,9 +95,9 @@ def split_key(view: str, split: Split) -> tuple[str, str, int]:
 
 @contextmanager
 def open_noted_reader(files: Files, split: Split, note: ReaderNote) -> Iterator[SplitReader]:
-    """Open a split and yield a reader of its batches.
+    """Open a split's file for the block, and yield a reader of its batches.
 
-    Call `note` with the reader after the block.
+    `note` is called with the reader after the block, also after an error, to collect its problems.
     """
     with closing(files.open(split.path)) as file:
         reader = SplitReader(file, split)
@@ -108,7 +108,7 @@ def open_noted_reader(files: Files, split: Split, note: ReaderNote) -> Iterator[
 
 
 def kept(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the distinct problems of a split, at most _KEPT_MAX."""
+    """Return the distinct problems of a split, at most _KEPT_MAX, in order."""
     return tuple(dict.fromkeys(problems))[:_KEPT_MAX]
 
 
@@ -131,20 +131,24 @@ class ReadDamage:
         self._expected: dict[str, _Expected] = {}
 
     def expect(self, view: str, splits: list[Split], wanted: RecordRange = ALL_RECORDS) -> None:
-        """Register the splits that a view of the query reads."""
+        """Register the splits that a view of the query will read, limited to `wanted` records.
+
+        A split without a result at the end was not read, so that gaps next to it prove nothing.
+        """
         self._expected[view] = _Expected(splits, wanted)
 
     def unread_splits(self) -> Iterator[tuple[str, list[Split]]]:
-        """Yield each view with its splits for which no result is in `seen`, if there are any."""
+        """Yield (view, splits) for the splits of each view that have no result yet, if any."""
         for view, (splits, _) in self._expected.items():
             found = [split for split in splits if split_key(view, split) not in self.seen]
             if found:
                 yield view, found
 
     def problems(self, files: Files) -> list[Problem]:
-        """Return the distinct problems in and between splits, by topic, partition and segment.
+        """Return the problems in and between the splits that a query has read.
 
-        If a broker changed a segment of a partition during the read, that is its only problem.
+        They are distinct, by topic, partition and segment. If a broker changed a segment of a
+        partition during the read, that is its only problem.
         """
         found = [p for view in self._expected for p in self._problems_of_view(view)]
         damaged = {(p.topic, p.partition) for p in found if p.code not in HARMLESS_CODES}
@@ -162,7 +166,10 @@ class ReadDamage:
                     yield Problem(*place, CHANGED, "it was replaced or removed while it was read")
 
     def _problems_of_view(self, view: str) -> Iterator[Problem]:
-        """Yield the problems of one view."""
+        """Yield the problems in and between the splits that one view has read.
+
+        Gaps in compacted logs are left out, and those next to a split that was not read.
+        """
         splits, wanted = self._expected[view]
         unread: set[tuple[str, int]] = set()
         compacted: set[tuple[str, int]] = set()
@@ -219,7 +226,7 @@ class DamageCount(NamedTuple):
 
 
 def count_damage(problems: Iterable[Problem]) -> DamageCount:
-    """Return the sums over problems for the summary line: batches, bytes, missing offsets."""
+    """Return the sums of problems for a summary line: batches, bytes, missing offsets and so on."""
     batches = size_bytes = missing = tails = tail_bytes = changed = others = 0
     is_bound = False
     partitions: dict[str, None] = {}

@@ -52,7 +52,10 @@ _ENDS = (ControlType.ABORT, ControlType.COMMIT)
 
 
 def decoded_rows(files: Files, view: str, split: Split, note: ReaderNote) -> Iterator[Row]:
-    """Yield the rows of a view of decoded records (offsets, groups, …) for a split."""
+    """Yield the rows of a view of decoded records (offsets, groups, …) from a split's batches.
+
+    Some problems of the split become rows, too. `note` gets the reader with all problems.
+    """
     with open_noted_reader(files, split, note) as reader:
         hidden = HiddenRecords(split)
         for position, batch, _ in reader.batches():
@@ -89,7 +92,7 @@ def decoded_rows(files: Files, view: str, split: Split, note: ReaderNote) -> Ite
 def _has_rows(view: str, split: Split, batch: RecordBatch) -> bool:
     """Return True if a view may have rows for this batch.
 
-    Control batches concern two views only.
+    Control batches have rows in two views only.
     """
     if view == "metadata":
         return True
@@ -118,7 +121,7 @@ def _record_columns(record: Record) -> Row:
 
 
 def _problem_column(problem: Problem) -> Row:
-    """Return the column `problem` of a row that shows damage."""
+    """Return the column `problem` of a row, with the code and message of damage."""
     return {"problem": f"{problem.code}: {problem.message}"}
 
 
@@ -191,7 +194,10 @@ def _transaction_row(record: Record) -> Row:
 
 
 def _group_row(view: str, batch: RecordBatch, record: Record) -> Row | None:
-    """Return the columns of `offsets` or `groups`, None for a record of the other view."""
+    """Return the columns of a record of __consumer_offsets in the view `offsets` or `groups`.
+
+    None for a record of the other view.
+    """
     key = record.key
     if key is not None and len(key) >= _TYPE.size:
         (type_id,) = _TYPE.unpack_from(key)

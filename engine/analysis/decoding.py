@@ -44,20 +44,21 @@ class DecodedPair(NamedTuple):
     value: Any
 
     def key_json(self) -> str | None:
-        """Return all fields of the key as JSON."""
+        """Return all fields of the key as JSON text."""
         return readable(json_text(json_node(self.key, key_version(self.type, self.release))))
 
     def value_json(self) -> str | None:
-        """Return all fields of the value as JSON, None for a tombstone."""
+        """Return all fields of the value as JSON text, None for a tombstone."""
         if self.value is None:
             return None
         return readable(json_text(to_json_node(self.value, self.value_version)))
 
 
 def decode_pair(kind: str, record: Record) -> DecodedPair:
-    """Decode a record of a coordinator's topic.
+    """Decode key and value of a record of a coordinator's topic.
 
-    Raises CorruptRecord without a key, WireError if neither release's schemas fit.
+    `kind` is that of RECORD_TYPES. Raises CorruptRecord without a key, WireError if neither
+    release's schemas fit.
     """
     if record.key is None:
         raise CorruptRecord("a key", None)
@@ -78,7 +79,7 @@ def _decode(kind: str, key: bytes, value: bytes | None, release: str) -> Decoded
 
 
 def metadata_row(record: Record) -> Row:
-    """Return type, version and fields of a KRaft metadata record.
+    """Return the columns type, version and fields of a KRaft metadata record.
 
     Raises CorruptRecord, WireError.
     """
@@ -94,7 +95,10 @@ def metadata_row(record: Record) -> Row:
 
 
 def _decode_framed(value: bytes, release: str) -> Row:
-    """Return type, version and fields of a metadata record by the schemas of one release."""
+    """Return the columns type, version and fields of a metadata record.
+
+    The schemas are those of one Kafka release. Raises WireError.
+    """
     framed = decode_framed_record("cluster_metadata", value, release)
     return {
         "type": framed.message.message_name,
@@ -104,7 +108,10 @@ def _decode_framed(value: bytes, release: str) -> Row:
 
 
 def control_row(record: Record) -> Row:
-    """Return type, version and fields of a KRaft control record; raises CorruptRecord."""
+    """Return the columns type, version and fields of a KRaft control record.
+
+    Raises CorruptRecord.
+    """
     kind = control_type(record)
     message = _CONTROL_MESSAGES.get(kind)
     if message is None:

@@ -47,7 +47,10 @@ class Delta:
         self._out = out
 
     def state(self, partitions: Iterable[tuple[str, int]]) -> TableState | None:
-        """Return what earlier exports stored in the table, None without a table; see `Table`."""
+        """Return what earlier exports stored in the Delta table, None without a table; see `Table`.
+
+        That is its form, the number of runs, and the end offset of each of `partitions`.
+        """
         from deltalake import DeltaTable
 
         with _convert_failures(self._out):
@@ -66,14 +69,17 @@ class Delta:
             return TableState(stored, table.transaction_version(_RUN) or 0, ends)
 
     def check(self, columns: TableColumns) -> None:
-        """Raise AppendMismatch unless the table accepts the columns; see `Table`."""
+        """Raise AppendMismatch unless the Delta table accepts the columns; see `Table`."""
         from deltalake import DeltaTable
 
         with _convert_failures(self._out):
             _check_columns(self._out, DeltaTable(self._out), columns)
 
     def create(self, columns: TableColumns, form: str) -> list[str]:
-        """Create the table; return the path of its first log entry; see `Table`."""
+        """Create the Delta table; return the path of its first log entry; see `Table`.
+
+        `form` are the export's options, stored in the table.
+        """
         from deltalake import DeltaTable
 
         with _convert_failures(self._out):
@@ -140,7 +146,7 @@ def _check_columns(out: str, table: DeltaTable, columns: TableColumns) -> None:
 
 
 def _app(place: tuple[str, int]) -> str:
-    """Return the Delta application id that stores a partition's end offset."""
+    """Return the Delta application id under which a partition's end offset is stored."""
     topic, partition = place
     return f"kctl/{topic}/{partition}"
 
@@ -171,6 +177,6 @@ def _convert_failures(out: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Return an error's first and last line; the last is the cause, such as a full disk."""
+    """Return an error's message in short: its first line, and its last, which has the cause."""
     lines = [line.strip() for line in _ORNAMENTS.sub("", str(error)).splitlines() if line.strip()]
     return ": ".join(dict.fromkeys((lines[0], lines[-1]))) if lines else type(error).__name__

@@ -67,14 +67,14 @@ class FilesTooSmall(EngineError):
 
 
 def check_file_size(size_bytes: int) -> int:
-    """Return the maximum file size unchanged; raises FilesTooSmall."""
+    """Return the maximum size of exported files unchanged; raises FilesTooSmall."""
     if size_bytes < EXPORT_FILE_BYTES_MIN:
         raise FilesTooSmall(size_bytes)
     return size_bytes
 
 
 def check_file_format(name: str) -> str:
-    """Return the format's name unchanged; raises UnknownFileFormat."""
+    """Return the name of an export's file format unchanged; raises UnknownFileFormat."""
     if name not in EXTENSIONS:
         raise UnknownFileFormat(name)
     return name
@@ -103,7 +103,10 @@ class ExportFile:
         file_format: str,
         max_bytes: int | None = None,
     ) -> None:
-        """Create no file yet; `max_bytes` is the maximum size for `is_full`, None for no limit."""
+        """Create a writer of an export's file; the file is created with its first rows.
+
+        `max_bytes` is the maximum size for `is_full`, None for no limit.
+        """
         self._files = files
         self._max_bytes = max_bytes
         #: Bytes of rows in memory that make a row group; smaller in files of limited size, so that
@@ -163,7 +166,7 @@ class ExportFile:
         self._held_bytes = 0
 
     def _new_writer(self) -> _TableWriter:
-        """Create the file; return a writer of its format."""
+        """Create the file, and return a writer of its format."""
         if self._format == "orc":
             from pyarrow import orc
 
@@ -190,7 +193,7 @@ class ExportFile:
         return self._count
 
     def discard(self) -> None:
-        """Remove the file if it was created."""
+        """Remove the file if it was created; called if the export fails, or needs no such file."""
         if self._writer is not None:
             self._writer.close()
             self._files.remove(self.path)
@@ -229,9 +232,11 @@ class _Parquet:
         )
 
     def write(self, table: pa.Table) -> None:
+        """Write the rows of a table as a row group."""
         self._writer.write_table(table)
 
     def close(self) -> None:
+        """Write the footer and close the file."""
         self._writer.close()
 
 
@@ -242,10 +247,12 @@ class _JsonLines:
         self._file = files.open(path, write=True, create=True)
 
     def write(self, table: pa.Table) -> None:
+        """Append the rows of a table as lines of JSON, compressed by gzip."""
         lines = "".join(f"{json.dumps(_plain(row))}\n" for row in table.to_pylist())
         self._file.append([gzip.compress(lines.encode(), mtime=0)])
 
     def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
 

@@ -75,7 +75,10 @@ class ExportFolder:
     """
 
     def __init__(self, files: ExportFiles, out: str, job_id: str, mark: str = MANIFEST) -> None:
-        """Claim the folder `out`, an absolute path, and create the staging folder."""
+        """Lock the export's folder `out`, an absolute path, and create the staging folder.
+
+        A crashed export is cleaned up first. Raises ExportRunning, ForeignFolder.
+        """
         assert posixpath.isabs(out)
         self._mark = mark
         self._files = files
@@ -102,7 +105,7 @@ class ExportFolder:
             raise
 
     def __enter__(self) -> ExportFolder:
-        """Return the claim."""
+        """Return this folder, which is locked already."""
         return self
 
     def __exit__(
@@ -111,10 +114,7 @@ class ExportFolder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """After an error, restore the earlier export and remove staging.
-
-        Always release the lock.
-        """
+        """Release the lock; after an error restore the earlier export and remove staging."""
         try:
             if error is not None:
                 # The error that ends the export is reported, not an error of the cleaning.
@@ -140,7 +140,7 @@ class ExportFolder:
         return self.clean_up()
 
     def _hold(self) -> HeldFile:
-        """Lock the export's folder; raises ExportRunning if another process holds the lock."""
+        """Lock the export's folder against other processes; raises ExportRunning."""
         try:
             return self._files.hold(self._lock_path, create=True)
         except LockHeld as error:
@@ -155,7 +155,10 @@ class ExportFolder:
         self._lock.close()
 
     def _recover(self) -> None:
-        """Restore `out` after a crashed export, and remove `replaced`."""
+        """Restore `out` after an export that crashed between its two renames.
+
+        The earlier export at `replaced` is removed afterwards.
+        """
         files = self._files
         # Sync first: the renames may not be durable yet, but the removal below could be.
         files.sync_dir(self._parent)
@@ -175,7 +178,10 @@ class ExportFolder:
         files.sync_dir(self._parent)
 
     def _check_target(self) -> None:
-        """Raise ForeignFolder if `out` is a file, or a non-empty folder that is no export."""
+        """Raise ForeignFolder if `out` is a file, or a non-empty folder without an export.
+
+        So that no files of others are replaced.
+        """
         if not self._files.exists(self._out):
             return
         if not self._files.is_dir(self._out):
@@ -185,7 +191,7 @@ class ExportFolder:
             raise ForeignFolder(self._out)
 
     def clean_up(self) -> list[str]:
-        """Remove the earlier export and leftovers of crashed exports; return what remains."""
+        """Remove the replaced export and leftovers of crashed ones; return paths that remain."""
         left: list[str] = []
         for name in self._files.list_dir(self._parent):
             path = f"{self._parent}/{name}"
@@ -198,7 +204,7 @@ class ExportFolder:
         return left
 
     def _is_own(self, name: str) -> bool:
-        """Return True for the name of a hidden file or folder that exports to `out` create.
+        """Return True if a name is that of a hidden file or folder that exports to `out` create.
 
         For a folder named `out.kctl-2` the hidden names start equally, but are not own names of
         `out`.

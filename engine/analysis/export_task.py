@@ -87,7 +87,7 @@ class TaskReport(NamedTuple):
     spans: list[OffsetSpan]
 
     def to_json(self) -> str:
-        """Return the report as JSON."""
+        """Return the report as JSON, in which a Spark task returns it."""
         return json.dumps(self)
 
     @staticmethod
@@ -107,9 +107,10 @@ class TaskReport(NamedTuple):
 
 
 def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskReport:
-    """Write the records of splits to `<staging>/<name>.<format>`; without records, write no file.
+    """Write the records of splits to `<staging>/<name>.<format>`; return a report.
 
-    With `partition_by` one file is written to the folder of each value.
+    Without records no file is written. With `partition_by` one file is written to the folder of
+    each value.
     """
     shape = job.shape
     condition = shape.condition
@@ -152,7 +153,10 @@ def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskRepor
 
 
 def map_export(job: ExportJob, groups: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Export in a Spark task (`mapInArrow`): rows of (number, splits) in, reports out."""
+    """Export in a Spark task (`mapInArrow`), and yield its reports.
+
+    `groups` has rows (number, splits); the number makes the names of files unique.
+    """
     import pyarrow as pa
 
     from engine.analysis.worker import attempt_name, calm_worker

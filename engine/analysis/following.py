@@ -32,14 +32,14 @@ class RecordsGone(EngineError):
 
 
 def place_of(split: Split) -> str:
-    """Return the text `topic-partition` of a split."""
+    """Return the partition of a split as text `topic-partition`."""
     return f"{split.topic}-{split.partition}"
 
 
 def read_log_positions(files: Files, splits: Iterable[Split]) -> dict[str, int]:
-    """Return the offset after the last whole batch of each partition.
+    """Return the offset after the last whole batch of each partition, by `topic-partition`.
 
-    Reads only the last splits of each log. A stream's next read ends there.
+    A stream's next read ends there. Only the last splits of each log are read.
     """
     by_place: dict[str, list[Split]] = {}
     for split in splits:
@@ -67,10 +67,10 @@ def splits_between(
 ) -> list[Split]:
     """Return the splits that have records from `start` (inclusive) to `end` (exclusive).
 
-    `splits` have rising offsets in each partition. The returned copies are limited to the range by
-    `log_start_offset` and `end_offset`. A partition that `start` lacks is read from its log start
-    offset; one that `end` lacks is not read. Raises RecordsGone if `fail_on_loss` and offsets at or
-    above `start` were deleted or truncated.
+    Both have offsets by `topic-partition`; `splits` have rising offsets in each partition. The
+    returned copies are limited to the range. A partition that `start` lacks is read from its log
+    start offset; one that `end` lacks is not read. Raises RecordsGone if `fail_on_loss` and offsets
+    at or above `start` were deleted or truncated.
     """
     found = []
     seen: set[str] = set()

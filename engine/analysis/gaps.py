@@ -17,7 +17,10 @@ from engine.analysis.problem import Problem
 
 
 def add_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[Problem]:
-    """Return the problems of all splits and those between splits, sorted by place."""
+    """Return the problems within splits and those between them, sorted by place.
+
+    `spans` are the offsets that were read of each split. Gaps in compacted logs are left out.
+    """
     compacted = {(s.topic, s.partition) for s in spans if s.is_compacted}
     found = [p for p in problems if p.code != "gap" or (p.topic, p.partition) not in compacted]
     in_order = sorted(spans, key=lambda s: (s.topic, s.partition, s.base_offset, s.start))
@@ -31,7 +34,7 @@ def add_gaps(problems: Iterable[Problem], spans: Iterable[OffsetSpan]) -> list[P
 
 
 def _problems_between(spans: Sequence[OffsetSpan], *, is_compacted: bool) -> Iterable[Problem]:
-    """Yield a problem for offsets missing or repeated between consecutive splits of a partition."""
+    """Yield a problem for offsets missing or repeated between consecutive splits of a log."""
     expected: int | None = None
     is_damaged = False
     for before, span in pairwise((None, *spans)):

@@ -48,7 +48,11 @@ _RESOURCES: Final = (
 
 
 def rules_to_add(given: GivenOptions, release: Release) -> Rules:
-    """Return the rules of --add by resource; raises OptionsRefused, ToolFailure."""
+    """Return the rules that kafka-acls --add creates, by resource pattern.
+
+    Errors: OptionsRefused without a principal, for a pattern type that rules cannot have;
+    ToolFailure.
+    """
     chosen = _pattern_type(given)
     if chosen in (PatternType.ANY, PatternType.MATCH):
         raise refused(
@@ -63,9 +67,10 @@ def rules_to_add(given: GivenOptions, release: Release) -> Rules:
 
 
 def rules_of_resources(given: GivenOptions, release: Release) -> Rules:
-    """Return the rules that options define, by resource; raises OptionsRefused, ToolFailure.
+    """Return the rules that the options define: access entries by resource pattern.
 
     A resource has no entries if no principal is named; `--remove` then means all of its rules.
+    Errors: OptionsRefused, ToolFailure.
     """
     rules: Rules = {}
     if not given.has("producer") and not given.has("consumer"):
@@ -80,7 +85,10 @@ def rules_of_resources(given: GivenOptions, release: Release) -> Rules:
 
 
 def _merge(rules: Rules, others: Rules) -> None:
-    """Add the ACLs of `others` to `rules` in place, without duplicates."""
+    """Add the access entries of `others` to `rules` in place, without duplicates.
+
+    --producer and --consumer may name the same resource.
+    """
     for pattern, entries in others.items():
         found = rules.setdefault(pattern, [])
         found += [entry for entry in entries if entry not in found]
@@ -124,7 +132,10 @@ def _operations(given: GivenOptions) -> Sequence[AclOperation]:
 
 
 def _operation(name: str) -> AclOperation:
-    """Return the operation of a name without `_`, UNKNOWN for others such as `ALTER_CONFIGS`."""
+    """Return the operation of a name such as `AlterConfigs`, UNKNOWN for one with `_`.
+
+    As in Kafka's tool, which matches names without `_` only.
+    """
     return AclOperation.UNKNOWN if "_" in name else from_name(AclOperation, name)
 
 
@@ -169,7 +180,10 @@ def _pattern_type(given: GivenOptions) -> PatternType:
 
 
 def resource_filters(given: GivenOptions) -> list[PatternFilter]:
-    """Return the filters of the named resources, empty if none is named; raises ToolFailure."""
+    """Return a filter for each resource that options name, empty if none is named.
+
+    Errors: ToolFailure.
+    """
     pattern_type = _pattern_type(given)
     found = []
     for option, kind in _RESOURCES:
@@ -181,7 +195,7 @@ def resource_filters(given: GivenOptions) -> list[PatternFilter]:
 
 
 def _needed_filters(given: GivenOptions) -> list[PatternFilter]:
-    """Return the filters of the named resources; raises OptionsRefused if none is named."""
+    """Return a filter for each resource that options name; raises OptionsRefused if none is."""
     found = resource_filters(given)
     if not found:
         raise refused(
@@ -192,7 +206,10 @@ def _needed_filters(given: GivenOptions) -> list[PatternFilter]:
 
 
 def _check_operations(rules: Rules, release: Release) -> None:
-    """Raise OptionsRefused for an operation that a resource's type does not support."""
+    """Raise OptionsRefused for an operation that a resource's type does not support.
+
+    Kafka 4 supports more operations than 3.9, and lists them in another format.
+    """
     for pattern, entries in rules.items():
         supported = SUPPORTED_OPERATIONS[pattern.kind]
         if release.is_four:

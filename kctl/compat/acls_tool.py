@@ -89,7 +89,7 @@ _EVERY_PATTERN: Final = PatternFilter(AclResource.ANY, None, PatternType.ANY)
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of the tool of a release."""
+    """Return the options that kafka-acls has in a release."""
     return _BOTH + (_FOUR if release.is_four else _THREE)
 
 
@@ -152,7 +152,8 @@ def _check_options(given: GivenOptions, release: Release) -> None:
 def _fits_a_consumer(given: GivenOptions) -> bool:
     """Return True if --consumer has topic and group, and no options of other roles.
 
-    With --producer, --cluster and --transactional-id are valid, too.
+    That is required of --consumer. With --producer, --cluster and --transactional-id are valid,
+    too.
     """
     has_both = given.has("topic") and given.has("group")
     of_others = given.has("cluster") or given.has("transactional-id")
@@ -163,7 +164,10 @@ def _fits_a_consumer(given: GivenOptions) -> bool:
 
 
 def _add_rules(call: ToolCall, rules: Rules, client: KafkaClient) -> None:
-    """Print and create rules; 4.3.0 skips existing ones. Raises ToolFailure."""
+    """Create the rules of --add, and print them by resource; raises ToolFailure.
+
+    The tool of 4.3.0 skips existing rules.
+    """
     if call.is_four:
         rules = _drop_present(call, client, rules)
     end = "\n" if call.is_four else " \n"
@@ -193,7 +197,7 @@ def _drop_present(call: ToolCall, client: KafkaClient, rules: Rules) -> Rules:
 
 
 def _pattern(wanted: PatternFilter) -> AclPattern:
-    """Return the pattern of a filter whose name is not None."""
+    """Return the resource pattern of a filter with a name, for a new rule."""
     assert wanted.name is not None
     return AclPattern(wanted.kind, wanted.name, wanted.pattern_type)
 
@@ -202,7 +206,11 @@ def _pattern(wanted: PatternFilter) -> AclPattern:
 
 
 def _remove_rules(call: ToolCall, given: GivenOptions, client: KafkaClient) -> None:
-    """Remove rules after confirmation; raises ToolFailure, OptionsRefused."""
+    """Delete the rules of --remove, each resource after confirmation.
+
+    If no principal is named, all rules of the resource are deleted. Errors: ToolFailure,
+    OptionsRefused.
+    """
     for pattern, entries in rules_of_resources(given, call.release).items():
         if not _is_confirmed(call, given, pattern, entries):
             continue
@@ -273,7 +281,7 @@ def _print_rules(call: ToolCall, rules: Mapping[AclPattern, Iterable[AccessEntry
 
 
 def _described(client: KafkaClient, wanted: PatternFilter) -> list[AclBinding]:
-    """Request the rules of a pattern; raises ToolFailure."""
+    """Request the rules whose resource pattern matches a filter; raises ToolFailure."""
     with _waited_call("describeAcls"):
         return describe_acls(client, AclFilter(wanted, _EVERY_ENTRY))
 
@@ -285,9 +293,11 @@ class _waited_call:  # noqa: N801 - used as a statement
         self._call = admin_call(name)
 
     def __enter__(self) -> None:
+        """Begin a request whose errors are raised as Java's client raises them."""
         self._call.__enter__()
 
     def __exit__(self, *error: object) -> None:
+        """Raise an error of the request as Java's ExecutionException with its cause."""
         try:
             self._call.__exit__(*error)  # type: ignore[arg-type]
         except ToolFailure as failure:

@@ -44,13 +44,13 @@ _WIDTH_MIN: Final = 20
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options, which are those of 4.3.0."""
+    """Return the options of kafka-groups, which only release 4 has."""
     del release
     return _OPTIONS
 
 
 def check_options(given: GivenOptions) -> None:
-    """Raise OptionsRefused or ToolFailure for contradictory or missing options."""
+    """Raise OptionsRefused or ToolFailure for contradictory or missing options of kafka-groups."""
     if not given.has("bootstrap-server"):
         raise refused("Missing required option(s) [bootstrap-server]")
     if not given.has("list"):
@@ -103,7 +103,10 @@ def _list_all_groups(client: KafkaClient) -> list[GroupListing]:
 
 
 def _is_wanted(group: GroupListing, given: GivenOptions) -> bool:
-    """Return True if the options select the group's type and protocol."""
+    """Return True if the options of kafka-groups select a group by type and protocol.
+
+    --consumer also selects classic groups with the protocol of consumers, or none.
+    """
     group_type = (group.group_type or "").lower()
     if given.has("consumer"):
         is_classic_consumer = group_type == "classic" and group.protocol_type in (CONSUMER, "")

@@ -100,7 +100,10 @@ def _unregister(client: KafkaClient, broker_id: int, out: TextIO) -> None:
 
 
 def endpoints_table(brokers: Collection[BrokerView]) -> str:
-    """Return the brokers' endpoints as a table; the state is always `unfenced`."""
+    """Return the brokers' endpoints as kafka-cluster list-endpoints prints them.
+
+    The state is always `unfenced`: brokers return no fenced ones here.
+    """
     host_width = max((len(broker.address.host) for broker in brokers), default=0)
     racks = [broker.rack for broker in brokers if broker.rack is not None]
     rack_width = max(map(len, racks), default=_RACKLESS_WIDTH)

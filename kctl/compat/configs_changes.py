@@ -61,7 +61,11 @@ _FORMAT_VERSION: Final = "message.format.version"
 def alter_entity_configs(
     client: KafkaClient, given: GivenOptions, entities: Entities, files: Files, out: TextIO
 ) -> None:
-    """Change the settings of an entity and print the result; raises ToolFailure, ConfigsRefused."""
+    """Change the settings of an entity by kafka-configs --alter, and print the result.
+
+    Settings of users, clients and addresses are quotas or SCRAM credentials. Errors: ToolFailure,
+    ConfigsRefused.
+    """
     kind, name = entities.types[0], entities.names[0]
     added = _settings_to_add(given, files, out)
     deleted = [
@@ -86,7 +90,7 @@ def alter_entity_configs(
 
 
 def _settings_to_add(given: GivenOptions, files: Files, out: TextIO) -> dict[str, str]:
-    """Return the settings of --add-config-file and --add-config.
+    """Return the settings of --add-config-file and --add-config, in the order of Java's map.
 
     Errors: ConfigsRefused, ToolFailure.
     """
@@ -114,7 +118,10 @@ def _settings_to_add(given: GivenOptions, files: Files, out: TextIO) -> dict[str
 
 
 def parse_added_configs(text: str, *, is_four: bool) -> dict[str, str]:
-    """Parse --add-config; commas in brackets belong to a value. Raises ConfigsRefused."""
+    """Parse `key=value,…` of --add-config; commas in brackets belong to a value.
+
+    Errors: ConfigsRefused.
+    """
     pairs = [
         re.split(rf"\s*=\s*{_NOT_IN_BRACKETS}", part)
         for part in java_split_pattern(text, f",{_NOT_IN_BRACKETS}")
@@ -136,7 +143,7 @@ def _alter_resource(
     *,
     is_strict: bool,
 ) -> None:
-    """Set and delete settings of a topic, broker or other resource that has DescribeConfigs.
+    """Set and delete settings of a topic, broker, logger or other resource with settings.
 
     `entity` is (type, name). With `is_strict`, as in 3.9.1, the deletion of a setting that is not
     set is refused. Errors: ConfigsRefused, ToolFailure.
@@ -193,7 +200,10 @@ def _need_all(deleted: Sequence[str], known: Iterable[str]) -> None:
 def _alter_users(
     client: KafkaClient, entities: Entities, added: Mapping[str, str], deleted: Sequence[str]
 ) -> None:
-    """Change quotas of users and clients, or SCRAM credentials of a user."""
+    """Change quotas of users and clients, or SCRAM credentials of a user.
+
+    A call changes one kind of them. Errors: ConfigsRefused, ToolFailure.
+    """
     unknown_added = [key for key in added if key not in (*_QUOTAS, *_MECHANISMS)]
     unknown_deleted = [key for key in deleted if key not in (*_QUOTAS, *_MECHANISMS)]
     scram_added = [key for key in added if key in _MECHANISMS]
@@ -226,7 +236,10 @@ def _alter_users(
 
 
 def _refuse_unexpected(what: str, how: str, kind: str, unexpected: Sequence[str]) -> None:
-    """Raise ConfigsRefused if `unexpected` names settings that this kind of entity cannot have."""
+    """Raise ConfigsRefused if `unexpected` names settings that this kind of entity cannot have.
+
+    The message names them as Scala prints its collections.
+    """
     if unexpected:
         collection = "Set" if how == "added" else "ArrayBuffer"
         raise ConfigsRefused(
@@ -255,7 +268,10 @@ def parse_credential(mechanism_name: str, text: str) -> NewCredential:
 def _alter_quotas(
     client: KafkaClient, entities: Entities, added: Mapping[str, str], deleted: Sequence[str]
 ) -> None:
-    """Set and delete quotas of the entity; raises ConfigsRefused for malformed values."""
+    """Set and delete quotas of the entity that the types and names define together.
+
+    Errors: ConfigsRefused for malformed values and quotas to delete that are not set; ToolFailure.
+    """
     found = next(iter(request_quotas(client, entities).values()), {})
     _need_all(deleted, found)
     changes: dict[str, float | None] = {}

@@ -41,7 +41,7 @@ class Entities(NamedTuple):
 
     @property
     def has_name(self) -> bool:
-        """Return True if a name other than the default is given."""
+        """Return True if an entity is named, not only the default entity (name "")."""
         return any(self.names)
 
 
@@ -55,7 +55,10 @@ def entity_types(given: GivenOptions) -> list[str]:
 
 
 def parse_entities(given: GivenOptions) -> Entities:
-    """Return the types and names of the entities of the options; a default entity is named ""."""
+    """Return the types and names of entities that kafka-configs is given, in order of options.
+
+    A default entity is named "".
+    """
     texts = iter(given.texts("entity-name"))
     names = []
     for option in given.occurrences:

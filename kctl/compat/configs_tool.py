@@ -87,12 +87,15 @@ _MAY_BE_DEFAULT: Final = ("users", "clients", "brokers", "ips")
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
+    """Return the options that kafka-configs has in a release."""
     return (*_OPTIONS, *(_OPTIONS_4 if release.is_four else _OPTIONS_3))
 
 
 def check_options(given: GivenOptions) -> Entities:
-    """Validate the options, and return the entities; raises OptionsRefused, ConfigsRefused."""
+    """Validate the options of kafka-configs, and return the entities that they name.
+
+    Errors: OptionsRefused, ConfigsRefused.
+    """
     if given.has("alter") == given.has("describe"):
         raise refused("Command must include exactly one action: --describe, --alter")
     exclude(given, "describe", ("add-config", "delete-config"))
@@ -195,7 +198,10 @@ def _check_names(given: GivenOptions, entities: Entities) -> None:
 
 
 def _is_address(text: str) -> bool:
-    """Return True if a text is an IP address or resolves to one; a DNS query may block."""
+    """Return True if a text is `<default>`, an IP address, or a name that resolves to one.
+
+    A DNS query may block.
+    """
     return text == "<default>" or not isinstance(look_up(text), LookupFailed)
 
 

@@ -119,7 +119,10 @@ def _request_configured_groups(client: KafkaClient) -> list[str]:
 
 
 def _exists(client: KafkaClient, kind: str, name: str) -> bool:
-    """Request whether the entity exists, or has settings. Source: 4.3.0."""
+    """Return True if the entity exists or has settings; 4.3.0 describes no others.
+
+    Errors: ToolFailure, ConfigsRefused.
+    """
     if kind == "topics":
         try:
             check_name(name)
@@ -182,7 +185,10 @@ def request_settings(
 
 
 def request_quotas(client: KafkaClient, entities: Entities) -> dict[QuotaEntity, dict[str, float]]:
-    """Request the quotas of entities; raises ToolFailure, ConfigsRefused."""
+    """Request the quotas by entity; a type without a name matches all its entities.
+
+    Errors: ToolFailure, ConfigsRefused.
+    """
     if len(entities.names) > len(entities.types):
         raise ConfigsRefused("More entity names specified than entity types")
     filters = [

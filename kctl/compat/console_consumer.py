@@ -58,12 +58,15 @@ _WAIT_MS: Final = 1_000
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of the tool of a release."""
+    """Return the options that kafka-console-consumer has in a release."""
     return OPTIONS_OF[release]
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Run kafka-console-consumer: print records to the limit or Ctrl-C; returns the exit code."""
+    """Run kafka-console-consumer: print records until --max-messages, a time-out or Ctrl-C.
+
+    Returns the exit code.
+    """
     check_arguments(call, given)
     properties = consumer_properties(call, given)
     offset = parse_start_offset(given)
@@ -117,7 +120,10 @@ def _group_source(
 
 
 def _create_formatter(call: ToolCall, given: GivenOptions) -> Formatter:
-    """Return the named formatter; 3.9.1 prints a warning for an old class name."""
+    """Return the function that formats records, by --formatter; raises OptionsRefused.
+
+    The tool of 3.9.1 prints a warning for a deprecated class name.
+    """
     name = given.text("formatter") or _FORMATTER
     bare = name.removeprefix(_OLD_PACKAGE)
     if not call.is_four and name.startswith(_OLD_PACKAGE) and bare in _OLD_NAMES:
@@ -159,7 +165,7 @@ class _Printing:
     def __init__(
         self, call: ToolCall, formatter: Formatter, limits: _Limits, *, skips: bool
     ) -> None:
-        """Create a printing without records.
+        """Create the printer of a run; nothing is printed yet.
 
         With `skips` a record that cannot be formatted is logged and skipped, else its error is
         raised.
@@ -174,7 +180,7 @@ class _Printing:
         self._last_ms = 0
 
     def start(self, now_ms: int) -> None:
-        """Start the time-out for the first record at `now_ms`."""
+        """Start the time-out (--timeout-ms) for the first record at `now_ms`."""
         self._last_ms = now_ms
 
     @property
@@ -183,7 +189,10 @@ class _Printing:
         return self._count >= self._limits.max_messages >= 0
 
     def time_left_ms(self, now_ms: int) -> int:
-        """Return the time to wait for the next record until the time-out; 0 if it has passed."""
+        """Return how long to wait for the next record in ms: until --timeout-ms has passed.
+
+        Without it _WAIT_MS; 0 if it has passed. `now_ms` is of the monotonic clock.
+        """
         if self._limits.timeout_ms < 0:
             return _WAIT_MS
         return max(self._last_ms + self._limits.timeout_ms - now_ms, 0)
@@ -203,7 +212,7 @@ class _Printing:
     def _format_records(
         self, consumed: ConsumedRecords, source: Source, now_ms: int, texts: list[bytes]
     ) -> None:
-        """Append the texts of records to `texts`, up to the limit.
+        """Append the formatted texts of records to `texts`, until --max-messages.
 
         At the limit the source gets the offset of the first unprinted record. Raises EngineError
         for a record that cannot be formatted, unless such records are skipped.
@@ -226,13 +235,13 @@ class _Printing:
                     self._print_of_skipped(error)
 
     def _print_of_skipped(self, error: EngineError) -> None:
-        """Log why a record is skipped, with --skip-message-on-error."""
+        """Log a record that cannot be formatted and is skipped (--skip-message-on-error)."""
         text = "Error processing message, skipping this message: "
         log_line(self.call.err, "ERROR", text, _LOGGER)
         self.call.err.write(as_java(error).trace())
 
     def report(self) -> None:
-        """Print the number of processed records on stderr."""
+        """Print the number of processed records on stderr; the last line of the tool."""
         self.call.flush()
         self.call.err.write(f"Processed a total of {self._count} messages\n")
 
@@ -240,7 +249,10 @@ class _Printing:
 def _print_all(
     printing: _Printing, source: Source, client: KafkaClient, interrupts: HeldInterrupts
 ) -> int:
-    """Print until the end, close the source; returns the exit code. Steps 2 to 4 of the module."""
+    """Print records until the run ends, then close the source; returns the exit code.
+
+    These are steps 2 to 4 of the module's docstring.
+    """
     call = printing.call
     code = exits.OK
     try:
@@ -288,7 +300,10 @@ def _print_until_done(
 
 
 def _poll(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedRecords]:
-    """Poll for records; if no broker is reachable, pause and return none. Raises _Stopped."""
+    """Return records that the source has fetched; none after a pause if no broker is reachable.
+
+    Raises _Stopped for any other error.
+    """
     try:
         return source.poll(wait_ms)
     except (Unreachable, TimedOut):
@@ -299,7 +314,7 @@ def _poll(source: Source, client: KafkaClient, wait_ms: int) -> list[ConsumedRec
 
 
 def _close(source: Source) -> None:
-    """Close the source; errors of an unreachable coordinator are ignored."""
+    """Close the source, which commits and leaves the group; errors of that are ignored."""
     from contextlib import suppress
 
     with suppress(EngineError):

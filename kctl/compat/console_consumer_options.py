@@ -64,7 +64,7 @@ _GROUP_NUMBERS: Final = 100_000
 
 
 def check_arguments(call: ToolCall, given: GivenOptions) -> None:
-    """Raise OptionsRefused for contradictory or missing options."""
+    """Raise OptionsRefused for contradictory or missing options of kafka-console-consumer."""
     require(given, "bootstrap-server")
     if call.is_four:
         for old, new in _RENAMED:
@@ -87,10 +87,10 @@ def check_arguments(call: ToolCall, given: GivenOptions) -> None:
 
 
 def consumer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the consumer's properties: defaults, overridden by a file, overridden by pairs.
+    """Return the properties of kafka-console-consumer's consumer.
 
-    The group has a random name, and no automatic commits, unless one is named. Errors:
-    OptionsRefused.
+    Pairs of options override a file, which overrides defaults. The group has a random name, and no
+    automatic commits, unless one is named. Errors: OptionsRefused.
     """
     path = given.text("command-config") or given.text("consumer.config")
     own = parse_pairs([*given.texts("consumer-property"), *given.texts("command-property")])
@@ -125,7 +125,10 @@ def consumer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
 
 
 def _set_offset_reset(properties: dict[str, str], given: GivenOptions) -> None:
-    """Set auto.offset.reset; raises OptionsRefused if it contradicts --from-beginning."""
+    """Set auto.offset.reset in `properties`, unless it is given: earliest or latest.
+
+    Errors: OptionsRefused if it contradicts --from-beginning.
+    """
     from_beginning = given.has("from-beginning")
     reset = properties.setdefault("auto.offset.reset", "earliest" if from_beginning else "latest")
     if from_beginning and reset != "earliest":
@@ -136,7 +139,10 @@ def _set_offset_reset(properties: dict[str, str], given: GivenOptions) -> None:
 
 
 def parse_start_offset(given: GivenOptions) -> int | str:
-    """Return the start of a partition: `earliest`, `latest` or an offset; raises OptionsRefused."""
+    """Return where --partition starts: `earliest`, `latest` or an offset.
+
+    Errors: OptionsRefused.
+    """
     text = given.text("offset")
     if text is None:
         return "earliest" if given.has("from-beginning") else "latest"
@@ -151,7 +157,10 @@ def parse_start_offset(given: GivenOptions) -> int | str:
 
 
 def formatter_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the properties of the formatter; raises ToolFailure."""
+    """Return the properties of the formatter, of a file, pairs and deserializer options.
+
+    Errors: ToolFailure.
+    """
     found = call.properties(given.text("formatter-config"))
     found |= parse_pairs([*given.texts("property"), *given.texts("formatter-property")])
     for part in ("key", "value"):

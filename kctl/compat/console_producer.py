@@ -92,7 +92,7 @@ _CALLBACK: Final = "org.apache.kafka.clients.producer.internals.ErrorLoggingCall
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of the tool of a release."""
+    """Return the options that kafka-console-producer has in a release."""
     return _BOTH + (_FOUR if release.is_four else _THREE)
 
 
@@ -157,7 +157,10 @@ def _warn_of_old_names(call: ToolCall, given: GivenOptions) -> None:
 
 
 def _producer_properties(call: ToolCall, given: GivenOptions) -> dict[str, str]:
-    """Return the producer's properties: a file, overridden by pairs, overridden by options."""
+    """Return the properties of kafka-console-producer's producer.
+
+    Other options override pairs, which override a file.
+    """
     path = given.text("command-config") or given.text("producer.config")
     pairs = [*given.texts("producer-property"), *given.texts("command-property")]
     found = {"client.id": "console-producer", **call.properties(path), **parse_pairs(pairs)}
@@ -191,11 +194,11 @@ class _Failures:
 
     @property
     def is_synchronous(self) -> bool:
-        """Return True if the producer waits for each record."""
+        """Return True with --sync: the producer waits for each record, and ends at a failure."""
         return self._is_synchronous
 
     def log_failure(self, record: OutgoingRecord, error: EngineError) -> None:
-        """Log a record that is not stored; raises ToolFailure if the producer is synchronous."""
+        """Log a record that is not stored; with --sync raise ToolFailure, which ends the tool."""
         failure = as_java(error)
         if self._is_synchronous:
             text = f"{failure.java_class}: {failure}"
@@ -259,7 +262,10 @@ def _read_lines(
     """Yield the lines of stdin, split like Java's readLine; the producer sends in between."""
 
     def patience_ms() -> int | None:
-        """Return how long to wait for input in ms; None (no limit) if there is nothing to send."""
+        """Return how long to wait for input in ms: until a batch of the producer is due.
+
+        None, without a limit, if there is nothing to send; 0 while requests are in flight.
+        """
         due_ms = producer.due_in_ms()
         if due_ms is not None:
             return due_ms

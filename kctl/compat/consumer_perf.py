@@ -83,12 +83,12 @@ _GROUP_NUMBERS: Final = 100_000
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of the tool of a release."""
+    """Return the options that kafka-consumer-perf-test has in a release."""
     return _BOTH + (_FOUR if release.is_four else _THREE)
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Run kafka-consumer-perf-test: consume, and print rates; returns the exit code."""
+    """Run kafka-consumer-perf-test: consume records and print the rates; returns the exit code."""
     servers = _check_options(call, given)
     dates = DateFormat(given.text("date-format") or _DATE_FORMAT)
     properties = _consumer_properties(call, given)
@@ -110,7 +110,10 @@ def run(call: ToolCall, given: GivenOptions) -> int:
 
 
 def _check_options(call: ToolCall, given: GivenOptions) -> str:
-    """Validate the options, and return the bootstrap servers; raises OptionsRefused."""
+    """Validate the options of kafka-consumer-perf-test, and return the bootstrap servers.
+
+    Errors: OptionsRefused, ToolFailure.
+    """
     if call.is_four:
         require(given, "bootstrap-server")
         if [given.has("topic"), given.has("include")].count(True) != 1:
@@ -172,12 +175,12 @@ class DateFormat:
                 raise ToolFailure(ILLEGAL_ARGUMENT, f"Illegal pattern, or not served here: {part}")
 
     def text(self, time_ms: int) -> str:
-        """Format a time in ms since 1970, in the local time zone."""
+        """Return a time in ms since 1970 as text in the local time zone, by the Java pattern."""
         at = time.localtime(time_ms / 1000)
         return "".join(self._format_part(part, at, time_ms % 1000) for part in self._parts)
 
     def _format_part(self, part: str, at: time.struct_time, milliseconds: int) -> str:
-        """Format one part of the pattern: a field, milliseconds, or quoted text."""
+        """Return one part of the pattern as text: a field, milliseconds, or quoted text."""
         if part in _DATE_PARTS:
             return time.strftime(_DATE_PARTS[part], at)
         if part[0] == "S":
@@ -191,7 +194,7 @@ class _Measured:
     def __init__(
         self, call: ToolCall, client: KafkaClient, given: GivenOptions, dates: DateFormat
     ) -> None:
-        """Create a measurement that starts now, with the options of the call."""
+        """Create a measurement of consuming that starts now, with the options of the tool."""
         self._call = call
         self._client = client
         self._dates = dates
@@ -210,10 +213,14 @@ class _Measured:
         self._reported = (0, 0, self._began_ms)
 
     def _now_ms(self) -> int:
+        """Return the time in ms since 1970."""
         return self._client.clock.wall_ms()
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Add the time of a rebalance, which starts with an empty list of partitions."""
+        """Add the time that a rebalance has taken; the consumer calls it at start and end.
+
+        `partitions` is empty at the start of the rebalance.
+        """
         if not partitions:
             self._join_began_ms = self._now_ms()
             return
@@ -222,7 +229,10 @@ class _Measured:
         self._join_ms_of_interval += elapsed_ms
 
     def consume(self, source: GroupSource) -> None:
-        """Consume until the requested number of records, or the time-out without a record."""
+        """Consume until the requested number of records, or --timeout without any record.
+
+        An unreachable broker is tried again within that time.
+        """
         last_ms = now_ms = self._now_ms()
         while self._count < self._wanted and now_ms - last_ms <= self._timeout_ms:
             try:
@@ -243,7 +253,10 @@ class _Measured:
             )
 
     def _count_records(self, consumed: Sequence[ConsumedRecords], now_ms: int) -> bool:
-        """Count records and bytes, print a due interval; return True if there were records."""
+        """Count consumed records and bytes; return True if there were any.
+
+        Prints the rates of an interval if one has passed.
+        """
         before = self._count
         for records in consumed:
             for run in records.runs:
@@ -255,7 +268,10 @@ class _Measured:
         return self._count > before
 
     def _print_interval(self, now_ms: int) -> None:
-        """Print the rates since the last interval; the column `0` is the id of the only thread."""
+        """Print the rates since the last interval (--show-detailed-stats).
+
+        The column `0` is the id of the only thread.
+        """
         count, size, began_ms = self._reported
         elapsed_ms = now_ms - began_ms
         fetch_ms = elapsed_ms - self._join_ms_of_interval
@@ -272,7 +288,10 @@ class _Measured:
         self._join_ms_of_interval = 0
 
     def print_result(self) -> None:
-        """Print the line of the complete test, unless intervals were printed."""
+        """Print the rates of the complete run, unless those of intervals were printed.
+
+        Fetch time is the time without rebalances.
+        """
         if self._is_detailed:
             return
         elapsed_ms = self._ended_ms - self._began_ms

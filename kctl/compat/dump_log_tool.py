@@ -40,18 +40,18 @@ _DECODERS: Final = ("key-decoder-class", "value-decoder-class")
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of the tool of a release."""
+    """Return the options that kafka-dump-log has in a release."""
     return _BOTH + _FOUR if release.is_four else _BOTH
 
 
 def run(call: ToolCall, given: GivenOptions) -> int:
-    """Dump the files; returns the exit code."""
+    """Run kafka-dump-log by `kctl dump-log`; returns the exit code."""
     require(given, "files")
     return DumpPlan(_dump_log_options(call, given)).execute()
 
 
 def _dump_log_options(call: ToolCall, given: GivenOptions) -> dict[str, Any]:
-    """Return the options of `kctl dump-log` that correspond to the tool's."""
+    """Return a value for each option of `kctl dump-log`, from the tool's options."""
     plan: dict[str, Any] = {
         "paths": [],
         **{name: given.has(name.replace("_", "-")) for name in FLAGS},

@@ -60,12 +60,15 @@ _ELECTIONS = {"preferred": Election.PREFERRED, "unclean": Election.UNCLEAN}
 
 
 def options(release: Release) -> tuple[ToolOption, ...]:
-    """Return the options of a release."""
+    """Return the options that kafka-leader-election has in a release."""
     return (*_OPTIONS, *([_PROPERTIES_4] if release.is_four else []))
 
 
 def check_options(given: GivenOptions) -> str:
-    """Validate the options, and return the kind of election; raises OptionsRefused, ToolFailure."""
+    """Validate the options of kafka-leader-election, and return the kind of election.
+
+    It is `preferred` or `unclean`. Errors: OptionsRefused, ToolFailure.
+    """
     missing = [name for name in ("bootstrap-server", _TYPE) if not given.has(name)]
     if missing:
         _refuse(f"Missing required option(s): {', '.join(missing)}")
@@ -82,6 +85,7 @@ def check_options(given: GivenOptions) -> str:
 
 
 def _refuse(message: str) -> None:
+    """Raise the failure by which kafka-leader-election refuses options."""
     raise ToolFailure(ADMIN_COMMAND_FAILED, message)
 
 
@@ -113,7 +117,10 @@ def perform(
 
 
 def _read_partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | None:
-    """Return the partitions of the options, None for all partitions."""
+    """Return the partitions to elect leaders for, of options or a file; None for all.
+
+    Errors: ToolFailure.
+    """
     if given.has(_ALL):
         return None
     if given.has("topic"):

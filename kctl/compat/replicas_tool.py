@@ -138,7 +138,10 @@ class _Verification:
         self._offsets: dict[TopicPartition, int] = {}
 
     def run(self, pattern: re.Pattern[str]) -> int:
-        """Compare the matching topics until offsets differ; returns the exit code then."""
+        """Compare the replicas of matching topics until their offsets differ.
+
+        Returns FAILED then. Does not end otherwise, except by a signal.
+        """
         view = self._client.view(None)
         replicas = {
             TopicPartition(name, row.partition): row.replicas

@@ -247,7 +247,7 @@ def _parse_limits(arguments: ShellArguments, err: TextIO) -> dict[str, int] | No
 
 
 def _text(track: Mapping[str, int]) -> str:
-    """Return limits or statistics in the format of their node, with the old fields first."""
+    """Return limits or statistics in the format of ZooKeeper's StatsTrack, old fields first."""
     text = f"count={track.get(_COUNT, _NO_LIMIT)},bytes={track.get(_BYTES, _NO_LIMIT)}"
     more = sorted(name for name in track if name not in (_COUNT, _BYTES))
     return text + ("=" if more else "") + "".join(f";{name}={track[name]}" for name in more)

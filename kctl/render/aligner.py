@@ -46,7 +46,7 @@ def width_of(text: str) -> int:
 
 
 def _import_tabulate() -> Any:
-    """Import tabulate with stand-ins for modules, or normally if that fails."""
+    """Import tabulate without the slow modules that it imports, or normally if that fails."""
     if "tabulate" not in sys.modules:
         try:
             with _stand_ins():

@@ -42,7 +42,7 @@ class _Layout:
         self.tail += text
 
     def add_column(self, column: Sequence[str]) -> None:
-        """Append a varying column, after the constant text added so far."""
+        """Append a text that varies by row, after the constant text before it."""
         self.before.append(self.tail)
         self.columns.append(column)
         self.tail = ""

@@ -99,7 +99,7 @@ class RowWriter:
         self._columns = columns
 
     def flush(self) -> None:
-        """Flush the rows written so far."""
+        """Make all written rows visible, those that a streamed table buffers, too."""
         if self._is_streamed and self._held:
             self._write_held()
         self._stream.flush()

@@ -87,9 +87,10 @@ class AccessCheck(NamedTuple):
 
 
 def check_permissions(options: ClusterOptions, request: CheckRequest) -> int:
-    """Print the decision on each permission and host; return exit code 4 if one is not allowed.
+    """Print whether a principal may perform each operation, and why (`kctl acls check`).
 
-    With `--for`, the commands that create the missing rules are printed, too.
+    One row for each permission and host. Returns exit code 4 if one is not allowed. With `--for`,
+    the commands that create the missing rules are printed, too.
     """
     check_format(request.output)
     principal = parse_principal(request.user)
@@ -143,7 +144,10 @@ def _permissions_to_check(request: CheckRequest) -> list[NeededRule]:
 
 
 def _as_prefix(resource: AclPattern) -> AclPattern:
-    """Return the resource `*` as the empty prefix, which every name matches; others unchanged."""
+    """Return the resource `*` as the empty prefix, which every name matches; others unchanged.
+
+    To ask about `*` is to ask about all names: a rule on one name alone must not decide it.
+    """
     if resource.name == WILDCARD_NAME:
         return AclPattern(resource.kind, "", PatternType.PREFIXED)
     return resource
@@ -210,7 +214,10 @@ def _read_authorizer_settings(client: KafkaClient) -> dict[str, str | None]:
 
 
 def _decision_row(principal: str, check: AccessCheck, decision: AclDecision) -> OutputRow:
-    """Return the output row of a decision: the requested permission, the result and its reason."""
+    """Return the row of one check: the rule that would allow it, the result, and the reason.
+
+    `rule` is the existing rule that decides; None if no rule does.
+    """
     resource = check.needed.resource
     row = rule_row(rule_that_allows(principal, check.host, check.needed.operation, resource))
     del row["permission"]

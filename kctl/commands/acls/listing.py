@@ -139,9 +139,10 @@ def filters_of(filters: FilterOptions, resources: ResourceOptions) -> list[AclFi
 
 
 def _pattern_filters(filters: FilterOptions, resources: ResourceOptions) -> list[PatternFilter]:
-    """Return a filter for each named resource, or one for all resources if none is named.
+    """Return a filter for each resource that an option names, or one for every resource.
 
-    Errors: UnreadableArgument; RulesNotClear for `--pattern match` without a name.
+    `--pattern` is the pattern type to match, ANY if not given. Errors: UnreadableArgument;
+    RulesNotClear for `--pattern match` without a name.
     """
     pattern_type = PatternType.ANY
     if filters.pattern is not None:
@@ -170,13 +171,16 @@ def _is_limited(filters: FilterOptions, resources: ResourceOptions) -> bool:
 
 
 def exactly(rule: AclBinding) -> AclFilter:
-    """Return the filter that matches only this rule."""
+    """Return the filter that matches this rule and no other, with which DeleteAcls deletes it."""
     pattern: AclPattern = rule.pattern
     return AclFilter(PatternFilter(*pattern), EntryFilter(*rule.entry))
 
 
 def few_rules(rules: list[AclBinding]) -> str:
-    """Return the number of rules and the text of the first few, for a prompt."""
+    """Return text such as `5 rules (allow User:a to read topic:t; …)`, for a prompt.
+
+    Only the first _PROMPT_RULES_MAX rules are written out.
+    """
     named = "; ".join(map(rule_text, rules[:_PROMPT_RULES_MAX]))
     more = "; …" if len(rules) > _PROMPT_RULES_MAX else ""
     return f"{counted(len(rules), 'rule')} ({named}{more})"

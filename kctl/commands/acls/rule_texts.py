@@ -139,7 +139,7 @@ def rule_text(rule: AclBinding) -> str:
 
 
 def rule_row(rule: AclBinding) -> OutputRow:
-    """Return a rule as a row of RULE_COLUMNS."""
+    """Return a rule as an output row with the columns of RULE_COLUMNS."""
     pattern, entry = rule
     return {
         "principal": entry.principal,
@@ -153,7 +153,7 @@ def rule_row(rule: AclBinding) -> OutputRow:
 
 
 def in_order(rules: Iterable[AclBinding]) -> list[AclBinding]:
-    """Return the distinct rules, sorted by resource, then by principal."""
+    """Return the rules sorted by resource, then by principal, without duplicates."""
     return sorted(set(rules))
 
 
@@ -184,7 +184,10 @@ def create_commands(rules: Sequence[AclBinding]) -> str:
 def rule_that_allows(
     principal: str, host: str, operation: AclOperation, resource: AclPattern
 ) -> AclBinding:
-    """Return the rule that allows an operation on a resource; the empty prefix becomes `*`."""
+    """Return the ALLOW rule for one principal, host, operation and resource.
+
+    A prefixed pattern with an empty name, which matches every name, becomes the literal `*`.
+    """
     if resource.pattern_type is PatternType.PREFIXED and not resource.name:
         resource = AclPattern(resource.kind, WILDCARD_NAME, PatternType.LITERAL)
     return AclBinding(resource, AccessEntry(principal, host, operation, AclPermission.ALLOW))

@@ -46,7 +46,10 @@ class BadRulesFile(EngineError):
 
 
 def parse_rules_file(content: bytes, path: str) -> list[AclBinding]:
-    """Parse the content of a rules file; `path` is its name in errors. Raises BadRulesFile."""
+    """Return the distinct rules of a YAML file, a list or a list under `acls`, in file order.
+
+    `path` is its name in errors. Errors: BadRulesFile.
+    """
     import yaml
 
     try:
@@ -70,13 +73,17 @@ def parse_rules_file(content: bytes, path: str) -> list[AclBinding]:
 
 
 def entry_rules(entry: object) -> list[AclBinding]:
-    """Return the rules of one entry of a file; raises RulesNotClear, UnreadableArgument."""
+    """Return the rules that one entry of a rules file declares.
+
+    Errors: RulesNotClear, UnreadableArgument.
+    """
     return wanted_rules(_parse_entry(entry))
 
 
 def _parse_entry(entry: object) -> RulesRequest:
-    """Parse one entry of a rules file, in the form of options or as `kctl acls list` prints rows.
+    """Convert one entry of a rules file to the request that `kctl acls create` makes of options.
 
+    An entry has the keys of options, or those of a row that `kctl acls list -o yaml` prints.
     Errors: RulesNotClear, UnreadableArgument.
     """
     if not isinstance(entry, dict):
@@ -130,7 +137,7 @@ def _entry_of_listed_row(row: Mapping[object, object]) -> dict[object, object]:
 
 
 def _texts(entry: Mapping[object, object], key: str) -> list[str]:
-    """Return a text or list of texts as a list, empty if the key is missing.
+    """Return the value of a key as a list of texts: one text as a list of one, [] if missing.
 
     Errors: RulesNotClear for a value of another type.
     """
@@ -145,7 +152,10 @@ def _texts(entry: Mapping[object, object], key: str) -> list[str]:
 
 
 def _text(entry: Mapping[object, object], key: str) -> str | None:
-    """Return a text, None if the key is missing; raises RulesNotClear for another type."""
+    """Return the text of a key, None if the key is missing.
+
+    Errors: RulesNotClear for a value of another type.
+    """
     value = entry.get(key)
     if value is not None and not isinstance(value, str):
         raise RulesNotClear(f"{key} is a text")

@@ -122,12 +122,13 @@ def _rules_of_job(request: RulesRequest) -> list[AclBinding]:
 
 
 def rules_for_job(request: RulesRequest) -> list[NeededRule]:
-    """Return the permissions that a job needs on its resources.
+    """Return the permissions on topics, groups and ids that a job (`--for`) needs.
 
     Errors: RulesNotClear if a resource is missing or does not fit the job, UnreadableArgument.
     """
     job = _parse_job(request.job or "")
     given: dict[str, Any] = {**request.resources._asdict(), "input": request.inputs}
+    # Names of the options that the job requires, and of those that it also accepts.
     needs, may_have = _OF_JOB[job]
     for name in needs:
         if not given[name]:
@@ -149,14 +150,17 @@ def rules_for_job(request: RulesRequest) -> list[NeededRule]:
 
 
 def _application_id(groups: list[str]) -> str:
-    """Return the application.id, which Streams uses as group id; raises RulesNotClear."""
+    """Return the one group of `--for streams`: its application.id, which is the group.id.
+
+    Errors: RulesNotClear if there is not exactly one.
+    """
     if len(groups) != 1:
         raise RulesNotClear("--for streams takes one --group: its application.id")
     return groups[0]
 
 
 def _parse_job(text: str) -> Job:
-    """Return the job of a name in any case; raises UnreadableArgument."""
+    """Return the job that `--for` names, in upper or lower case; raises UnreadableArgument."""
     try:
         return Job(text.strip().lower())
     except ValueError:
@@ -165,6 +169,7 @@ def _parse_job(text: str) -> Job:
 
 
 def _option(name: str) -> str:
+    """Return the option of a field: `transactional_id` as `--transactional-id`."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -211,5 +216,5 @@ def _principals(request: RulesRequest) -> list[tuple[str, AclPermission]]:
 
 
 def _hosts(request: RulesRequest) -> list[str]:
-    """Return the distinct hosts of the rules; `*` alone if none is given."""
+    """Return the distinct hosts that the new rules apply to; `*` alone if `--host` is not given."""
     return list(dict.fromkeys(map(_check_name, request.hosts))) or [WILDCARD_HOST]

@@ -128,16 +128,17 @@ def apply_state(options: ClusterOptions, request: ApplyStateRequest) -> int:
 def _validate_steps(
     client: KafkaClient, steps: Sequence[StateStep], request: ApplyStateRequest
 ) -> None:
-    """Validate all steps before the first is performed; raise if any is not allowed or impossible.
+    """Check all steps, by the brokers' validation too, before the first one changes anything.
 
-    Errors: DeletionNotAllowed, TooManyDeletions, ImpossibleProperty, those of impossible moves.
+    Raises if any is not allowed or impossible: DeletionNotAllowed, TooManyDeletions,
+    ImpossibleProperty, those of impossible moves. Prints all faults but the first, which is raised.
     """
     deletions = sum(step.deletes for step in steps)
     if deletions and not request.allows_deletion and not request.moves.dry_run:
         raise DeletionNotAllowed(deletions)
     if deletions > request.deletions_max:
         raise TooManyDeletions(deletions, request.deletions_max)
-    faults: list[EngineError] = [*_lock_outs(client, steps), *check_passwords(steps)]
+    faults: list[EngineError] = [*_own_login_deletions(client, steps), *check_passwords(steps)]
     for step, error in zip(steps, validate_steps(client, steps), strict=True):
         if error is not None:
             faults.append(_Refused(step, _with_hint(step, error)))
@@ -145,6 +146,7 @@ def _validate_steps(
         for fault in faults[1:]:
             report_error(fault)
         raise ImpossibleProperty(faults)
+    # A topic that does not exist yet has no replicas whose move could be planned.
     created = {s.name for s in steps if isinstance(s.operation, CreateTopic)}
     operations = [s.operation for s in steps if isinstance(s.operation, MoveReplicas)]
     operations = [one for one in operations if one.topic not in created]
@@ -167,8 +169,8 @@ class OwnLogin(EngineError):
         super().__init__(f"users: {user} would be deleted, and this command logs in as that user")
 
 
-def _lock_outs(client: KafkaClient, steps: Sequence[StateStep]) -> list[OwnLogin]:
-    """Return a fault if a step deletes the credential that this command logs in with."""
+def _own_login_deletions(client: KafkaClient, steps: Sequence[StateStep]) -> list[OwnLogin]:
+    """Return one fault if a step deletes the SCRAM credential that this command logs in with."""
     login = client.settings.sasl
     users = {step.operation.user for step in steps if isinstance(step.operation, DeleteCredential)}
     return [] if login is None or login.username not in users else [OwnLogin(login.username)]
@@ -183,7 +185,11 @@ class _Refused(EngineError):
 
 
 def _with_hint(step: StateStep, error: EngineError) -> EngineError:
-    """Add a hint with similarly named settings to the error of a step that changes settings."""
+    """Add similarly named settings as a hint, if the failed step sets settings.
+
+    Other errors are returned unchanged. A new topic is checked as `TOPIC`, for it may not exist
+    yet.
+    """
     operation = step.operation
     if isinstance(operation, CreateTopic):
         resource = Resource(ConfigResourceType.TOPIC, "TOPIC")
@@ -194,6 +200,7 @@ def _with_hint(step: StateStep, error: EngineError) -> EngineError:
 
 
 def _resource(operation: ChangeSettings) -> Resource:
+    """Return the topic or broker whose settings the operation changes, as requests name it."""
     is_topic = operation.kind is ResourceKind.TOPICS
     kind = ConfigResourceType.TOPIC if is_topic else ConfigResourceType.BROKER
     return Resource(kind, operation.resource)
@@ -239,7 +246,10 @@ def _perform_group(client: KafkaClient, group: Sequence[StateStep], moves: MoveO
 
 
 def _await_changes(client: KafkaClient, steps: Sequence[StateStep]) -> None:
-    """Wait until brokers report changed topics; print a note for settings that no broker knows."""
+    """Wait until brokers report the topics of successful steps as created, extended or deleted.
+
+    Prints a note for each setting that no broker knows.
+    """
     operations = [step.operation for step in steps]
     await_created(client, [one.topic for one in operations if isinstance(one, CreateTopic)])
     await_partitions(

@@ -50,9 +50,10 @@ class PlannedMoves(NamedTuple):
 def plan_moves(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> PlannedMoves:
-    """Read the cluster and return the changes from its current replicas to the declared ones.
+    """Return the reassignments from the cluster's current replicas to the declared ones.
 
-    Errors: ReassignmentInProgress, PlanRefused, those of requests.
+    A declared replication factor is planned; a declared placement is taken as it is. Warnings are
+    printed. Errors: ReassignmentInProgress, PlanRefused, those of requests.
     """
     read = read_cluster(client)
     for warning in read.warnings:
@@ -82,7 +83,7 @@ def plan_moves(
 def check_moves(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> None:
-    """Plan the moves and print the bytes to copy, without moving.
+    """Print how many bytes the moves would copy, and check that they are possible; move nothing.
 
     Errors: those of `plan_moves`, PlanRefused if the preflight fails.
     """
@@ -105,10 +106,10 @@ def check_moves(
 def execute_moves(
     client: KafkaClient, operations: Sequence[MoveReplicas], moves: MoveOptions
 ) -> list[EngineError | None]:
-    """Move replicas with a journal and wait; return NotMoved for each topic that still differs.
+    """Reassign the replicas of topics, throttled and recorded in a journal, and wait for the end.
 
-    None is returned for a topic whose replicas are as declared. Errors: those of `plan_moves` and
-    of executions.
+    Returns one item for each operation: None if the topic's replicas are as declared, NotMoved if
+    they still differ. Errors: those of `plan_moves` and of executions.
     """
     planned = plan_moves(client, operations, moves)
     if planned.changes:
@@ -132,7 +133,11 @@ def execute_moves(
 
 
 def is_placed(wanted: MoveReplicas, topic: ClusterTopic | None) -> bool:
-    """Return True if a topic has the wanted replicas; surplus partitions are ignored."""
+    """Return True if a topic has the declared replicas.
+
+    That is the declared replicas of each partition, surplus partitions ignored, or else the
+    declared replication factor. False if the topic is missing.
+    """
     if topic is None:
         return False
     if wanted.placement:

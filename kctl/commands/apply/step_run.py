@@ -85,14 +85,15 @@ class StepRun:
     def _may_run(self, step: StateStep) -> bool:
         """Return True if a step may be performed after the failures up to now.
 
-        False if the cluster is out of reach, for deletions after any failure, for failed topics.
+        False for all if the cluster is out of reach, for deletions after any failure, and for steps
+        on a topic with a failed step.
         """
         if self.is_out_of_reach or (step.deletes and self._has_failures):
             return False
         return step.kind is not ResourceKind.TOPICS or step.name not in self._failed_topics
 
     def _run_group(self, wanted: Sequence[tuple[int, StateStep]]) -> None:
-        """Perform a group of steps, each with its number, and record the results.
+        """Perform steps of one kind together, each given with its position, and record the results.
 
         An error that `_perform` raises fails each step of the group.
         """

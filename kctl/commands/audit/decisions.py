@@ -108,7 +108,10 @@ class AuditFilter(NamedTuple):
         )
 
     def matches(self, line: AuditLine) -> bool:
-        """Return True if a decision matches; one without a time is outside any time range."""
+        """Return True if a decision of the authorizer passes every condition of the filter.
+
+        `until_ms` is exclusive. A line without a time is outside any time range.
+        """
         if self.is_denied_alone and line.is_allowed:
             return False
         if self.principals and line.principal not in self.principals:
@@ -154,7 +157,10 @@ def show_audit(request: AuditRequest) -> int:
 
 
 def _embedded_log_paths(data: str | None) -> list[str]:
-    """Return the paths of the existing logs of an embedded cluster; raises NoEmbeddedLog."""
+    """Return the existing log files of an embedded cluster and its brokers.
+
+    `data` is its directory, None for the default. Errors: NoEmbeddedLog.
+    """
     files = RealFiles()
     directory = DataDirectory(files, cluster_path(os.environ, data))
     plan = directory.plan()
@@ -212,7 +218,10 @@ def _decision_row(line: AuditLine) -> OutputRow:
 
 
 def _summary_rows(lines: Iterable[AuditLine]) -> list[OutputRow]:
-    """Return a row for each result, principal, operation and resource, the most frequent first."""
+    """Count decisions by result, principal, operation and resource; the most frequent first.
+
+    Each row also has the hosts, and the first and last time, None if no line has a time.
+    """
     groups: dict[tuple[str, str, str, str], list[AuditLine]] = {}
     for line in lines:
         key = _result(line), line.principal, line.operation, _resource_text(line)
@@ -238,6 +247,7 @@ def _summary_rows(lines: Iterable[AuditLine]) -> list[OutputRow]:
 
 
 def _result(line: AuditLine) -> str:
+    """Return `allowed` or `denied`, the text of column `result`."""
     return "allowed" if line.is_allowed else "denied"
 
 

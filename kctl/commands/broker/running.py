@@ -20,11 +20,11 @@ from kctl.zookeeper_login import JVM_OPTIONS
 
 
 def run_broker(path: str, changes: list[str]) -> int:
-    """Run one broker from a properties file until a signal; returns the exit code.
+    """Run one broker from a server.properties file until a signal; returns the exit code.
 
-    `path` is the file; `changes` are the `NAME=VALUE` texts of `--set`. Metadata is in the
-    ZooKeeper of `zookeeper.connect`, else in the first log directory. As in Kafka, KAFKA_OPTS may
-    hold the login for ZooKeeper; the file and `--set` override it.
+    `changes` are the `NAME=VALUE` texts of `--set`. Metadata is in the ZooKeeper of
+    `zookeeper.connect`, else in a file of the first log directory. As in Kafka, KAFKA_OPTS may hold
+    the login for ZooKeeper; the file and `--set` override it.
     """
     files = RealFiles()
     static = system_properties(os.environ.get(JVM_OPTIONS, ""))

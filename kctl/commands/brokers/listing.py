@@ -106,7 +106,10 @@ def list_brokers(options: ClusterOptions, output: str) -> int:
 
 
 def _broker_row(broker: BrokerView, view: ClusterView) -> dict[str, object]:
-    """Return the columns on a broker's address; `is_controller` is None if it is not known."""
+    """Return the columns of a broker's address, rack and role.
+
+    `is_controller` is None if no broker reports which one is the controller.
+    """
     is_controller = broker.broker_id == view.controller_id
     return {
         "broker_id": broker.broker_id,
@@ -118,9 +121,9 @@ def _broker_row(broker: BrokerView, view: ClusterView) -> dict[str, object]:
 
 
 def _select_brokers(view: ClusterView, ids: list[int]) -> tuple[list[int], int]:
-    """Return the selected brokers that are alive, and the number of selected ones that are not.
+    """Return the requested brokers that are alive, and the number of requested ones that are not.
 
-    An error is printed for each of these. An empty `ids` selects every live broker.
+    An error is printed for each of the latter. An empty `ids` requests every live broker.
     """
     if not ids:
         return sorted(view.brokers), 0
@@ -133,7 +136,7 @@ def _select_brokers(view: ClusterView, ids: list[int]) -> tuple[list[int], int]:
 
 
 def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> int:
-    """Print a row for each broker with its replicas; returns the exit code."""
+    """Print a row for each broker: replicas, disks and settings; returns the exit code."""
     check_format(output)
     from engine.client.cluster_admin import describe_log_dirs
 
@@ -197,7 +200,10 @@ class _Counts:
 
 
 def _disk_row(dirs: list[LogDirView]) -> dict[str, object]:
-    """Return the columns on a broker's log directories; None for free bytes that are not known."""
+    """Return the columns on a broker's log directories.
+
+    `disk_usable_bytes` is the sum of the directories that report it; None if none does.
+    """
     free = [d.usable_bytes for d in dirs if d.usable_bytes is not None]
     return {
         "size_bytes": sum(r.size_bytes for d in dirs for r in d.replicas),
@@ -214,7 +220,10 @@ def _disk_row(dirs: list[LogDirView]) -> dict[str, object]:
 
 
 def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
-    """Print a row for each log directory or replica; returns the exit code."""
+    """Print a row for each log directory, or with `--replicas` for each replica in one.
+
+    Returns the exit code: a failure if a broker, topic or directory cannot be read.
+    """
     from engine.client.cluster_admin import describe_log_dirs
 
     check_format(request.output)
@@ -285,7 +294,7 @@ def _replica_rows(broker_id: int, log_dir: LogDirView) -> list[dict[str, object]
 
 
 def list_api_versions(options: ClusterOptions, ids: list[int], output: str) -> int:
-    """Print a row for each API of each broker; returns the exit code."""
+    """Print each broker's range of versions of each API, a row for each; returns the exit code."""
     from engine.client.cluster_admin import api_versions
 
     check_format(output)
@@ -305,7 +314,7 @@ def list_api_versions(options: ClusterOptions, ids: list[int], output: str) -> i
 
 
 def _api_row(key: int, versions: VersionRange) -> dict[str, object]:
-    """Return the row of an API: its name, the broker's versions, and the highest usable one.
+    """Return the row of an API: the broker's versions, and the highest that both sides support.
 
     `usable` is None if the broker and this client have no version in common. An API that this
     release does not know is named by its number.

@@ -78,9 +78,10 @@ class BrokerHasNoMetrics(EngineError):
 
 
 def show_metrics(options: ClusterOptions, request: MetricsRequest) -> int:
-    """Print the metrics of an embedded cluster's brokers, and return the exit code.
+    """Print metrics of brokers as MBean attributes (`kctl brokers metrics`); returns the exit code.
 
-    Errors: NoRequestForMetrics for any other cluster, as the protocol has no request for them.
+    Errors: NoRequestForMetrics unless the cluster is an embedded one of this machine, as Kafka's
+    protocol has no request for metrics.
     """
     check_format(request.output)
     with connect(options) as client:
@@ -117,6 +118,7 @@ def matching_attributes(
     if match is not None:
         pattern = match if any(sign in match for sign in "*?[") else f"*{match}*"
     for name, value in metrics.items():
+        # If the MBean's name matches, all of its attributes do.
         is_named = fnmatchcase(name, pattern)
         for attribute, figure in _jmx_attributes(value):
             if is_named or fnmatchcase(f"{name}:{attribute}", pattern):
@@ -124,7 +126,11 @@ def matching_attributes(
 
 
 def _jmx_attributes(value: MetricValue) -> Iterable[tuple[str, float]]:
-    """Return the attributes of a metric, by the names that JMX has for its kind."""
+    """Return (attribute, value) pairs of a metric, named as JMX names them for its kind.
+
+    A meter has count and rates, a histogram count and percentiles, a timer both; else `Value`
+    alone.
+    """
     if isinstance(value, MeterReading):
         return zip(_METER_ATTRIBUTES, value, strict=True)
     if isinstance(value, HistogramReading):

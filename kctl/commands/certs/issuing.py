@@ -79,7 +79,7 @@ class CertificatesRequest(NamedTuple):
 
 
 def new_certificates(request: CertificatesRequest) -> int:
-    """Create certificates and print a row for each; returns the exit code."""
+    """Create the certificates of `kctl certs` and print a row for each; returns the exit code."""
     check_format(request.output)
     rows = write_certificates(request, RealFiles(), now_ms=RealClock().wall_ms())
     return end_with(CERTIFICATE_COLUMNS, rows, request.output)
@@ -88,7 +88,7 @@ def new_certificates(request: CertificatesRequest) -> int:
 def write_certificates(
     request: CertificatesRequest, files: Files, *, now_ms: int
 ) -> list[OutputRow]:
-    """Write the requested certificates and return a row for each file.
+    """Write a PEM file with key and certificate for each broker and client; return their rows.
 
     The authority of the folder is created if it is missing. No existing file is overwritten.
     Errors: FilesExist, UnreadableArgument, those of `engine.host.certificates` and `create_file`.
@@ -122,9 +122,10 @@ def write_certificates(
 def _ensure_authority(
     folder: str, files: Files, validity: Validity
 ) -> tuple[IssuedCertificate, list[OutputRow]]:
-    """Read the certificate authority of a folder, or create it; return it and rows of its files.
+    """Read the certificate authority of a folder, or create it.
 
-    Errors: FilesExist if only one of its two files exists; those of `read_authority`.
+    Returns the authority and the rows of its file. Errors: FilesExist if only one of its two files
+    exists; those of `read_authority`.
     """
     key_path, path = f"{folder}/{AUTHORITY_KEY}", f"{folder}/{AUTHORITY}"
     present = [one for one in (key_path, path) if files.exists(one)]
@@ -143,6 +144,7 @@ def _ensure_authority(
 
 
 def _path(folder: str, name: str) -> str:
+    """Return the PEM file of a broker or client: key and certificates in one file."""
     return os.path.join(folder, f"{name}.pem")
 
 

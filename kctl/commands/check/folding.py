@@ -22,10 +22,10 @@ class FindingRow(NamedTuple):
 
 
 def fold_rows(rows: Sequence[FindingRow]) -> list[OutputRow]:
-    """Return the rows in order; more than _APART_MAX rows of one cause become a single row.
+    """Return the findings as table rows, with many findings of one cause as a single row.
 
-    The single row is at the position of the first of them. It keeps a table readable if a broker
-    fails.
+    That keeps the table readable if a broker fails. More than _APART_MAX findings count as many;
+    the single row has the position of the first of them.
     """
     groups: dict[tuple[object, ...], list[FindingRow]] = {}
     for number, one in enumerate(rows):
@@ -39,7 +39,10 @@ def fold_rows(rows: Sequence[FindingRow]) -> list[OutputRow]:
 
 
 def _folded_row(group: Sequence[FindingRow]) -> OutputRow:
-    """Return one row for findings of one cause: first subjects, their number, the earliest time."""
+    """Return one row for findings of one cause.
+
+    It has the first subjects, the number of all, and the earliest time.
+    """
     first = group[0]
     named = ", ".join(one.finding.subject for one in group[:_NAMED])
     times = [since for one in group if (since := one.row["since"]) is not None]

@@ -78,7 +78,7 @@ class CheckRequest(NamedTuple):
     group_lag: int
 
     def thresholds(self) -> ReaderThresholds:
-        """Return the limits above which a lag or a transaction is a finding.
+        """Return the limits above which a group's lag or an open transaction is a finding.
 
         Errors: UnreadableArgument.
         """
@@ -96,7 +96,10 @@ class CheckResult(NamedTuple):
 
 
 def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
-    """Print the findings; return exit code 4 if one counts as a problem."""
+    """Print what is wrong with a cluster (`kctl check`); return exit code 4 if one is a problem.
+
+    With `--wait`, the check is repeated until no problem is left.
+    """
     check_format(request.output)
     for kind in request.ignored:
         if kind not in KINDS:
@@ -116,9 +119,9 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
 
 
 def _check_until_solved(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Check periodically until no awaited problem is left or --timeout ends.
+    """Check periodically until no problem that `--wait` waits for is left or `--timeout` ends.
 
-    Returns the last result. A cluster that cannot be reached meanwhile is checked again, too.
+    Returns the last result. If the cluster is unreachable in between, it is checked again, too.
     """
     deadline_s = time.monotonic() + options.timeout_s
     while True:
@@ -136,19 +139,25 @@ def _check_until_solved(options: ClusterOptions, request: CheckRequest) -> Check
 
 
 def _is_late(deadline_s: float) -> bool:
-    """Return True if the remaining time is too short for a pause and another check."""
+    """Return True if a pause and another check would end after the deadline (monotonic s)."""
     return time.monotonic() + 2 * _PERIOD_S > deadline_s
 
 
-def _owners(cluster_id: str | None) -> Mapping[TopicPartition, KnownMove]:
-    """Return the owner of each partition's move, as far as journals of this machine contain it."""
+def _move_owners(cluster_id: str | None) -> Mapping[TopicPartition, KnownMove]:
+    """Return which journal and process moves each partition, by the journals of this machine.
+
+    A reassignment that another machine started is missing.
+    """
     from kctl.commands.reassign.files import known_journals
 
     return known_journals().read_moves(cluster_id)
 
 
 def _counted_findings(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
-    """Return the findings that cause exit code 4, notices only with --strict or --moves."""
+    """Return the findings that cause exit code 4.
+
+    Notices count only with --strict, those on reassignments also with --moves.
+    """
     return [
         one
         for one in result.findings
@@ -157,9 +166,10 @@ def _counted_findings(result: CheckResult, request: CheckRequest) -> list[Health
 
 
 def _awaited_findings(result: CheckResult, request: CheckRequest) -> list[HealthFinding]:
-    """Return the findings that --wait waits for.
+    """Return the problems that must disappear before `--wait` ends.
 
-    Without --moves, while a reassignment runs, the kinds of findings that it causes are left out.
+    Without --moves, while a reassignment runs, the kinds of findings that a reassignment causes do
+    not count.
     """
     problems = _counted_findings(result, request)
     if request.moves or not any(one.kind == "move" for one in result.findings):
@@ -168,7 +178,7 @@ def _awaited_findings(result: CheckResult, request: CheckRequest) -> list[Health
 
 
 def _check_once(options: ClusterOptions, request: CheckRequest) -> CheckResult:
-    """Collect facts within --timeout, and return the findings, the worst first.
+    """Read the cluster's state once, within --timeout; return the findings, the worst first.
 
     Errors: those of `connect`, and of a topic that does not exist.
     """
@@ -184,7 +194,7 @@ def _check_once(options: ClusterOptions, request: CheckRequest) -> CheckResult:
         found = [*findings_of(facts), *readers]
         end_s = began_s + options.timeout_s * (1 - _END_SHARE)
         since, of_store = _isr_times_and_store_findings(client, request, found, end_s)
-        owners = _owners(facts.view.cluster_id) if facts.moves else {}
+        owners = _move_owners(facts.view.cluster_id) if facts.moves else {}
     found = sorted([*of_store, *found], key=lambda one: SEVERITIES.index(one.severity))
     return CheckResult([one for one in found if one.kind not in request.ignored], since, owners)
 
@@ -192,9 +202,10 @@ def _check_once(options: ClusterOptions, request: CheckRequest) -> CheckResult:
 def _reader_findings(
     client: KafkaClient, facts: ClusterFacts, request: CheckRequest, end_s: float
 ) -> list[HealthFinding]:
-    """Return the findings on blocked consumers, collected in half of the time until `end_s`.
+    """Return the findings on consumers: lag, and transactions that block them.
 
-    `end_s` is in s of the monotonic clock.
+    The requests end after half of the time until `end_s`, in s of the monotonic clock, so that time
+    for the metadata store is left.
     """
     left_ms = max(round((end_s - time.monotonic()) * 1000), 0)
     deadline_ms = client.clock.monotonic_ms() + left_ms // 2
@@ -206,7 +217,7 @@ def _reader_findings(
 def _isr_times_and_store_findings(
     client: KafkaClient, request: CheckRequest, found: Sequence[HealthFinding], end_s: float
 ) -> tuple[dict[str, str], list[HealthFinding]]:
-    """Return the times of the last ISR changes, and the findings on the metadata store.
+    """Return the times of the last ISR changes, by partition, and findings on the metadata store.
 
     The store is read if a finding concerns an ISR or a failed request, and always if an option
     names it. The read ends by `end_s` of the monotonic clock.
@@ -235,7 +246,11 @@ def _isr_times_and_store_findings(
 
 
 def finding_row(finding: HealthFinding, result: CheckResult) -> dict[str, object]:
-    """Return the output row of a finding; `since` is the time of the last ISR change."""
+    """Return the output row of a finding.
+
+    `since` is the time of the partition's last ISR change. A finding on a reassignment has its
+    progress, and the journal and process that perform it, if known.
+    """
     move, cause = finding.move, finding.cause
     row: dict[str, object] = {
         "severity": finding.severity,

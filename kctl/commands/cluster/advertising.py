@@ -42,7 +42,10 @@ class PortOfListeners(EngineError):
 
 
 def check_port(plan: ClusterPlan, port: int | None) -> None:
-    """Raise PortOfListeners if `port` is given and no configured listener of the plan has it."""
+    """Raise PortOfListeners if `--port` differs from the ports of the plan's `listeners`.
+
+    Without a port, or without configured listeners, nothing is checked.
+    """
     listeners = plan.settings.get("listeners", "")
     if port and listeners and str(port) not in _PORTS.findall(listeners):
         raise PortOfListeners(port, listeners)
@@ -51,7 +54,7 @@ def check_port(plan: ClusterPlan, port: int | None) -> None:
 def advertised_settings(
     host: str, port: int | None, kept: ClusterPlan | None, settings: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the settings with which the first broker advertises `host` with its port.
+    """Return `listeners` and `advertised.listeners` by which clients reach broker 1 as `host`.
 
     `kept` is the stored plan, None for a new cluster; `settings` are the other settings of this
     start. Errors: AdvertisedTwice, UnreadableArgument.

@@ -13,7 +13,10 @@ from kctl.commands.cluster.start_arguments import parse_simple_start
 
 
 def run(args: list[str]) -> int:
-    """Run one command of `kctl cluster`; returns the exit code."""
+    """Run one command of `kctl cluster`; returns the exit code.
+
+    A `start` with few simple options is parsed without Typer, whose import takes long.
+    """
     requested = parse_simple_start(args[1:]) if args[:1] == ["start"] else None
     if requested is None:
         from kctl.__main__ import run_typer
@@ -29,7 +32,10 @@ def run(args: list[str]) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    """Import and return the Typer application on the first access of `app`."""
+    """Import and return the Typer application on the first access of `app`.
+
+    Raises AttributeError for any other name.
+    """
     if name == "app":
         from kctl.commands.cluster.typer_app import app
 

@@ -30,7 +30,10 @@ _DONE = {
 
 
 def _directory_and_plan(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
-    """Return the cluster's directory and plan; raises NoClusterInDirectory if it has no plan."""
+    """Return an embedded cluster's directory and the plan stored in it.
+
+    `data` is the directory, None for the default. Errors: NoClusterInDirectory if it has no plan.
+    """
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
     plan = directory.plan()
     if plan is None:
@@ -56,13 +59,16 @@ def request_change(action: str, broker_id: int | None, data: str | None, timeout
 
 
 def _address(directory: DataDirectory, broker_id: int) -> str | None:
-    """Return a broker's address, None if the cluster or the broker is not running."""
+    """Return the `host:port` of a broker, None if the cluster or the broker is not running."""
     running = directory.running()
     return None if running is None else running.brokers.get(str(broker_id))
 
 
 def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Ask for confirmation, and remove a broker without replicas; return the exit code."""
+    """Ask for confirmation, then stop a broker and delete its files; return the exit code.
+
+    A broker that still has replicas is refused.
+    """
     directory, plan = _directory_and_plan(data)
     check_broker(directory, plan, broker_id)
     confirm(
@@ -74,7 +80,7 @@ def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bo
 
 
 def signal_broker(what: str, broker_id: int, data: str | None) -> int:
-    """Kill, pause or resume a broker's process; return the exit code."""
+    """Kill, pause or resume a broker's process, as `what` names it; return the exit code."""
     directory, plan = _directory_and_plan(data)
     if what == "kill":
         pid, done = kill_broker(directory, plan, broker_id, _pause), "killed"
@@ -87,4 +93,5 @@ def signal_broker(what: str, broker_id: int, data: str | None) -> int:
 
 
 def _pause(duration_ms: int) -> None:
+    """Sleep; `daemon` calls it between two looks at the cluster's files."""
     time.sleep(duration_ms / 1000)

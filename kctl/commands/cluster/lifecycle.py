@@ -118,11 +118,16 @@ class StartRequest(NamedTuple):
 
 
 def _directory(data: str | None) -> DataDirectory:
+    """Return an embedded cluster's data directory: `data`, or the default directory if None."""
     return DataDirectory(RealFiles(), cluster_path(os.environ, data))
 
 
 def start_cluster(request: StartRequest) -> int:
-    """Start a cluster in this process (`foreground`) or a new one; return the exit code."""
+    """Start an embedded cluster (`kctl cluster start`), and print its status; return the exit code.
+
+    With `foreground` it runs in this process until a signal, else in a new one. A cluster that runs
+    already is only compared with the options.
+    """
     check_format(request.output)
     data, files = _directory(request.data), RealFiles()
     plan = _plan_to_start(data, request)
@@ -158,7 +163,10 @@ def start_cluster(request: StartRequest) -> int:
 
 
 def _complete_securing(data: DataDirectory, timeout_s: float) -> None:
-    """Create the administrator and the context of a cluster started with --secure."""
+    """Create the administrator's credential and context, once a secured cluster runs.
+
+    Does nothing if no broker runs or the administrator's properties are missing.
+    """
     from kctl.commands.cluster.securing import complete_securing
 
     status = daemon.status_of(data)
@@ -170,10 +178,15 @@ def _complete_securing(data: DataDirectory, timeout_s: float) -> None:
 def _run_in_foreground(
     data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: str
 ) -> None:
-    """Run a cluster in this process until a signal; release `turn` once it has started."""
+    """Run a cluster in this process until a signal.
+
+    `turn` holds the start lock; it is released once the brokers run, so that other commands need
+    not wait.
+    """
     from engine.cluster.run import log_to_stderr, run_cluster
 
     def ready() -> None:
+        """Release the start lock and print the status; called once the brokers have started."""
         turn.close()
         _show_own(data, output)
 
@@ -184,8 +197,10 @@ def _run_in_foreground(
 def _plan_to_start(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     """Return the plan to start with: the stored plan, overridden by this command's options.
 
-    Nothing is stored. Errors: those of `settings_to_start`, `daemon.plan_for` and `check_port`.
+    Nothing is stored yet. Options that are not given keep the stored values. Errors: those of
+    `settings_to_start`, `daemon.plan_for` and `check_port`.
     """
+    # Fields that an option sets; all others come from the stored plan.
     given = set()
     plan = ClusterPlan(settings=settings_to_start(data, request))
     if request.insecure:
@@ -253,7 +268,10 @@ def _warn_of_secrets(arguments: list[str]) -> None:
 
 
 def _check_open_listeners(plan: ClusterPlan) -> None:
-    """Raise UnauthenticatedListener for open listeners; with --insecure print a warning only."""
+    """Raise UnauthenticatedListener if a listener without authentication is open to other machines.
+
+    With --insecure a warning is printed instead.
+    """
     found = unauthenticated_listeners(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     if found and not plan.is_insecure:
         raise UnauthenticatedListener(found)
@@ -270,9 +288,9 @@ def _parse_racks(text: str) -> tuple[str, ...]:
 
 
 def _validate_plan(plan: ClusterPlan) -> None:
-    """Validate a plan before a process is started; raises ConfigError for the first error.
+    """Check a plan's settings before a process is started; raises ConfigError for the first error.
 
-    Unknown settings and open listeners are warned of; the latter raise without --insecure.
+    Unknown settings are warned of. Errors: UnauthenticatedListener without --insecure.
     """
     try:
         unknown = check_plan(plan)
@@ -287,7 +305,10 @@ def _validate_plan(plan: ClusterPlan) -> None:
 
 
 def stop_cluster(data: str | None, timeout_s: float) -> int:
-    """Stop a cluster if it is running; returns the exit code."""
+    """Stop an embedded cluster if it runs; returns the exit code.
+
+    Errors: NoClusterInDirectory if `data`, None for the default directory, has none.
+    """
     directory = _directory(data)
     if directory.state() is ClusterState.ABSENT:
         raise NoClusterInDirectory(directory.path)
@@ -299,6 +320,7 @@ def stop_cluster(data: str | None, timeout_s: float) -> int:
 
 
 def _pause(duration_ms: int) -> None:
+    """Sleep; `daemon` calls it while it waits for a lock or for the cluster."""
     time.sleep(duration_ms / 1000)
 
 
@@ -336,12 +358,16 @@ def status_row(status: ClusterStatus) -> OutputRow:
 
 
 def _show_own(data: DataDirectory, output: str) -> None:
-    """Print the cluster of this process, without testing its lock, since that would release it."""
+    """Print the status of the cluster that this process runs.
+
+    The state is known: to test the directory's lock would release it, as it is this process's own.
+    """
     _show(daemon.status_as(data, ClusterState.RUNNING), output)
     sys.stdout.flush()
 
 
 def _show(status: ClusterStatus, output: str) -> int:
+    """Print a cluster's status in an output format; returns exit code OK."""
     write_object(STATUS_COLUMNS, status_row(status), output)
     return exits.OK
 
@@ -378,7 +404,10 @@ def print_logs(
 
 
 def _start_of_last_lines(file: File, line_count: int) -> int:
-    """Return the position in bytes at which the last `line_count` lines of a file start."""
+    """Return the position in bytes at which the last `line_count` lines of a file start.
+
+    The file is read backwards in chunks; the result is 0 if it has fewer lines.
+    """
     end = file.size_bytes()
     tail = b""
     while end > 0 and tail.count(b"\n") <= line_count:
@@ -419,7 +448,7 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
 
 
 def _delete_secured_files(directory: DataDirectory) -> None:
-    """Delete the keys, passwords and context of a cluster started with --secure."""
+    """Delete the keys, passwords and context of a cluster started with --secure, if it was."""
     if os.path.exists(directory.security_path):
         from kctl.commands.cluster.securing import delete_secured_files
 
@@ -427,7 +456,7 @@ def _delete_secured_files(directory: DataDirectory) -> None:
 
 
 def _cluster_text(directory: DataDirectory) -> str:
-    """Return the id and addresses of a directory's cluster as text, as far as known."""
+    """Return the cluster id and addresses for a prompt; the state if it has no addresses."""
     status = daemon.status_of(directory)
     cluster_id = daemon.cluster_id_of(directory, RealFiles())
     where = f"at {status.bootstrap_servers}" if status.bootstrap_servers else status.state.value

@@ -25,10 +25,11 @@ _IN_MS = {"ms": 1, "s": 1000}
 
 
 def partition_brokers(groups: list[str], data: str | None, timeout_s: float) -> int:
-    """Partition groups of brokers and the store from each other; replaces an earlier partition.
+    """Cut the connections between groups of brokers (`kctl cluster partition`).
 
-    Each group is a list of broker ids, separated by commas, and may have `store`. Clients still
-    reach every broker. Returns the exit code; errors: UnreadableArgument.
+    Replaces an earlier partition. Each group is a list of broker ids, separated by commas, and may
+    have `store`. Clients still reach every broker. Returns the exit code; errors:
+    UnreadableArgument.
     """
     directory, plan = _directory_and_plan(data)
     parted = [_group(plan, group) for group in groups]
@@ -36,9 +37,9 @@ def partition_brokers(groups: list[str], data: str | None, timeout_s: float) -> 
     faults = _change(
         directory, plan, lambda faults: faults.with_partition(parted), timeout_s=timeout_s
     )
-    named = [_named(group) for group in faults.groups]
+    named = [_group_text(group) for group in faults.groups]
     notify(f"{' and '.join(named)} do not reach each other; clients reach every broker")
-    everywhere = _outside(plan, faults)
+    everywhere = _places_in_no_group(plan, faults)
     if everywhere:
         notify(f"in no group, and reached by all: {', '.join(everywhere)}")
     return exits.OK
@@ -71,7 +72,7 @@ def slow_links(
 
 
 def heal_network(data: str | None, timeout_s: float) -> int:
-    """Remove all faults from the network between brokers."""
+    """Remove all faults from the links between brokers; returns the exit code."""
     directory, plan = _directory_and_plan(data)
     _change(directory, plan, lambda _faults: LinkFaults(), timeout_s=timeout_s)
     notify("the network has no faults")
@@ -94,7 +95,7 @@ def _change(
     *,
     timeout_s: float,
 ) -> LinkFaults:
-    """Change the link faults under the lock of such changes, and return the new faults."""
+    """Apply `change` to the stored link faults, under their lock, and return the new faults."""
     lock_path = directory.network_lock_path
     with daemon.hold_start_lock(
         directory, RealFiles(), RealClock(), timeout_s, _pause, lock_path=lock_path
@@ -103,7 +104,7 @@ def _change(
 
 
 def _group(plan: ClusterPlan, text: str) -> list[str]:
-    """Parse a list of brokers and `store` separated by commas; raises UnreadableArgument."""
+    """Parse one side of a partition, such as `1,2,store`; raises UnreadableArgument."""
     return [_parse_place(plan, place.strip()) for place in text.split(",")]
 
 
@@ -154,21 +155,23 @@ def _parse_loss(text: str) -> float:
     return float(match[1]) / 100
 
 
-def _named(group: frozenset[str]) -> str:
-    """Return the members of a group as text, sorted by broker id."""
+def _group_text(group: frozenset[str]) -> str:
+    """Return a group such as `1,2,store`, sorted by broker id."""
     return ",".join(sorted(group, key=place_order))
 
 
-def _outside(plan: ClusterPlan, faults: LinkFaults) -> list[str]:
-    """Return the brokers, and `store`, that are in no group of the partition."""
+def _places_in_no_group(plan: ClusterPlan, faults: LinkFaults) -> list[str]:
+    """Return the brokers, and `store`, that are in no group, so that every group reaches them."""
     inside = {place for group in faults.groups for place in group}
     places = [*map(str, plan.broker_ids()), STORE]
     return [place for place in places if place not in inside]
 
 
 def _title(place: str) -> str:
+    """Return a broker, given by its id, or the store as the subject of a message."""
     return "the metadata store" if place == STORE else f"broker {place}"
 
 
 def _pause(duration_ms: int) -> None:
+    """Sleep; called while waiting for the lock and for brokers to apply the faults."""
     time.sleep(duration_ms / 1000)

@@ -35,9 +35,10 @@ _OPEN: Final = list(OPEN_ACL)
 
 
 def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -> None:
-    """Set ACLs on the open nodes of a store, logged in as the user of a cluster's settings.
+    """Set an ACL for one user on each node of a ZooKeeper store that is open to every client.
 
-    Does nothing if the settings have no login. Errors: ConfigError, those of the store.
+    Called once a secured cluster runs. The user is the login of the cluster's `settings`; without a
+    login nothing is done. The root is protected last. Errors: ConfigError, those of the store.
     """
     # The import loads kazoo, which a cluster without a protected store does not need.
     from engine.znode.kazoo_shell import ZnodeShellSession
@@ -51,6 +52,7 @@ def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -
     session.log_in_as(login, RealEntropy())
     owner = (SASL, login.username)
     with session:
+        # The root is protected last: if it is, an earlier start has protected all nodes.
         if session.acl(ROOT)[0] != _OPEN:
             return
         paths = [ROOT]
@@ -62,9 +64,10 @@ def protect_nodes(address: str, settings: Mapping[str, str], timeout_s: float) -
 def _protect_and_list_children(
     session: ZnodeShellSession, path: str, owner: tuple[str, str]
 ) -> list[str]:
-    """Restrict a node to its owner, unless it is the root, and return its children's paths.
+    """Set the ACL of one node, unless it is the root, and return the paths of its children.
 
-    The result is empty if the node is gone, or belongs to another user; a warning is printed then.
+    The result is empty if the node is gone, or belongs to another user; a warning is printed in the
+    latter case.
     """
     from engine.znode.kazoo_reader import child_path
     from engine.znode.node_acl import NodeRefused
@@ -86,6 +89,6 @@ def _protect_and_list_children(
 
 
 def _protect(session: ZnodeShellSession, path: str, owner: tuple[str, str]) -> None:
-    """Restrict a node to its owner if it is open to every client; raises NoNode."""
+    """Set a node's ACL to its owner alone if it is open to every client; raises NoNode."""
     if session.acl(path)[0] == _OPEN:
         session.set_acl(path, protected_acl(path, owner), ANY_VERSION)

@@ -37,9 +37,10 @@ class RepairRequest(NamedTuple):
 
 
 def repair_cluster(request: RepairRequest) -> int:
-    """Write the metadata files that a cluster lost, recovered from its logs, after confirmation.
+    """Write the metadata files that an embedded cluster lost, recovered from its logs.
 
-    Files in their place are renamed, not deleted. Returns the exit code.
+    Asks for confirmation. Damaged files in their place are renamed, not deleted. Returns the exit
+    code, CHANGES_PENDING with --dry-run if a repair is needed.
     """
     check_format(request.output)
     files, clock = RealFiles(), RealClock()
@@ -66,11 +67,15 @@ def repair_cluster(request: RepairRequest) -> int:
 
 
 def _pause(duration_ms: int) -> None:
+    """Sleep; called while waiting for the start lock."""
     time.sleep(duration_ms / 1000)
 
 
 def _confirmation_text(data: DataDirectory, found: Repair) -> str:
-    """Return the confirmation question of a repair: which files are written for which cluster."""
+    """Return the question before a repair: which files are written, for which cluster.
+
+    If only the plan is lost, `found.found` is None.
+    """
     if found.found is None:
         return f"Write a new plan of the cluster in {data.path}"
     cluster_id = found.found.cluster_ids[0] if found.found.cluster_ids else "unknown"

@@ -86,12 +86,12 @@ class SecuredFiles(NamedTuple):
 
     @property
     def admin_properties(self) -> str:
-        """Return the path of the administrator's client properties."""
+        """Return the path of the properties with which the administrator's clients log in."""
         return f"{os.path.dirname(self.folder)}/{ADMIN_PROPERTIES}"
 
     @property
     def broker_properties(self) -> str:
-        """Return the path of the brokers' client properties."""
+        """Return the path of the properties with which a client logs in as a broker."""
         return f"{self.folder}/{_BROKER}.properties"
 
     @property
@@ -101,16 +101,16 @@ class SecuredFiles(NamedTuple):
 
     @property
     def keystore(self) -> str:
-        """Return the path of the brokers' key and certificate chain."""
+        """Return the path of the PEM file with the brokers' key and certificate chain."""
         return f"{os.path.dirname(self.folder)}/{BROKER_KEYSTORE}"
 
     @property
     def truststore(self) -> str:
-        """Return the path of the authority's certificate."""
+        """Return the path of the certificate authority's certificate, which clients trust."""
         return f"{self.folder}/{AUTHORITY}"
 
     def all_paths(self) -> list[str]:
-        """Return the paths of all files."""
+        """Return the paths of all files that securing a cluster creates; they may not exist."""
         certificates = [f"{self.folder}/ca.key", self.truststore, self.keystore]
         return [*certificates, self.broker_properties, self.admin_properties, self.store_login]
 
@@ -152,7 +152,10 @@ def prepare_secure_settings(
 
 
 def _store_settings(data: DataDirectory, secured: SecuredFiles) -> dict[str, str]:
-    """Return the settings that protect the metadata store; empty if it has another login."""
+    """Return the settings by which brokers log in at ZooKeeper and protect its nodes.
+
+    Empty if the stored plan has another login for the metadata store.
+    """
     plan = data.plan()
     stored = secured.store_login if plan is None else plan.settings.get(JAAS_FILE)
     if stored not in (None, secured.store_login):
@@ -163,7 +166,11 @@ def _store_settings(data: DataDirectory, secured: SecuredFiles) -> dict[str, str
 def _create_missing_files(
     secured: SecuredFiles, files: Files, entropy: Entropy, hosts: Sequence[str]
 ) -> None:
-    """Create the missing certificates, properties and JAAS files of brokers and administrator."""
+    """Create the certificates, properties and JAAS files that a secured cluster lacks.
+
+    Existing files are kept. The new certificate is also valid for `hosts`. Each new login has a
+    random password.
+    """
     files.make_dir(secured.folder)
     os.chmod(secured.folder, 0o700)
     if not files.exists(secured.keystore):
@@ -193,7 +200,10 @@ def _create_missing_files(
 
 
 def _read_password(files: Files, path: str) -> str:
-    """Return the password in a properties file; raises BadSecuredFile if it has none."""
+    """Return the password of `sasl.jaas.config` in a properties file.
+
+    Errors: BadSecuredFile if it has none.
+    """
     found = _PASSWORD.search(_properties(files, path).get("sasl.jaas.config", ""))
     if found is None:
         raise BadSecuredFile(path)
@@ -244,7 +254,10 @@ def complete_securing(
 
 
 def _protect_store(data: DataDirectory, secured: SecuredFiles, timeout_s: float) -> None:
-    """Restrict the store's nodes to the brokers if the cluster logs in with `store.jaas`."""
+    """Restrict ZooKeeper's nodes to the brokers' login.
+
+    Does nothing if the store is not running, or if the cluster has another login than `store.jaas`.
+    """
     plan, running = data.plan(), data.running()
     if plan is None or running is None or running.znode_address is None:
         return
@@ -255,7 +268,7 @@ def _protect_store(data: DataDirectory, secured: SecuredFiles, timeout_s: float)
 
 
 def _client_with_login(files: Files, path: str, servers: str, timeout_s: float) -> KafkaClient:
-    """Return a client of the cluster that logs in with a properties file."""
+    """Return a client of the brokers `servers` that logs in with the properties file `path`."""
     from engine.client.blocking import KafkaClient
     from kctl.connect import real_host
 
@@ -293,16 +306,19 @@ def _await_login(files: Files, path: str, address: str, deadline: float) -> None
 
 
 def context_name(data: DataDirectory) -> str:
-    """Return a secured cluster's context name: `embedded`, or the name of its directory."""
+    """Return the name under which `kctl` stores how to reach a secured cluster.
+
+    It is `embedded` for the default directory, else the name of the directory.
+    """
     if data.path == cluster_path(os.environ, None):
         return EMBEDDED
     return os.path.basename(data.path) or EMBEDDED
 
 
 def check_context(data: DataDirectory) -> None:
-    """Raise ContextTaken if the context of this name belongs to another cluster.
+    """Raise ContextTaken if the context of the cluster's name belongs to another cluster.
 
-    Errors: also BadContextFile.
+    It belongs to this one if it has its administrator's properties. Errors: also BadContextFile.
     """
     profiles = load_profiles(RealFiles(), profiles_path(os.environ))
     profile = profiles.by_name.get(context_name(data))
@@ -328,7 +344,10 @@ def _store_context(data: DataDirectory, servers: str) -> None:
 
 
 def delete_secured_files(data: DataDirectory) -> None:
-    """Delete the security files and the context of a secured cluster."""
+    """Delete the security files of a secured cluster, and its context.
+
+    Missing files are passed over; a folder with other files in it is kept.
+    """
     files, name, secured = RealFiles(), context_name(data), secured_files(data)
 
     def without(profiles: Profiles) -> Profiles | None:

@@ -13,9 +13,10 @@ from kctl.console import notify
 def create_served_cluster(
     data: DataDirectory, sources: tuple[str, ...], plan: ClusterPlan, *, is_writable: bool
 ) -> None:
-    """Create the cluster that serves log directories, unless it exists; print notes on topics.
+    """Create the embedded cluster that serves existing log directories, unless it exists.
 
-    Errors: those of `check_same` and `serve_logs`.
+    `sources` are the directories. Prints notes on topics. Errors: those of `check_same` and
+    `serve_logs`.
     """
     files, requested = CopyOnWriteFiles(), ServedLogs(sources, is_writable)
     if check_same(data, files, requested):

@@ -95,7 +95,10 @@ def _fault_rows(directory: DataDirectory, status: ClusterStatus) -> list[dict[st
 
 
 def _read_health(status: ClusterStatus) -> OutputRow:
-    """Return the health that running brokers report; None values if no broker responds."""
+    """Return controller, under-replicated and offline partitions and throttles, as brokers report.
+
+    The values are None if no broker responds; the error is printed.
+    """
     unknown = dict.fromkeys(("controller_id", "under_replicated", "offline", "throttles"))
     running = status.running_brokers()
     if status.state is not ClusterState.RUNNING or not running:
@@ -116,7 +119,10 @@ def _read_health(status: ClusterStatus) -> OutputRow:
 
 
 def _print_halt(broker: BrokerStatus, subject: str) -> None:
-    """Print why a broker was halted, its FATAL line, and the remedy; nothing if it was not."""
+    """Print why an embedded broker was halted, its FATAL line, and the remedy.
+
+    `subject` names the broker or the cluster. Prints nothing if it was not halted.
+    """
     if broker.halt is None:
         return
     if broker.halt.line is None:
@@ -130,7 +136,8 @@ def _print_halt(broker: BrokerStatus, subject: str) -> None:
 def _print_problems(status: ClusterStatus) -> int:
     """Print why brokers do not run, and the last lines of their logs.
 
-    Returns the exit code: UNREACHABLE if the process hangs, FAILED if a broker does not run.
+    Returns the exit code: UNREACHABLE if the process does not respond, FAILED if a broker does not
+    run, else OK.
     """
     if status.state is ClusterState.HUNG:
         notify(f"process {status.pids[0]} is there and does not answer")

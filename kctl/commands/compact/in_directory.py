@@ -62,15 +62,17 @@ class _Chosen(NamedTuple):
         return self.compacted if topic in self.topics else self.other
 
     def is_wanted(self, topic: str) -> bool:
+        """Return True if the logs of a topic are to be cleaned."""
         return topic in self.topics
 
 
 def _choose_topics(
     log_dir: LogDir, topics: list[str], match: str | None, settings: list[str]
 ) -> _Chosen:
-    """Return the named and matching topics; without either, those in the cleaner's checkpoint.
+    """Choose the topics of a log directory to compact: the named ones, and those matching `match`.
 
-    `settings` are KEY=VALUE texts that override the defaults of compacted logs.
+    Without either, those in the cleaner's checkpoint file, which a broker wrote. `settings` are
+    KEY=VALUE texts that override the defaults of compacted logs.
     """
     overrides = parse_overrides(settings)
     present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
@@ -100,7 +102,8 @@ def _print_settings_note() -> None:
     )
 
 
-def _machine() -> tuple[Clock, Entropy, DirectoryLock]:
+def _real_ports() -> tuple[Clock, Entropy, DirectoryLock]:
+    """Return the clock, randomness and directory lock of this machine."""
     return RealClock(), RealEntropy(), real_directory_lock()
 
 
@@ -140,7 +143,10 @@ def print_plan_of_dirs(request: CompactPlanRequest) -> int:
 def _plan_rows(
     log_dir: LogDir, chosen: _Chosen, request: CompactPlanRequest
 ) -> Iterator[tuple[OutputRow, EngineError | None]]:
-    """Yield a row for each log, with the error of its trial cleaning or None."""
+    """Yield (row, error) for each chosen log; the error is that of its trial cleaning, or None.
+
+    Only `--exact` makes a trial cleaning.
+    """
     now_ms = RealClock().wall_ms()
     logs = list(read_dirtiness(RealFiles(), log_dir, chosen.compacted, chosen.is_wanted, now_ms))
     tried = _try_cleaning(log_dir, chosen, request.cleaning_settings()) if request.exact else {}
@@ -160,7 +166,11 @@ def _plan_rows(
 
 
 def _freed_by_trial(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
-    """Return the bytes that a trial cleaning frees, and the error that limited it or None."""
+    """Return the bytes and records that a trial cleaning freed, and an error or None.
+
+    If the keys exceed the cleaner's memory, the result covers only the first pass, and the error is
+    KeysExceedMemory.
+    """
     if trial is None:
         return Freed(), None
     if trial.fault is not None:
@@ -174,13 +184,16 @@ def _freed_by_trial(trial: CompactedLog | None) -> tuple[Freed, EngineError | No
 def _try_cleaning(
     log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings
 ) -> dict[str, CompactedLog]:
-    """Clean temporary copies of the logs; return the results by partition."""
+    """Clean temporary copies of the chosen logs; return the results by `topic-partition`.
+
+    So `--exact` counts the bytes freed without changing the directory.
+    """
     from engine.forecast.compaction_trial import trial_files, try_compaction
 
     with temporary_folder("kctl-compact-") as folder:
         logs = try_compaction(
             trial_files(),
-            _machine(),
+            _real_ports(),
             log_dir,
             folder,
             chosen.config_of,
@@ -199,10 +212,10 @@ def _report_missing(topics: list[str], found: set[str]) -> int:
 
 
 def clean_directory(directory: str, request: CompactRunRequest) -> int:
-    """Clean a directory's logs in place (`--in-place`) or in a copy (`--out`).
+    """Compact the logs of a stopped broker's directory, in place or in a copy of the directory.
 
-    Returns the exit code. Errors: ConflictingRunOptions unless exactly one of the two is given;
-    those of files and locks.
+    Exactly one of `--in-place` and `--out` is required. Returns the exit code. Errors:
+    ConflictingRunOptions, those of files and locks.
     """
     check_format(request.output)
     if request.in_place == (request.out is not None):
@@ -218,7 +231,7 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
         missing = _report_missing(request.topics, present)
         return end_with(RUN_COLUMNS, [], request.output, failures=missing)
     settings = CleaningSettings(map_bytes=parse_bytes(request.buffer or BUFFER))
-    host = DirectoryHost(RealFiles(), *_machine())
+    host = DirectoryHost(RealFiles(), *_real_ports())
     if request.out is None:
         topics = counted(len(chosen.topics), "topic")
         prompt = f"clean {topics} in {os.path.abspath(directory)}"

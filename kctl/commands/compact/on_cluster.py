@@ -31,13 +31,17 @@ from kctl.render import check_format
 
 
 def print_plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) -> int:
-    """Print the bytes that compaction may free or, with --exact, frees; returns the exit code."""
+    """Print how many bytes compaction of a cluster's topics may free; returns the exit code.
+
+    With --exact all records are read, and the bytes it does free are printed.
+    """
     check_format(request.output)
     overrides = parse_overrides(request.settings)
     settings = request.cleaning_settings()
     now_ms = RealClock().wall_ms()
     with connect(options) as client:
         chosen = find_compacted_topics(client, request.topics, request.match, overrides)
+        # Brokers report by their own settings, which --set overrides.
         logs = _fetch_logs(client, chosen, now_ms, is_reported=not overrides)
         failures = chosen.failures + sum(isinstance(log, EngineError) for log in logs.values())
         for key, log in logs.items():
@@ -68,7 +72,10 @@ class _KnownLog(NamedTuple):
 
     @property
     def trial_range(self) -> TrialRange:
-        """Return the offset ranges that a cleaning would read; ends are exclusive."""
+        """Return the offsets that a cleaning would read: start, first uncleanable offset, end.
+
+        The ends are exclusive. Without a broker's report, closed segments are estimated.
+        """
         start, end = self.history.log_start_offset, self.history.high_watermark
         if self.state is not None:
             return TrialRange(start, self.state.first_uncleanable_offset, end)
@@ -109,7 +116,7 @@ class _KnownLog(NamedTuple):
         return row
 
     def _reported_row(self, state: LogCompaction) -> dict[str, object]:
-        """Return the output row of a log whose broker reports its compaction state."""
+        """Return the row of a partition whose broker reports the state of its cleaner."""
         return {
             **self.history.topic_partition._asdict(),
             "size_bytes": state.size_bytes,
@@ -127,9 +134,13 @@ class _KnownLog(NamedTuple):
 def _fetch_logs(
     client: KafkaClient, chosen: CompactedTopics, now_ms: int, *, is_reported: bool
 ) -> dict[TopicPartition, _KnownLog | EngineError]:
-    """Fetch the logs' histories and, with `is_reported`, the state of their cleaners."""
+    """Fetch the offsets and sizes of each partition's log over time, or the error.
+
+    With `is_reported`, also the cleaners' state, which only embedded clusters report.
+    """
     if not chosen.configs:
         return {}
+    # Times at which segments end or records become old enough to be compacted.
     cuts = {
         now_ms - lag_ms
         for config in chosen.configs.values()
@@ -152,7 +163,7 @@ def _rows_of_trials(
     settings: CleaningSettings,
     now_ms: int,
 ) -> tuple[list[dict[str, object]], int]:
-    """Read all records and apply the cleaner's rules; return a row for each partition.
+    """Read all records, apply the cleaner's rules, and return a row for each partition.
 
     The second result is the number of partitions with an incomplete result, whose errors are
     printed.

@@ -89,7 +89,10 @@ class CleanStatusRequest(NamedTuple):
 
 
 def read_leaders_logs(client: KafkaClient) -> Mapping[TopicPartition, LogCompaction]:
-    """Return the compaction state of each leader's log; empty unless the cluster is embedded."""
+    """Return the compaction state of each leader's log; empty unless the cluster is embedded.
+
+    Kafka's protocol has no request for it; the process of an embedded cluster is asked.
+    """
     data = find_embedded_cluster(client)
     if data is None:
         return {}
@@ -106,14 +109,15 @@ def _request_compaction(
     *,
     begins: bool = False,
 ) -> Replicas:
-    """Request the state of an embedded cluster's cleaners; `begins` starts a cleaning first.
+    """Ask an embedded cluster's process for the state of its cleaners, by replica.
 
-    `topics` None means every topic. Another command that sends requests to the cluster's process is
-    waited for.
+    `begins` starts a cleaning first. `topics` None means every topic. Another command that sends
+    requests to the process is waited for.
     """
     timeout_s = client.timeout_ms / 1000
 
     def pause(duration_ms: int) -> None:
+        """Let the client's connections run for this time."""
         client.connections.pause(duration_ms)
 
     with daemon.hold_start_lock(data, RealFiles(), RealClock(), timeout_s, pause):
@@ -127,15 +131,15 @@ def _request_compaction(
     }
 
 
-def _print_silent(data: DataDirectory) -> None:
-    """Print a note for each broker that is not running and therefore missing in the result."""
+def _print_stopped_brokers(data: DataDirectory) -> None:
+    """Print a note for each broker that does not run, whose replicas are therefore missing."""
     for broker in daemon.status_as(data, data.state()).brokers:
         if broker.state is not BrokerState.RUNNING:
             notify(f"broker {broker.broker_id} is not asked: it is {broker.state.value}")
 
 
-def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
-    """Return the replicas of these topics, sorted; the replicas of all topics for None."""
+def _select_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
+    """Return the replicas of the topics `names`, sorted; those of all topics for None."""
     chosen = {key: log for key, log in replicas.items() if names is None or key.name.topic in names}
     return dict(sorted(chosen.items()))
 
@@ -144,7 +148,10 @@ def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
 
 
 def show_cleaner_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
-    """Print the state of the cleaners, repeatedly with --watch; returns the exit code."""
+    """Print each replica's cleaner state; with --watch print changes until no log is due.
+
+    Returns the exit code. Errors: CleanerStateUnavailable unless the cluster is embedded.
+    """
     check_format(request.output)
     with connect(options) as client:
         data = find_embedded_cluster(client)
@@ -154,7 +161,7 @@ def show_cleaner_status(options: ClusterOptions, request: CleanStatusRequest) ->
         writer = RowWriter(STATUS_COLUMNS, request.output, is_stream=request.watch)
         seen: dict[CleanedReplica, dict[str, object]] = {}
         while True:
-            replicas = _of_topics(_request_compaction(client, data), names)
+            replicas = _select_topics(_request_compaction(client, data), names)
             for key, log in replicas.items():
                 row = status_row(key.broker_id, log)
                 if seen.get(key) != row:
@@ -164,7 +171,7 @@ def show_cleaner_status(options: ClusterOptions, request: CleanStatusRequest) ->
                 break
             writer.flush()
             time.sleep(_PERIOD_S)
-        _print_silent(data)
+        _print_stopped_brokers(data)
     writer.close()
     if not replicas:
         notify("no log is compacted")
@@ -181,9 +188,9 @@ def _has_work(log: LogCompaction) -> bool:
 
 
 def _named_topics(client: KafkaClient, request: CleanStatusRequest) -> tuple[set[str] | None, int]:
-    """Return the named and matching compacted topics, and the number of failed names.
+    """Return the compacted topics that options name or match, and the number of failed names.
 
-    None means that no option restricts the topics.
+    The topics are None if no option restricts them.
     """
     if not request.topics and request.match is None:
         return None, 0
@@ -197,8 +204,8 @@ def _named_topics(client: KafkaClient, request: CleanStatusRequest) -> tuple[set
 def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
     """Start a cleaning by the embedded cluster's cleaners, wait for its end, and print rows.
 
-    Returns the exit code. If the cluster is not embedded, it prints the settings that make a
-    cleaner clean soon, and returns FAILED.
+    Returns the exit code. For another cluster, the settings are printed with which its cleaners
+    clean soon, and FAILED is returned.
     """
     check_format(request.output)
     _refuse_options(request)
@@ -213,9 +220,9 @@ def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
         before: Replicas = {}
         after: Replicas = {}
         if names:
-            before = _of_topics(_request_compaction(client, data, names, begins=True), names)
+            before = _select_topics(_request_compaction(client, data, names, begins=True), names)
             after = _await_cleaning(client, data, before, names)
-            _print_silent(data)
+            _print_stopped_brokers(data)
     failures = found.failures
     rows = []
     for key, log in after.items():
@@ -240,7 +247,7 @@ def _print_advice(found: CompactedTopics) -> None:
 
 
 def _refuse_options(request: CompactRunRequest) -> None:
-    """Raise ConflictingRunOptions for an option that needs `--dir`."""
+    """Raise ConflictingRunOptions for an option that applies to `--dir` only."""
     for given, name in (
         (request.settings, "--set"),
         (request.in_place, "--in-place"),
@@ -256,7 +263,7 @@ def _refuse_options(request: CompactRunRequest) -> None:
 def _await_cleaning(
     client: KafkaClient, data: DataDirectory, before: Replicas, names: Collection[str]
 ) -> Replicas:
-    """Poll until no requested log is queued or being cleaned; return the final states.
+    """Wait until no replica of the topics is queued or being cleaned; return the last states.
 
     Shows the progress on stderr. After Ctrl-C the brokers continue, and a note is printed.
     """
@@ -265,7 +272,7 @@ def _await_cleaning(
     try:
         while any(log.phase in _AT_WORK for log in replicas.values()):
             time.sleep(_PERIOD_S)
-            replicas = _of_topics(_request_compaction(client, data), names)
+            replicas = _select_topics(_request_compaction(client, data), names)
             line.show(partial(_progress_text, before, replicas))
     except KeyboardInterrupt:
         line.clear()
@@ -301,7 +308,10 @@ def _progress_text(before: Replicas, now: Replicas, lasting_s: float) -> str:
 
 
 def _run_row(key: CleanedReplica, before: LogCompaction, after: LogCompaction) -> OutputRow:
-    """Return the row of a replica with the bytes and records that the cleaning freed."""
+    """Return the row of a replica with the bytes and records that the cleaning freed.
+
+    `elapsed_ms` and `bytes_per_s` are None if it was not cleaned.
+    """
     last = after.last if after.last != before.last or before.phase in _AT_WORK else None
     freed = 0 if last is None else last.before_bytes - last.after_bytes
     if last is not None and before.log_end_offset == after.log_end_offset:

@@ -101,7 +101,7 @@ class Freed(NamedTuple):
 
 
 def dirty_row(log: CompactedLog) -> OutputRow:
-    """Return the row of a directory's log: its dirty range and ratio."""
+    """Return the row of a log read from a directory: its dirty range and ratio."""
     return {
         **log.topic_partition._asdict(),
         "size_bytes": log.size_bytes,
@@ -114,7 +114,10 @@ def dirty_row(log: CompactedLog) -> OutputRow:
 
 
 def with_freed(row: OutputRow, freed: Freed) -> dict[str, object]:
-    """Return a row with the bytes and records that a cleaning frees, and the bytes that remain."""
+    """Return `row` with the columns on what a cleaning frees, and the bytes left after it.
+
+    The values are None if no trial cleaning counted them.
+    """
     left = None if freed.size_bytes is None else row["size_bytes"] - freed.size_bytes
     return {
         **row,
@@ -125,7 +128,10 @@ def with_freed(row: OutputRow, freed: Freed) -> dict[str, object]:
 
 
 def draw_bars(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
-    """Add a bar to each row: the share of the log that a cleaning frees, or at most frees."""
+    """Add column `chart`: a bar with the share of the log that a cleaning frees, or at most frees.
+
+    `is_exact`: the bytes freed are counted; else the cleanable bytes are the maximum.
+    """
     largest = max((row["size_bytes"] for row in rows), default=0)
     for row in rows:
         gone = row["freed_bytes"] if is_exact else row["cleanable_bytes"]

@@ -51,9 +51,10 @@ class CompactedTopics(NamedTuple):
 def find_compacted_topics(
     client: KafkaClient, topics: list[str], match: str | None, overrides: Mapping[str, str]
 ) -> CompactedTopics:
-    """Return the named and matching compacted topics, or all compacted topics without either.
+    """Return the compacted topics among the named and matching ones; all without either.
 
-    Prints an error for each named topic that is not compacted. Errors: those of `matching_topics`.
+    Each with its settings, `overrides` applied. Prints an error for each named topic that is not
+    compacted. Errors: those of `matching_topics`.
     """
     is_chosen = bool(topics) or match is not None
     view = client.view(None)

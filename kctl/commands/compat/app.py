@@ -25,7 +25,10 @@ def run(args: list[str]) -> int:
 
 
 def __getattr__(name: str) -> object:
-    """Import and return the Typer application on the first access of `app`."""
+    """Import and return the Typer application on the first access of `app`.
+
+    Raises AttributeError for any other name.
+    """
     if name == "app":
         from kctl.commands.compat.typer_app import app
 

@@ -19,9 +19,13 @@ _Arguments = Annotated[
 
 
 def _register_tool(tool: str) -> None:
-    """Register a tool as a Typer command that passes its arguments on, to list it in the help."""
+    """Register one of Kafka's tools as a Typer command, so that the help lists it.
+
+    The command passes its arguments on unchanged.
+    """
 
     def run(arguments: _Arguments = None) -> int:
+        """Run the tool with the given arguments; returns its exit code."""
         return run_tool(tool, arguments or [])
 
     app.command(tool, help=help_of(tool), context_settings=_PASSED_ON)(run)

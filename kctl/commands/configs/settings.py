@@ -97,9 +97,13 @@ def named_resources(
     broker_defaults: bool,
     loggers: list[int] | None,
 ) -> list[Resource]:
-    """Return the distinct resources that options name; raises NoResource if there is none."""
+    """Return the distinct topics, brokers, broker defaults and loggers that options name.
+
+    Errors: NoResource if there is none.
+    """
     resources = [Resource(ConfigResourceType.TOPIC, name) for name in topics or ()]
     resources += [Resource(ConfigResourceType.BROKER, str(number)) for number in brokers or ()]
+    # The empty name is the cluster-wide default of all brokers.
     resources += [Resource(ConfigResourceType.BROKER, "")] * broker_defaults
     resources += [
         Resource(ConfigResourceType.BROKER_LOGGER, str(number)) for number in loggers or ()
@@ -138,7 +142,10 @@ def describe_topic_configs(
     doc: bool,
     output: str,
 ) -> int:
-    """Print the settings of the named and matching topics; returns the exit code."""
+    """Print the settings of named and matching topics; returns the exit code.
+
+    `all_` adds those with default values, `doc` their documentation.
+    """
     check_format(output)
     with connect(options) as client:
         _, topics, errors = select_topics(client, names, match)
@@ -153,7 +160,7 @@ def describe_topic_configs(
 
 
 def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
-    """Print a row for each setting; returns the exit code."""
+    """Print a row for each setting of the requested resources; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
         configs = config_admin.describe_configs(
@@ -184,7 +191,10 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
 
 
 def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
-    """Change settings and print a row for each resource; returns the exit code."""
+    """Change settings incrementally, and print a row for each resource; returns the exit code.
+
+    A key to unset that is not set is no failure. With --dry-run brokers only validate.
+    """
     check_format(request.output)
     unset = [change.name for change in request.changes if change.op is ConfigOp.DELETE]
     with connect(options) as client:
@@ -211,7 +221,10 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
 def _changed_row(
     resource: Resource, request: ChangeRequest, not_set: Sequence[str]
 ) -> dict[str, object]:
-    """Return the row of a changed resource; the result is `was not set` if no key was set."""
+    """Return the row of a changed resource; the result is `was not set` if no key was set.
+
+    `not_set` are the keys to unset that had no value.
+    """
     result = "would be changed" if request.dry_run else "changed"
     if all(change.name in not_set for change in request.changes):
         result = "was not set"

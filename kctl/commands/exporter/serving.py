@@ -91,7 +91,7 @@ class MetricPages:
     """Renders metrics as a page, and caches it for requests of the same scrape and format."""
 
     def __init__(self, exporter: Exporter) -> None:
-        """Create pages of an exporter; the first request scrapes."""
+        """Create the pages of an exporter; the first request reads metrics from the cluster."""
         self._exporter = exporter
         #: Metrics and format of the cached page.
         self._families: list[MetricFamily] = []

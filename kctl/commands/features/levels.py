@@ -103,7 +103,10 @@ def list_features(options: ClusterOptions, *, check: bool, output: str) -> int:
 
 
 def _read_features(client: KafkaClient) -> tuple[ClusterFeatures, int]:
-    """Request all brokers' features; return them, and the number of brokers that failed."""
+    """Request the features of all brokers; return them, and the number of brokers that failed.
+
+    The errors are printed.
+    """
     views, failures = features_by_broker(client)
     for broker_id, error in failures.items():
         report_error(error, f"broker {broker_id}")

@@ -69,7 +69,7 @@ class ResetRequest(NamedTuple):
     output: str
 
     def given_scenarios(self) -> list[str]:
-        """Return the names of the given options that define new offsets."""
+        """Return the given options that define new offsets, such as `--to-earliest`."""
         given = {
             "--to-earliest": self.to_earliest,
             "--to-latest": self.to_latest,
@@ -342,7 +342,10 @@ class GroupReset:
 
 
 def _about(partition: TopicPartition, error: EngineError) -> EngineError:
-    """Return the error with the partition's name added to its message."""
+    """Add the partition's name to an API error, unless its message has it.
+
+    Other errors are returned unchanged.
+    """
     if isinstance(error, ApiError) and str(partition) not in error.detail:
         return api_error(error.code, f"{partition}: {error.detail}")
     return error

@@ -89,7 +89,10 @@ def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
 
 
 def log_bytes(dirs: Iterable[LogDir]) -> int:
-    """Return the total size of the segments in the partitions to check."""
+    """Return the total size of the segments in the directories, for the progress of a check.
+
+    Partitions that a broker is deleting do not count, as they are not read.
+    """
     return sum(partition.files.log_bytes for _, partition in kept_partitions(dirs))
 
 

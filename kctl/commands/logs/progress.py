@@ -58,7 +58,10 @@ class Progress:
         self._line.clear()
 
     def _progress_text(self, lasting_s: float) -> str:
-        """Return the line: bytes read and in total, rate, share, remaining time."""
+        """Return the line's text: bytes read and in total, rate, share, remaining time.
+
+        `lasting_s` is the time since the line was first shown.
+        """
         done, total = self._done_bytes, self._total_bytes
         parts = [
             f"{self._label}: {done / 1e6:,.1f} MB of {total / 1e6:,.1f} MB",

@@ -153,7 +153,10 @@ def action_row(plan: RepairPlan, action: Action) -> dict[str, object]:
 
 
 def diff_row(comparison: Comparison) -> dict[str, object]:
-    """Return the row of a comparison of two copies."""
+    """Return the row of a comparison of two copies of a log: the first difference, if any.
+
+    `kind` is `same` without a difference, and `damage` if a damaged batch ended the comparison.
+    """
     difference = comparison.difference
     left_start, left_end = comparison.left_offsets or (None, None)
     right_start, right_end = comparison.right_offsets or (None, None)
@@ -172,7 +175,7 @@ def diff_row(comparison: Comparison) -> dict[str, object]:
 
 
 def _batch_columns(batch: BatchPrint) -> dict[str, object]:
-    """Return the columns of a batch; its last offset is inclusive."""
+    """Return where a differing batch is: offsets (the last inclusive), file and position."""
     return {
         "base_offset": batch.base_offset,
         "last_offset": batch.last_offset,
@@ -185,7 +188,7 @@ def _batch_columns(batch: BatchPrint) -> dict[str, object]:
 
 
 def _plain_value(value: object) -> object:
-    """Convert a value to a bool, int, text, None or list, which every output format supports."""
+    """Convert a finding's value to a bool, int, text, None or list, as every output needs."""
     if isinstance(value, tuple | list):
         return [_plain_value(item) for item in value]
     if value is None or isinstance(value, bool | int | str):

@@ -48,7 +48,10 @@ class VerifyRequest(NamedTuple):
 
 
 def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
-    """Print the problems, and a total on stderr; returns the exit code."""
+    """Check the logs of directories, print the problems, and a total on stderr.
+
+    Returns the exit code: PROBLEMS_FOUND for problems, FAILED if a log cannot be read.
+    """
     rows = _Rows(request)
     dirs, failures = open_dirs(paths)
     options = VerifyOptions(compacted=request.compacted, deep=request.deep)
@@ -82,9 +85,10 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
 
 
 def _own_findings(dirs: list[LogDir]) -> list[tuple[LogDir | None, list[Finding]]]:
-    """Return the problems of log directories outside of partitions.
+    """Return the problems of each log directory as a whole, outside of its partitions.
 
     The key None has the problems of all directories together: partitions that are in several.
+    Directories without a problem are left out.
     """
     found: list[tuple[LogDir | None, list[Finding]]] = [(None, verify_duplicates(dirs))]
     found += [(log_dir, verify_log_dir(log_dir)) for log_dir in dirs]
@@ -106,7 +110,10 @@ class _Rows:
 
     @property
     def has_hidden(self) -> bool:
-        """Return True if problems were counted but not printed one by one."""
+        """Return True if problems were counted but not printed one by one.
+
+        Then a hint names the options that print them.
+        """
         return self._findings is None and self.problems > 0
 
     def add_directory(self, log_dir: LogDir | None, findings: list[Finding]) -> None:
@@ -117,7 +124,7 @@ class _Rows:
             self._summary.write(summary_row(None, shown, log_dir.path if log_dir else None))
 
     def add_partition(self, report: PartitionReport) -> None:
-        """Add the problems of a partition."""
+        """Write the rows of a verified partition: its summary, and its problems."""
         self.batches += report.batches
         self._add_findings(list(report.findings), report.name)
         if self._summary is not None:
@@ -142,6 +149,6 @@ class _Rows:
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the problems, errors before warnings, each in log order."""
+    """Return the findings that are problems, errors before warnings, each in log order."""
     problems = [finding for finding in findings if finding.is_problem]
     return sorted(problems, key=lambda finding: finding.severity is not Severity.ERROR)

@@ -66,7 +66,10 @@ class Commit(NamedTuple):
 
 
 def show_committed(request: CommittedRequest, files: Files) -> int:
-    """Print committed offsets with group and time; returns the exit code."""
+    """Print committed offsets from a copy of the topic __consumer_offsets; returns the exit code.
+
+    After a corrupt record, the commits before it are still printed.
+    """
     check_format(request.output)
     partitions = partitions_of(find_log_dir(files, request.path), TOPIC)
     reading = CommitReading(request)
@@ -86,7 +89,7 @@ class CommitReading:
     """Collects the requested commits in the order in which they are read."""
 
     def __init__(self, request: CommittedRequest) -> None:
-        """Create a reading without commits."""
+        """Create a reading of __consumer_offsets that has seen no commit yet."""
         self._request = request
         self._history: list[Commit] = []
         #: The last commit of each group and partition; tombstones remove it.
@@ -94,7 +97,10 @@ class CommitReading:
         self.failures = 0
 
     def read_record(self, record: SourceRecord) -> None:
-        """Add the next record of the topic; ignore records that are not committed offsets."""
+        """Add the next record of __consumer_offsets; ignore records that are no committed offsets.
+
+        A record that cannot be decoded is printed and counted as a failure.
+        """
         try:
             commit = decode_commit(record)
         except EngineError as error:
@@ -118,7 +124,10 @@ class CommitReading:
         )
 
     def rows(self) -> Iterator[OutputRow]:
-        """Return rows of the last commits by group and partition, or of all with --history."""
+        """Return a row for the last commit of each group and partition, in this order.
+
+        With --history, all commits in the order of the log, tombstones too.
+        """
         commits: Iterable[Commit] = self._history
         if not self._request.history:
             commits = [commit for _, commit in sorted(self._last.items(), key=itemgetter(0))]
@@ -126,7 +135,10 @@ class CommitReading:
 
 
 def decode_commit(record: SourceRecord) -> Commit | None:
-    """Decode a record; None if it is not a committed offset. Raises WireError."""
+    """Decode a record of __consumer_offsets; None if it is not a committed offset.
+
+    Errors: WireError.
+    """
     if record.key is None or len(record.key) < _TYPE.size:
         raise WireError("a record without the type of its key")
     (type_id,) = _TYPE.unpack_from(record.key)
@@ -138,7 +150,10 @@ def decode_commit(record: SourceRecord) -> Commit | None:
 
 
 def _decode(key: bytes, value: bytes | None) -> CoordinatorRecord:
-    """Decode a record by Kafka 3.9's schemas, or else by those of the later release."""
+    """Decode a record of __consumer_offsets by Kafka 3.9's schemas, or else by a later release's.
+
+    Errors: WireError.
+    """
     try:
         return decode_coordinator_record("offsets", key, value)
     except WireError:
@@ -146,7 +161,10 @@ def _decode(key: bytes, value: bytes | None) -> CoordinatorRecord:
 
 
 def _commit_row(commit: Commit) -> OutputRow:
-    """Return the row of a commit; the offset of a tombstone is None."""
+    """Return the row of a commit; a tombstone, by which a group's offset is deleted, has no offset.
+
+    Its time is the record's.
+    """
     value = commit.value
     commit_ms = commit.source.timestamp_ms if value is None else value.commit_timestamp
     return {

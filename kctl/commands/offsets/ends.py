@@ -66,7 +66,10 @@ class DeleteRequest(NamedTuple):
 
 
 def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
-    """Print the offsets of each partition; returns the exit code."""
+    """Print the start and end offset of each partition, or with --at that of one point.
+
+    Returns the exit code. The point is a time, an offset, or a word such as `end`.
+    """
     check_format(request.output)
     with connect(options) as client:
         now_ms = client.clock.wall_ms()
@@ -115,9 +118,9 @@ def _offset_rows(
 
 
 def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
-    """Show the records to delete, confirm, delete; print a row for each partition.
+    """Delete the records before a point, after confirmation; print a row for each partition.
 
-    Returns the exit code.
+    Returns the exit code. A partition whose log ends before the point is refused.
     """
     check_format(request.output)
     with connect(options) as client:

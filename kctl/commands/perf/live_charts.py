@@ -38,9 +38,9 @@ class RunDisplay:
     """Draws the progress of a run a few times per second; silent if stderr is no terminal."""
 
     def __init__(self, record_count: int, now_ns: Callable[[], int], *, has_charts: bool) -> None:
-        """Create a display for `record_count` records; without `has_charts` it has one line.
+        """Create the display of a measurement of `record_count` records, drawn on a terminal only.
 
-        `now_ns` is the clock of the measurement.
+        Without `has_charts` it is one line. `now_ns` is the clock of the measurement.
         """
         self._record_count = record_count
         self._now_ns = now_ns
@@ -53,7 +53,7 @@ class RunDisplay:
         self._live: Live | None = None
 
     def __enter__(self) -> RunDisplay:
-        """Start drawing."""
+        """Start drawing, if stderr is a terminal."""
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live
@@ -91,6 +91,7 @@ class RunDisplay:
         self._draw(self._live, lines)
 
     def _draw(self, live: Live, lines: Sequence[str]) -> None:
+        """Replace the drawing on the terminal by these lines."""
         from rich.text import Text
 
         live.update(Text("\n".join(lines), no_wrap=True, overflow="crop"), refresh=True)
@@ -112,7 +113,10 @@ class RunDisplay:
         return ", ".join(parts)
 
     def _update_p99s_ms(self, intervals: Sequence[Interval]) -> list[float | None]:
-        """Return the p99 of each interval in ms; values of the last drawing are reused."""
+        """Return the p99 latency of each interval in ms; those of the last drawing are reused.
+
+        Only intervals that became visible since then are computed; values of others are dropped.
+        """
         known = self._p99s_ms
         self._p99s_ms = {
             one.start_s: known[one.start_s] if one.start_s in known else _p99_ms(one)

@@ -70,7 +70,7 @@ class Finished(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """Return the exit code of the command."""
+        """Return the exit code of a run: OK, that of its error, or that of its interrupt."""
         if self.error is not None:
             return getattr(self.error, "exit_code", exits.FAILED)
         return exits.OK if self.interrupt is None else exits.interrupted(self.interrupt)
@@ -123,7 +123,10 @@ def measure_producing(
 def measure_consuming(
     options: ClusterOptions, request: PerfRequest, made: TopicOptions, start: str
 ) -> int:
-    """Measure how fast records are read; returns the exit code."""
+    """Measure how fast a consumer reads records, and print the result; returns the exit code.
+
+    Without a topic in the request, one is made and filled first. `start` is the point to read from.
+    """
     interval_ns = _check_options(request, made)
     overrides = _overrides(options, request, CONSUMER_KEYS)
     options = options._replace(overrides=overrides.shared)
@@ -238,7 +241,10 @@ def _sending(
 def _topic_of_run(
     options: ClusterOptions, client: KafkaClient, name: str | None, made: TopicOptions
 ) -> Iterator[PerfTopic]:
-    """Yield the named topic, or a new topic that is deleted at the end; raises ApiError."""
+    """Yield the named topic, or else a new one that is deleted at the end of the block.
+
+    `name` is None for a new topic. Errors: ApiError.
+    """
     if name is not None:
         view = client.view_of_existing([name])
         yield PerfTopic(name, len(view.topics[name].partitions))
@@ -257,7 +263,10 @@ def _topic_of_run(
 
 
 def _delete_topic(options: ClusterOptions, name: str) -> None:
-    """Delete a topic on a new connection, since a request may be in flight on the run's."""
+    """Delete the topic of a run; print an error if that fails.
+
+    A new connection is used, since a request may be in flight on that of the run.
+    """
     try:
         with connect(options) as client:
             error: EngineError | None = delete_topics(client, [name])[name]
@@ -268,7 +277,7 @@ def _delete_topic(options: ClusterOptions, name: str) -> None:
 
 
 def _load_shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
-    """Return the load: topic, record size in bytes, keys and rate in records/s."""
+    """Return the load to produce: topic, record size in bytes, keys and rate in records/s."""
     return LoadShape(
         topic.name,
         topic.partition_count,
@@ -279,7 +288,10 @@ def _load_shape(request: PerfRequest, topic: PerfTopic) -> LoadShape:
 
 
 def _produce_input(client: KafkaClient, request: PerfRequest, topic: PerfTopic) -> None:
-    """Produce the records to consume; raises the error of the first record that fails."""
+    """Produce the records that a measurement of consuming reads, those of the warm-up included.
+
+    Raises the error of the first record that fails.
+    """
     load = RecordLoad(_load_shape(request, topic), client.entropy)
     # The warm-up reads an equal share of each partition.
     share = math.ceil(request.warm_up / topic.partition_count)
@@ -296,7 +308,10 @@ def _produce_input(client: KafkaClient, request: PerfRequest, topic: PerfTopic) 
 def _resolve_bounds(
     client: KafkaClient, topic: PerfTopic, point: Point, *, read_committed: bool
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Return each partition's offset of `point` and its end offset; raises the first error."""
+    """Return the start and end offsets of a run by partition; the start is that of `point`.
+
+    Raises the first error of a partition.
+    """
     keys = [TopicPartition(topic.name, number) for number in range(topic.partition_count)]
     lookup = OffsetLookup(client, keys, read_committed=read_committed)
     found: list[dict[TopicPartition, int]] = []
@@ -313,9 +328,9 @@ def _resolve_bounds(
 def _run_after_warm_up(
     run: ProducingRun | ConsumingRun | LatencyRun, interrupts: HeldInterrupts, request: PerfRequest
 ) -> tuple[Finished, int]:
-    """Warm up, then run until done, failed or interrupted; return the end of the run.
+    """Warm up, then measure until the run is done, failed or interrupted.
 
-    Also returns the number of records of the warm-up.
+    Returns how the run ended, and the number of records of the warm-up.
     """
     interrupt, warm_up = None, 0
     display = RunDisplay(request.records, work_ns, has_charts=request.output in TABLES)
@@ -336,6 +351,7 @@ def _run_after_warm_up(
 
 
 def _print_retry(error: EngineError) -> None:
+    """Print an error after which the producer sends a batch again."""
     notify(f"warning: {error}; trying again")
 
 
@@ -363,7 +379,10 @@ def _print_measurement(
     settings: Mapping[str, str],
     failed: int = 0,
 ) -> None:
-    """Print the measurement, complete or not, and the error that ended it."""
+    """Print the results of a measurement, complete or not, and the error that ended it.
+
+    `measured` is produce, consume or latency.
+    """
     if finished.error is not None:
         report_error(finished.error, topic.name)
     result = Measured(

@@ -63,7 +63,10 @@ class Measured(NamedTuple):
 
 
 def print_result(result: Measured, output: str) -> None:
-    """Print the measurement; in tables the rows of its intervals follow below."""
+    """Print a measurement as one object; in tables its intervals follow below.
+
+    Settings and the size of the warm-up go to stderr.
+    """
     row = result_row(result)
     if output not in TABLES:
         write_object(RESULT_COLUMNS, row, output)
@@ -79,7 +82,7 @@ def print_result(result: Measured, output: str) -> None:
 
 
 def result_row(result: Measured) -> OutputRow:
-    """Return a measurement as an output row."""
+    """Return a measurement as an output row: totals, settings, and a row for each interval."""
     measurement = result.measurement
     total = measurement.total
     return {

@@ -37,7 +37,7 @@ class RecordSink(Protocol):
     """Accepts records to send, like `Producer`."""
 
     def add(self, record: OutgoingRecord, place: int = ...) -> None:
-        """Add a record; `place` is its line or file number."""
+        """Add a record to the producer; `place` is its line or file number, from 1, for errors."""
         ...
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
@@ -101,7 +101,7 @@ def _check_options(request: ProduceRequest) -> None:
 
 
 def _kind_of_input(request: ProduceRequest) -> tuple[str, str]:
-    """Return the kind of input, and the option that selects it as text."""
+    """Return the kind of input, and the option that selects it, for error messages."""
     if request.files:
         return "--file", "--file"
     if request.value_json:
@@ -115,11 +115,13 @@ def _input_kinds_text(kinds: tuple[str, ...]) -> str:
 
 
 def _encoded(text: str | None) -> bytes | None:
+    """Return an argument as bytes, None for None."""
     # Restore the original bytes of an argument that is not UTF-8.
     return None if text is None else os.fsencode(text)
 
 
 def _headers(request: ProduceRequest) -> tuple[Header, ...]:
+    """Return the headers that --header gives to each record; raises UnreadableArgument."""
     return tuple(_parse_header(text) for text in request.headers)
 
 
@@ -140,7 +142,10 @@ class _FromLine:
         self.skipped = source.skipped
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of the lines from `from_line` on; lines are numbered from 1."""
+        """Pass on the lines from --from-line on; earlier ones were stored by a previous run.
+
+        Lines are numbered from 1.
+        """
         skipped_count = self._from_line - chunk.first
         if skipped_count <= 0:
             self._source.feed(producer, chunk)
@@ -152,7 +157,7 @@ class _Lines:
     """Makes a record of each line: key and value around a delimiter, or only a value."""
 
     def __init__(self, request: ProduceRequest) -> None:
-        """Create a source with the delimiter, null marker, key and other options of `request`."""
+        """Create a source of which each line of input is a record, by the options of `request`."""
         #: Numbers of lines without a record.
         self.skipped = InputPlaces()
         delimiter = request.key_delimiter
@@ -171,13 +176,13 @@ class _Lines:
         )
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of lines, on the fast path if the lines have the same form."""
+        """Add a record for each line, all in one call if the lines have the same form."""
         if not self._feed_fast(producer, chunk):
             for place, line in zip(chunk.places, chunk.lines, strict=True):
                 producer.add(self._record_of_line(line), place)
 
     def _feed_fast(self, producer: RecordSink, chunk: InputLines) -> bool:
-        """Add all records in one call to `producer`; return False if that is impossible.
+        """Add all records in one call to `producer`; return False if the lines differ too much.
 
         Every line must have a delimiter, if one is given, and no key or value may be null.
         """
@@ -195,7 +200,10 @@ class _Lines:
         return True
 
     def _record_of_line(self, line: bytes) -> OutgoingRecord:
-        """Return the record of a line; the text before the delimiter is its key."""
+        """Return the record of a line; the text before the first delimiter is its key.
+
+        A line without the delimiter is a value without a key of its own.
+        """
         key, value = self._fast.key, line
         if self._delimiter is not None:
             before, delimiter, after = line.partition(self._delimiter)
@@ -215,7 +223,10 @@ class _Rows:
     """Makes a record of each row that `kctl consume -o ndjson` printed; skips empty lines."""
 
     def __init__(self, request: ProduceRequest) -> None:
-        """Create a source with the headers and partition of `request`."""
+        """Create a source of which each line is a record as NDJSON, as `kctl consume` writes them.
+
+        Headers and partition of `request` are added to, or replace, those of the rows.
+        """
         #: Numbers of lines without a record.
         self.skipped = InputPlaces()
         self._topic = request.topic
@@ -244,7 +255,7 @@ class _Documents:
     """Makes a record of each JSON document, whose bytes are the value; skips empty lines."""
 
     def __init__(self, request: ProduceRequest) -> None:
-        """Create a source with the key, headers and partition of `request`."""
+        """Create a source of which each line is a JSON document, checked and sent as a value."""
         #: Numbers of lines without a record.
         self.skipped = InputPlaces()
         #: Template of all records, to which the fast path adds the values.
@@ -257,7 +268,7 @@ class _Documents:
         )
 
     def feed(self, producer: RecordSink, chunk: InputLines) -> None:
-        """Add the records of JSON documents; a malformed one raises after earlier ones are added.
+        """Add a record for each JSON document; a malformed one raises after earlier ones are added.
 
         Empty lines are noted as skipped. Errors: UnreadableRecord.
         """
@@ -283,7 +294,7 @@ class FileRecords:
         self._headers = _headers(request)
 
     def feed(self, producer: RecordSink) -> None:
-        """Add a record for each file.
+        """Add a record for each file of --file; its content is the value.
 
         Errors: FileMissing, FileRefused, FileTooLong, ApiError.
         """
@@ -301,7 +312,7 @@ class FileRecords:
 
 
 def _read_content(path: str) -> bytes:
-    """Read a file, or stdin for `-`; raises FileTooLong above the limit."""
+    """Return the content of a file, or of stdin for `-`; raises FileTooLong above the limit."""
     if path == "-":
         import sys
 

@@ -32,7 +32,7 @@ from kctl.render.rate_line import RateLine
 
 
 def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
-    """Send the records of stdin or files; returns the exit code."""
+    """Produce the records of stdin or files to a topic, and report them; returns the exit code."""
     source = create_record_source(request)
     settings = producer_options(request)
     transactions = transaction_options(request)
@@ -69,14 +69,17 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
 
 
 def _rate_line(client: KafkaClient, request: ProduceRequest) -> RateLine | None:
-    """Return a progress line; None if rows are printed to the same terminal."""
+    """Return a progress line of the bytes of stdin; None if rows go to the same terminal."""
     if request.output is not None and sys.stdout.isatty():
         return None
     return RateLine(client.clock, total_bytes=input_bytes(sys.stdin.buffer))
 
 
 def _limits_text(client: KafkaClient, topic: str) -> str | None:
-    """Return the topic's size limits as text, None if they cannot be requested."""
+    """Return the topic's size limits as a note after a record that is too large.
+
+    None if they cannot be requested.
+    """
     from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
 
     resource = Resource(ConfigResourceType.TOPIC, topic)
@@ -101,14 +104,14 @@ class _Run:
         report: ProduceReport,
         interrupts: HeldInterrupts,
     ) -> None:
-        """Create a run; `interrupts` defers Ctrl-C while records are sent."""
+        """Create a run that sends the records of `source`; `interrupts` defers Ctrl-C meanwhile."""
         self._producer = producer
         self._source = source
         self._report = report
         self._interrupts = interrupts
 
     def send_all(self) -> None:
-        """Send the complete input, and count the records that are stored.
+        """Send the complete input, and report the records that are stored.
 
         After an error or Ctrl-C the records read up to then are still sent, unless a second Ctrl-C
         follows.
@@ -134,9 +137,9 @@ class _Run:
             self._send_lines(self._source)
 
     def _send_lines(self, source: RecordSource) -> None:
-        """Send the lines of stdin until its end or the first failure.
+        """Send the records of stdin's lines until its end or the first failure.
 
-        Batches are flushed when the input pauses.
+        Open batches are sent at once when the input pauses.
         """
         report, producer = self._report, self._producer
         for chunk in input_lines(sys.stdin.buffer, self._interrupts, self._input_wait_ms):
@@ -150,9 +153,10 @@ class _Run:
                 return
 
     def _input_wait_ms(self) -> int | None:
-        """Return how long to wait for input: until a batch is due, 0 if requests are in flight.
+        """Return how long to wait for the next input line, in ms.
 
-        None, without a batch to send, waits without a limit.
+        That is until a batch is due, or 0 while requests are in flight. None, without a batch to
+        send, waits without a limit.
         """
         due_ms = self._producer.due_in_ms()
         if due_ms is not None:
@@ -175,7 +179,10 @@ class _TransactionalRun(_Run):
         self._records = records
 
     def send_all(self) -> None:
-        """Send the complete input; after an error or Ctrl-C, abort the open transaction."""
+        """Send the complete input and commit; after an error or Ctrl-C, abort the open transaction.
+
+        The report names the first line that is not committed, where a next run continues.
+        """
         report, records = self._report, self._records
         try:
             self._send_source()
@@ -185,6 +192,7 @@ class _TransactionalRun(_Run):
             first_open_place = records.first_open_place
             if records.may_be_committed:
                 report.warn_of_doubtful_commit(records.transactional_id)
+            # A second Ctrl-C leaves the abort to the coordinator's transaction timeout.
             elif not self._interrupts.is_urgent:
                 self._abort()
             if first_open_place is None or isinstance(error, KeyboardInterrupt):

@@ -40,7 +40,7 @@ class ProduceReport:
         rate_line: RateLine | None = None,
         limits: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """Create a report without records.
+        """Create the report on which input records are stored, before any is sent.
 
         `skipped` are lines without a record. `limits` is called at the first record that is too
         large; it returns a note on the topic's limits, or None.
@@ -74,22 +74,25 @@ class ProduceReport:
 
     @property
     def has_failed(self) -> bool:
-        """Return True if an error was reported."""
+        """Return True if an error was printed; the run then ends."""
         return self.exit_code != exits.OK
 
     def read_up_to(self, line: int, done_bytes: int) -> None:
-        """Store the number of the last line that was read, and update the progress line."""
+        """Note the last line that was given to the producer, and update the progress line.
+
+        `done_bytes` is the number of bytes read up to its end.
+        """
         self._last_line = line
         if self._rate_line is not None:
             self._rate_line.update(self._count, done_bytes)
 
     def _make_room(self) -> None:
-        """Clear the progress line, so that other text can be printed on stderr."""
+        """Clear the progress line on stderr, so that other text can be printed there."""
         if self._rate_line is not None:
             self._rate_line.clear()
 
     def count_results(self, results: Iterable[BatchResult]) -> None:
-        """Count and print the results of batches."""
+        """Count the stored records of batches, write their rows, and report failed batches."""
         for result in results:
             if result.error is not None:
                 self._record_failure(result, result.error)
@@ -105,7 +108,11 @@ class ProduceReport:
                 self._writer.write(row)
 
     def _record_failure(self, result: BatchResult, error: EngineError) -> None:
-        """Record the lines of a failed batch; print an error once for each partition."""
+        """Note the lines of a failed batch as lost; print an error once for each partition.
+
+        A record that is too large by itself is printed with its line; others of the input may still
+        be stored.
+        """
         batch = result.batch
         places = list(batch.places)
         if batch.record_count == 1 and is_too_large(error):
@@ -129,7 +136,7 @@ class ProduceReport:
         return f"file {files[place - 1]}" if files else f"line {place}"
 
     def stop_at(self, error: EngineError, line: int) -> None:
-        """Report a malformed line; no line after it was sent."""
+        """Report an error at an input line; neither it nor a later line was stored."""
         self.fail(error)
         self._first_lost = line if self._first_lost is None else min(self._first_lost, line)
 
@@ -142,14 +149,14 @@ class ProduceReport:
         )
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
-        """Print and count an error; it may raise the exit code."""
+        """Print and count an error; the exit code is the highest of all errors."""
         self._make_room()
         report_error(error, about)
         self._failures += 1
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
 
     def note(self, text: str) -> None:
-        """Print a message on stderr."""
+        """Print a message on stderr, in place of the progress line."""
         self._make_room()
         notify(text)
 
@@ -163,7 +170,7 @@ class ProduceReport:
             notify(f"warning: {error}; trying again for up to {self._timeout_s:g} s")
 
     def on_plain(self, error: EngineError) -> None:
-        """Print that the producer continues without a producer id."""
+        """Print that the producer continues without idempotence, as it got no producer id."""
         notify(f"warning: not idempotent, the cluster gives no producer id: {error}")
 
     # -- the end
@@ -178,7 +185,7 @@ class ProduceReport:
         notify(counted(self._count, "record"))
 
     def _resume_lines(self) -> list[str]:
-        """Return messages on which lines are stored, and which --from-line to continue with.
+        """Return messages on which lines are stored, and with which --from-line to continue.
 
         They are empty if the input is files, or nothing is stored.
         """

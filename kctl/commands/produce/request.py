@@ -61,9 +61,10 @@ class ProduceRequest(NamedTuple):
 
 
 def producer_options(request: ProduceRequest) -> ProducerOptions:
-    """Return the producer's options: the command's override -X, which overrides the defaults.
+    """Return the producer's options; options of the command override -X settings.
 
-    Errors: UnreadableArgument.
+    Kafka's defaults apply to what neither gives. Errors: UnreadableArgument, also for an idempotent
+    producer without acks=all.
     """
     settings = request.settings
     acks = _choice("--acks", request.acks or settings.get("acks", "all"), _ACKS)
@@ -84,9 +85,9 @@ def producer_options(request: ProduceRequest) -> ProducerOptions:
 
 
 def transaction_timeout_ms(request: ProduceRequest) -> int:
-    """Return the time after which the coordinator aborts an open transaction.
+    """Return transaction.timeout.ms: of the option, else of -X, else Kafka's default.
 
-    Errors: UnreadableArgument.
+    The coordinator aborts an open transaction after this time. Errors: UnreadableArgument.
     """
     return _option_or_setting(
         request.transaction_timeout_ms,
@@ -97,7 +98,10 @@ def transaction_timeout_ms(request: ProduceRequest) -> int:
 
 
 def _wants_idempotence(request: ProduceRequest) -> bool | None:
-    """Return True for an idempotent producer, None if no option and no setting decides."""
+    """Return whether the producer is idempotent; None if no option and no setting decides.
+
+    Then it is idempotent if the cluster allows it.
+    """
     if request.no_idempotence:
         return False
     text = request.settings.get("enable.idempotence")
@@ -126,7 +130,7 @@ def _option_or_setting(
 
 
 def _choice(option: str, text: str, choices: Mapping[str, object]) -> Any:
-    """Return the value that `choices` has for `text`; raises UnreadableArgument if it has none."""
+    """Return the value of the choice named `text`; raises UnreadableArgument for another name."""
     if text not in choices:
         raise UnreadableArgument(f"a value of {option}", text, ", ".join(choices))
     return choices[text]

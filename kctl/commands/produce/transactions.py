@@ -58,7 +58,7 @@ class TransactionalInput:
     """
 
     def __init__(self, producer: TransactionalProducer, options: TransactionOptions) -> None:
-        """Create an input without an open transaction."""
+        """Create a sink that divides records into transactions of `producer`; none is open yet."""
         self._producer = producer
         self._options = options
         #: Results of the open transaction, and results of committed ones to return.
@@ -80,16 +80,16 @@ class TransactionalInput:
         return self._options.transactional_id
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
-        """Add a record, beginning or ending a transaction if due.
+        """Add a record to the open transaction, beginning one before it if none is open.
 
-        Errors: those of TransactionalProducer.
+        A full transaction ends after it. Errors: those of TransactionalProducer.
         """
         self._begin_before(place)
         self._producer.add(record, place)
         self._count_records(1)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Add records on the fast path, divided into transactions."""
+        """Add records of one form in one call, divided into transactions like single records."""
         done, count = 0, len(records.values)
         while done < count:
             self._begin_before(places[done])
@@ -108,11 +108,14 @@ class TransactionalInput:
         return self._take_committed()
 
     def flush(self) -> list[BatchResult]:
-        """Send due batches without ending the transaction; return results like `poll`."""
+        """Send due batches; unlike other producers, this leaves the transaction open.
+
+        Returns results like `poll`.
+        """
         return self.poll()
 
     def due_in_ms(self) -> int | None:
-        """Return the time until the first batch is due, None if there are no records to send."""
+        """Return the time in ms until the first batch is due, None if there is nothing to send."""
         return self._producer.due_in_ms()
 
     @property
@@ -129,13 +132,19 @@ class TransactionalInput:
         return self._take_committed()
 
     def give_up(self) -> None:
-        """Abort the open transaction, if any. Errors: those of TransactionalProducer."""
+        """Abort the open transaction, if any; called after an error or Ctrl-C.
+
+        Errors: those of TransactionalProducer.
+        """
         if self._producer.phase in (TransactionPhase.OPEN, TransactionPhase.TO_ABORT):
             self._abort_transaction()
 
     @property
     def may_be_committed(self) -> bool:
-        """Return True if the commit of the last transaction got no response."""
+        """Return True if the commit of the last transaction got no response.
+
+        Its outcome is unknown then, and it must not be aborted.
+        """
         return self._producer.phase is TransactionPhase.COMMITTING
 
     def summary(self) -> str:
@@ -184,10 +193,10 @@ class TransactionalInput:
         self._reset()
 
     def _reset(self) -> None:
-        """Reset the state to that without an open transaction."""
+        """Forget the transaction that has ended: none is open now."""
         self._results, self._record_count, self.first_open_place = [], 0, None
 
     def _take_committed(self) -> list[BatchResult]:
-        """Return the results of batches committed since the last call."""
+        """Return the results of batches committed since the last call, and forget them."""
         committed, self._committed = self._committed, []
         return committed

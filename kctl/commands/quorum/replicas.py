@@ -101,9 +101,9 @@ class _QuorumState(NamedTuple):
     findings: Sequence[HealthFinding]
 
     def exit_code(self, request: QuorumRequest) -> int:
-        """Return PROBLEMS_FOUND for a finding above notices, with --strict for any finding.
+        """Return PROBLEMS_FOUND if a finding counts as a problem, else OK.
 
-        Else OK.
+        Notices count only with --strict.
         """
         counted = [one for one in self.findings if request.strict or one.severity != NOTICE]
         return exits.PROBLEMS_FOUND if counted else exits.OK
@@ -129,9 +129,9 @@ def describe_cluster_quorum(options: ClusterOptions, request: QuorumRequest) -> 
 
 
 def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: bool) -> int:
-    """Print a row for each voter, with `observers` also for each observer.
+    """Print a row for each voter of the KRaft quorum, with `observers` also for each observer.
 
-    Returns the exit code.
+    Returns the exit code. Findings are printed on stderr.
     """
     state = _request_quorum(options, request)
     chosen = [one for one in state.health.replicas if observers or one.is_voter]
@@ -143,7 +143,10 @@ def list_voters(options: ClusterOptions, request: QuorumRequest, *, observers: b
 
 
 def _request_quorum(options: ClusterOptions, request: QuorumRequest) -> _QuorumState:
-    """Request the quorum, and derive its health and findings; raises NoQuorum, NoQuorumLeader."""
+    """Request the KRaft quorum, and derive its health and findings.
+
+    Errors: NoQuorum for a cluster with ZooKeeper, NoQuorumLeader if no leader responds.
+    """
     check_format(request.output)
     behind_for_ms = parse_duration_ms(request.behind, "--behind")
     with connect(options) as client:
@@ -159,7 +162,7 @@ def _request_quorum(options: ClusterOptions, request: QuorumRequest) -> _QuorumS
 
 
 def _controller_text(client: KafkaClient) -> str:
-    """Return the controller of a ZooKeeper cluster as text."""
+    """Return which broker is the controller of a ZooKeeper cluster, for an error message."""
     view = client.view([])
     controller = view.brokers.get(view.controller_id)
     if controller is None:

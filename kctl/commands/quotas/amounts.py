@@ -37,7 +37,10 @@ _NUMBER: Final = r"([0-9]{1,15}(?:\.[0-9]{1,15})?)"
 
 
 def parse_quota(argument: str) -> str:
-    """Return the full name of a quota given by short or full name; raises UnreadableArgument."""
+    """Return Kafka's name of a quota, such as producer_byte_rate, given by it or a short name.
+
+    Errors: UnreadableArgument.
+    """
     name = argument.strip().lower().replace("-", "_")
     name = _SHORT.get(name, name)
     if name not in _SHORT.values():
@@ -46,7 +49,10 @@ def parse_quota(argument: str) -> str:
 
 
 def parse_quotas(arguments: Iterable[str]) -> dict[str, float]:
-    """Parse QUOTA=AMOUNT arguments; the last one of a quota counts. Raises UnreadableArgument."""
+    """Parse QUOTA=AMOUNT arguments into amounts by Kafka's names of quotas.
+
+    If a quota is given twice, the last amount counts. Raises UnreadableArgument.
+    """
     found = {}
     for argument in arguments:
         name, equals, text = argument.partition("=")

@@ -52,9 +52,10 @@ Parts = dict[str, str]
 
 
 def entity_parts(options: EntityOptions) -> Parts:
-    """Return the entity's parts, of user, client-id and ip, that options define.
+    """Return the name for each of user, client-id and ip that options give.
 
-    The name of a default entity is "". Errors: EntityNotClear, UnreadableArgument.
+    The name "" is the default entity, which applies to all without quotas of their own. Errors:
+    EntityNotClear, UnreadableArgument.
     """
     parts: Parts = {}
     for kind, name, is_default in (
@@ -74,7 +75,7 @@ def entity_parts(options: EntityOptions) -> Parts:
 
 
 def required_entity_parts(options: EntityOptions) -> Parts:
-    """Return the parts of the entity; raises EntityNotClear if options define none."""
+    """Return the parts of the entity to change; raises EntityNotClear if options name none."""
     parts = entity_parts(options)
     if not parts:
         raise EntityNotClear("whose quotas? Nobody is named")

@@ -98,7 +98,7 @@ def list_quotas(options: ClusterOptions, entity: EntityOptions, output: str) -> 
 def set_request(
     entity: EntityOptions, arguments: Sequence[str], *, dry_run: bool, output: str
 ) -> QuotaRequest:
-    """Parse the arguments of `set`; raises UnreadableArgument."""
+    """Return the request to set quotas, from QUOTA=AMOUNT texts; raises UnreadableArgument."""
     return QuotaRequest(
         entity, parse_quotas(arguments), is_all=False, dry_run=dry_run, output=output
     )
@@ -107,7 +107,10 @@ def set_request(
 def parse_unset_request(
     entity: EntityOptions, arguments: Sequence[str], *, is_all: bool, dry_run: bool, output: str
 ) -> QuotaRequest:
-    """Parse the arguments of `unset`; raises UnreadableArgument, QuotasNotClear."""
+    """Return the request to remove the named quotas of an entity, or all with `is_all`.
+
+    Errors: UnreadableArgument; QuotasNotClear if both are given, or neither.
+    """
     if is_all == bool(arguments):
         raise QuotasNotClear(arguments)
     changes = {parse_quota(argument): None for argument in arguments}
@@ -115,7 +118,10 @@ def parse_unset_request(
 
 
 def change_quotas(options: ClusterOptions, request: QuotaRequest) -> int:
-    """Change quotas of an entity and print a row for each; returns the exit code."""
+    """Set or remove quotas of an entity, and print a row for each; returns the exit code.
+
+    Only quotas that differ are sent to the cluster.
+    """
     check_format(request.output)
     parts = required_entity_parts(request.entity)
     _check_quotas(parts, request.changes)
@@ -175,7 +181,7 @@ def _entity_row(parts: Parts) -> OutputRow:
 
 
 def _order(entity: QuotaEntity) -> tuple[tuple[int, str, str], ...]:
-    """Return the sort key of an entity: by kinds of its parts, defaults first."""
+    """Return the sort key of an entity: users before client ids and addresses, defaults first."""
     kinds = list(_FIELDS)
     parts = {kind: name or "" for kind, name in entity}
     return tuple((kind not in parts, kind, parts.get(kind, "")) for kind in kinds)

@@ -40,7 +40,10 @@ class CancelNotHonoured(EngineError):
     """The process that executes a journal did not react to a cancel in time."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None, waited_ms: int) -> None:
-        """Create the error; `writer` None means that the journal does not name its process."""
+        """Create the error for a process that does not react to a cancel request in its journal.
+
+        `writer` None means that the journal does not name its process.
+        """
         self.path = path
         self.writer = writer
         self.waited_ms = waited_ms
@@ -76,7 +79,11 @@ class CancelRequest(NamedTuple):
 
 
 def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
-    """Revert moves of a journal or of the cluster, after confirmation; returns the exit code."""
+    """Cancel reassignments of a journal, of partitions or of the cluster, after confirmation.
+
+    Returns the exit code. A journal knows the order of replicas of before, and its throttles; the
+    cluster alone does not.
+    """
     targets, every, dry_run, yes, output = request
     check_format(output)
     if every and targets:
@@ -127,11 +134,15 @@ def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
 
 
 def _row(key: TopicPartition, replicas: Sequence[int], result: str) -> dict[str, object]:
+    """Return the row of a partition with the replicas to which cancelling returns it."""
     return {**key._asdict(), "replicas": list(replicas), "result": result}
 
 
 def _print_moves_of_journal(options: ClusterOptions, path: str, output: str) -> int:
-    """Print the moves that cancelling a journal would revert; returns the exit code."""
+    """Print the reassignments that cancelling a journal would revert (--dry-run).
+
+    Returns the exit code: CHANGES_PENDING unless the journal is over.
+    """
     state = read_journal_state(path)
     if state.is_over:
         notify(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
