@@ -75,7 +75,7 @@ class Validity(NamedTuple):
 
     @property
     def begin(self) -> datetime:
-        """Return the first moment at which the certificate is valid: some time ago, for slow clocks."""
+        """Return the first moment of the certificate's validity: an hour ago, for slow clocks."""
         return datetime.fromtimestamp(self.now_ms // 1000, UTC) - _CLOCK_SKEW
 
     @property

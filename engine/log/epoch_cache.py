@@ -139,7 +139,7 @@ class EpochCache:
         return self._replace_entries(())
 
     def take_over(self, replaced: EpochCache) -> bool:
-        """Copy the epochs of the log that this future log replaces; return True if they differed."""
+        """Copy the epochs of the log that this future log replaces; return True if they differ."""
         self._highest_starts = dict(replaced._highest_starts)
         return self._replace_entries(replaced.entries)
 

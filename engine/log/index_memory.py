@@ -58,7 +58,7 @@ class IndexMemory:
                 older.drop_indexes()
 
     def has_room(self, size_bytes: int) -> bool:
-        """Return True if indexes of `size_bytes` can be loaded without dropping others from memory."""
+        """Return True if indexes of `size_bytes` can be loaded without dropping others."""
         return self.size_bytes + size_bytes + _OBJECT_BYTES <= self._bytes_max
 
     def mark_used(self, segment: IndexedSegment) -> None:

@@ -546,7 +546,7 @@ class LocalLog:
         )
 
     def locate(self, offset: int) -> OffsetMetadata:
-        """Return an offset with its segment's base offset and its position in the segment's .log."""
+        """Return an offset with its segment's base offset and its position in that .log."""
         return log_reader.offset_metadata(self.segments, offset, self.log_end_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> OffsetAndTimestamp | None:

@@ -147,7 +147,7 @@ class LogFlush:
         self.recovery_point = min(self.recovery_point, offset)
 
     def sync_names(self) -> None:
-        """Sync the log's folder, so that new file names survive a crash; also on a worker thread."""
+        """Sync the log's folder, so that new file names survive a crash. For any thread."""
         with self._naming, suppress(FileMissing):
             self._has_new_names = False
             self._files.sync_dir(self.directory)

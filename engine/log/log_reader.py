@@ -130,7 +130,11 @@ def _slice_from(
 
 
 def end_position(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int:
-    """Return the byte position in a segment where a read must end (exclusive), by the upper bound."""
+    """Return the byte position in a segment where a read must end (exclusive).
+
+    The upper bound of the read is an offset; the position is the start of the batch that contains
+    it.
+    """
     upper = bounds.upper_bound
     if upper >= bounds.log_end_offset:
         return segment.size_bytes

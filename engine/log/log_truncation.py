@@ -119,7 +119,7 @@ class LogTruncation:
             self._run_on_worker("truncate-log", (self._epochs.write,))
 
     def schedule_creation_steps(self, steps: Sequence[Callable[[], None]]) -> None:
-        """Schedule the steps that make a new log durable: write its topic id, sync the parent folder.
+        """Schedule the steps that make a new log durable: its topic id, its folder's sync.
 
         They are done before the first append.
         """

@@ -171,7 +171,7 @@ def parse_offset_index(content: Buffer, base_offset: int) -> OffsetIndex:
 
 
 def read_offset_index(files: Files, path: str, base_offset: int) -> OffsetIndex:
-    """Return the offset index in the file at `path`; raises CorruptFile if the file is too large."""
+    """Return the offset index in the file at `path`; raises CorruptFile if it is too large."""
     return parse_offset_index(read_small_file(files, path, SIDE_FILE_BYTES_MAX), base_offset)
 
 

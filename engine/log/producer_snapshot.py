@@ -59,7 +59,7 @@ class ProducerEntry(NamedTuple):
 
     @property
     def has_batch(self) -> bool:
-        """Return True if the entry has the producer's last batch, False if only its epoch is known."""
+        """Return True if the entry has the producer's last batch, False with only its epoch."""
         return self.last_offset >= 0
 
     @property
@@ -95,7 +95,7 @@ def parse_producer_snapshot(content: Buffer, path: str) -> tuple[ProducerEntry, 
 
 
 def encode_producer_snapshot(entries: Sequence[ProducerEntry]) -> bytes:
-    """Return the content of a `.snapshot` file with these producers, in this order, with its CRC."""
+    """Return the content of a `.snapshot` file with these producers in this order, and a CRC."""
     content = bytearray(_HEADER.size + len(entries) * ENTRY_BYTES)
     _HEADER.pack_into(content, 0, VERSION, 0, len(entries))
     for number, producer in enumerate(entries):

@@ -339,7 +339,7 @@ class ProducerState:
         offset: int,
         timestamp_ms: int,
     ) -> CompletedTransaction | None:
-        """Record the end of a transaction; return the transaction, None if it had no records here."""
+        """Record the end of a transaction; return it, None if it had no records in this log."""
         producer = self._producers.get(producer_id)
         if producer is None:
             producer = self._producers[producer_id] = KnownProducer()
@@ -416,7 +416,7 @@ class ProducerState:
         return unreplicated if undecided is None else min(undecided, unreplicated)
 
     def oldest_open_timestamp_ms(self) -> int:
-        """Return when the producer of the oldest open transaction last wrote here, in ms; else −1."""
+        """Return when the producer of the oldest open transaction last wrote, in ms; else −1."""
         for producer_id in self._ongoing.values():
             return self._producers[producer_id].last_timestamp_ms
         return NO_TIMESTAMP

@@ -64,7 +64,7 @@ def append_time_sent_message(record: Record | LegacyMessage, *, is_skimmed: bool
 
 
 def times_refused() -> str:
-    """Return the error of a batch with a record whose timestamp is outside of the topic's limits."""
+    """Return the error of a batch with record timestamps outside of the topic's limits."""
     return "One or more records have been rejected due to invalid timestamp"
 
 

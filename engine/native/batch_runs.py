@@ -97,7 +97,7 @@ class BatchRun(NamedTuple):
         return self.frames[number * WIDTH : (number + 1) * WIDTH]
 
     def is_to_open(self, number: int) -> bool:
-        """Return whether a batch must be decompressed: it is compressed, and not passed over."""
+        """Return True if a batch must be decompressed: it is compressed, and not passed over."""
         slot = number * WIDTH
         return (
             not self.frames[slot + _PASSED] and self.frames[slot + _ATTRIBUTES] & _CODEC_BITS != 0

@@ -221,7 +221,7 @@ def load_cleaner() -> CleanerCode | None:
 def load_or_compile_cleaner() -> bool:
     """Load the cached code, or start its compilation for later cleanings.
 
-    Return whether it is used.
+    Return True if it is used.
     """
     if CleanerTier.code is not None:
         return True
@@ -267,7 +267,7 @@ def _digest(key: bytes) -> bytes:
 
 
 def is_note_right(address: int) -> bool:
-    """Return whether compiled code for `note_keys` gives the right results for the samples."""
+    """Return True if compiled code for `note_keys` gives the right results for the samples."""
     memory = _sample_map()
     compiled = CompiledCleaner(CleanerCode(address, address), memory)
 
@@ -289,7 +289,7 @@ def is_note_right(address: int) -> bool:
 
 
 def is_keep_right(address: int) -> bool:
-    """Return whether compiled code for `keep_records` gives the right results for the samples."""
+    """Return True if compiled code for `keep_records` gives the right results for the samples."""
     memory = _sample_map()
     for slot, (key, offset) in enumerate({b"k": 11, _LONG: 14}.items()):
         start = int.from_bytes(_digest(key)[:8], "little") % _SLOTS

@@ -56,7 +56,7 @@ def read_own_file(files: RealFiles, path: str) -> bytes | None:
 
 
 def make_folder() -> bool:
-    """Create the cache folder, accessible only to its owner; return whether it exists."""
+    """Create the cache folder, accessible only to its owner; return True if it exists."""
     try:
         os.makedirs(kept_path(""), mode=0o700, exist_ok=True)
     except OSError:
@@ -66,7 +66,7 @@ def make_folder() -> bool:
 
 
 def add_to_cache(files: RealFiles, path: str, content: bytes) -> bool:
-    """Add a file to the cache, and remove unused ones; return whether it could be added."""
+    """Add a file to the cache, and remove unused ones; return True if it could be added."""
     try:
         if not make_folder():
             return False

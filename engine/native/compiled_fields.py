@@ -32,7 +32,7 @@ def load_fields(path: str) -> FieldReader | None:
 def load_or_compile_fields() -> bool:
     """Load the cached reader, or start its compilation for later commands.
 
-    Return whether it is used.
+    Return True if it is used.
     """
     path = kept_fields_path()
     if path is None:

@@ -11,14 +11,14 @@ from engine.native.run_samples import is_fill_right, is_find_right
 
 
 def is_right(code: RunCode) -> bool:
-    """Return whether both functions give the right results for the samples."""
+    """Return True if both functions give the right results for the samples."""
     return is_find_right(code.find) and is_fill_right(code)
 
 
 def load_or_compile_runs() -> bool:
     """Load the cached code, or start its compilation for later commands.
 
-    Return whether it is used.
+    Return True if it is used.
     """
     if kept_find_path() is None:
         return False

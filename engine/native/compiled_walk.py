@@ -101,7 +101,7 @@ class CompiledWalkLoader:
         self._after(WALK_COMPILE_DELAY_MS, self._compile)
 
     def _use_cached(self, path: str) -> bool:
-        """Use the cached code if it is right; return whether there is any, right or not."""
+        """Use the cached code if it is right; return True if there is any, right or not."""
         walk = load_walk(path)
         if walk is not None:
             record_walk.use_compiled(walk)

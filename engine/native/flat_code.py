@@ -47,7 +47,7 @@ def flat_path(name: str, beside: str, sources: tuple[str, ...]) -> str | None:
 
 
 def keep_flat(path: str, code: bytes) -> bool:
-    """Cache code for later runs; return whether that worked."""
+    """Cache code for later runs; return True if that worked."""
     head = b"%b%08x\n" % (_MARK, zlib.crc32(code))
     return add_to_cache(RealFiles(), path, head.ljust(_HEAD_BYTES, b"\0") + code)
 

@@ -53,7 +53,7 @@ def _compile_walk() -> tuple[str, str]:
 
 
 def _is_walk_right(path: str) -> bool:
-    """Return whether code at a path can be loaded, and gives the right results for samples."""
+    """Return True if code at a path can be loaded, and gives the right results for samples."""
     walk = load_walk(path)
     return walk is not None and is_walk_right(walk)
 
@@ -139,7 +139,7 @@ KERNELS = (WALK, FIELDS, NOTE, KEEP, FIND, FILL, COUNT)
 
 
 def compile_flat(kernel: Kernel, path: str) -> bool:
-    """Compile, test and cache a function; return whether it is cached."""
+    """Compile, test and cache a function; return True if it is cached."""
     # Code for any processor of this architecture: numba looks at these when it is imported.
     os.environ |= {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     try:
@@ -164,7 +164,7 @@ def compile_flat(kernel: Kernel, path: str) -> bool:
 
 
 def _compile_unless_cached(kernel: Kernel) -> bool:
-    """Compile a function unless it is cached or being compiled; return whether it is cached."""
+    """Compile a function unless it is cached or being compiled; return True if it is cached."""
     path = kernel.path()
     if path is None:
         return False

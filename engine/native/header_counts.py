@@ -124,7 +124,7 @@ def load_count() -> int | None:
 
 
 def is_count_right(code: int) -> bool:
-    """Return whether compiled code counts sample batches correctly.
+    """Return True if compiled code counts sample batches correctly.
 
     Code is cached and used only if it does. Raises StorageError if the sample file cannot be
     written.
@@ -165,7 +165,7 @@ def _build_batch(base_offset: int, count: int, attributes: int) -> bytes:
 def load_or_compile_count() -> bool:
     """Load the cached code, or start its compilation for later commands.
 
-    Return whether it is used.
+    Return True if it is used.
     """
     from engine.native.compiled_walk import start_compiler
 

@@ -113,7 +113,7 @@ def _sequence_length(raw: Bytes, i: int, end: int) -> int:
 
 @_jit
 def _is_ascii(raw: Bytes, start: int, end: int) -> bool:
-    """Return whether the bytes from `start` to `end` (exclusive) are all below 128."""
+    """Return True if the bytes from `start` to `end` (exclusive) are all below 128."""
     i = start
     words = _U64(0)
     while i + 8 <= end:

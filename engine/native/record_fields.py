@@ -70,7 +70,7 @@ def create_field_reader(address: int) -> FieldReader:
 
 
 def use_fields(reader: FieldReader) -> bool:
-    """Use a reader from now on if it is right about the samples; return whether it is."""
+    """Use a reader from now on if it is right about the samples; return True if it is."""
     is_right = is_right_about_samples(reader)
     if is_right:
         FieldTier.read = staticmethod(reader)
@@ -100,5 +100,5 @@ _SAMPLES: tuple[tuple[bytes, int, Fields | None], ...] = (
 
 
 def is_right_about_samples(reader: FieldReader) -> bool:
-    """Return whether a reader gives the right results for the samples."""
+    """Return True if a reader gives the right results for the samples."""
     return all(reader(block, count) == expected for block, count, expected in _SAMPLES)

@@ -136,7 +136,7 @@ class WalkTier:
 
 
 def use_compiled(walk: RecordWalk) -> bool:
-    """Use a compiled walk from now on if it is right about the samples; return whether it is."""
+    """Use a compiled walk from now on if it is right about the samples; return True if it is."""
     is_right = is_walk_right(walk)
     if is_right:
         WalkTier.walk = staticmethod(walk)
@@ -166,7 +166,7 @@ _SAMPLES: tuple[tuple[bytes, int, Walked], ...] = (
 
 
 def is_walk_right(walk: RecordWalk) -> bool:
-    """Return whether a walk gives the right results for the samples, at every tested position."""
+    """Return True if a walk gives the right results for the samples, at every tested position."""
     for block, count, expected in _SAMPLES:
         for before in (0, 3):
             if walk(memoryview(bytearray(before) + block), before, count) != expected:

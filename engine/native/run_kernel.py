@@ -300,7 +300,7 @@ def _headers(raw: Bytes, at: int, end: int, takes: int, numbers: Numbers) -> int
 
 @_inlined
 def _has_room(numbers: Numbers, count: int, payload: int) -> int:
-    """Return whether the columns have room for a batch, even if it were all keys, or all values."""
+    """Return True if the columns have room for a batch, even if it were all keys, or all values."""
     takes = numbers[_L_TAKES]
     most = numbers[_L_BYTES_MAX] - payload
     has_room = _I64(1)
@@ -341,7 +341,7 @@ def _put_schema_id(raw: Bytes, start: int, size: int, numbers: Numbers, row: int
 def _take_batch(  # noqa: PLR0915 (no calls)
     raw: Bytes, numbers: Numbers, frames: Numbers, slot: int
 ) -> int:
-    """Append the records of a batch to the columns; return whether all are on the fast path."""
+    """Append the records of a batch to the columns; return True if all are on the fast path."""
     readable = numbers[_L_SIZE]
     takes = numbers[_L_TAKES]
     memcpy = numbers[_L_MEMCPY]

@@ -90,7 +90,7 @@ def _run_find(code: RunCode, log: bytes, frames_max: int = FRAMES_MAX) -> BatchR
 
 
 def is_find_right(address: int) -> bool:
-    """Return whether code for `find` gives the right results for samples."""
+    """Return True if code for `find` gives the right results for samples."""
     code = RunCode(address, address)
     run = _run_find(code, _LOG + _LATER)
     first = (
@@ -135,7 +135,7 @@ def _run_fill(
 
 
 def is_fill_right(code: RunCode) -> bool:
-    """Return whether code for `fill` gives the right results for samples.
+    """Return True if code for `fill` gives the right results for samples.
 
     Its `find` must be right.
     """

@@ -30,7 +30,7 @@ _DELTA_MAX = 1 << 62
 
 @numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
 def _sized_field_end(raw: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return whether there is content, and its end; beyond `end` if it is truncated."""
+    """Return True if there is content, and its end; beyond `end` if it is truncated."""
     size, at = raw_varint(raw, at, end, 4)
     is_there = 1 - (size & 1)
     return is_there, at + (size >> 1) * is_there

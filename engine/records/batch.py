@@ -134,12 +134,12 @@ class BatchView:
 
     @property
     def is_transactional(self) -> bool:
-        """Return whether the batch belongs to a transaction (markers included)."""
+        """Return True if the batch belongs to a transaction (markers included)."""
         return self._header[5] & TRANSACTIONAL_FLAG != 0
 
     @property
     def is_control(self) -> bool:
-        """Return whether the records are control records."""
+        """Return True if the records are control records."""
         return self._header[5] & CONTROL_FLAG != 0
 
     @property
@@ -189,7 +189,7 @@ class BatchView:
 
     @property
     def has_producer_id(self) -> bool:
-        """Return whether an idempotent or transactional producer wrote the batch."""
+        """Return True if an idempotent or transactional producer wrote the batch."""
         return self._header[9] > -1
 
     @property

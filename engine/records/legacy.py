@@ -192,7 +192,7 @@ class LegacyMessage:
         return self._read_sized(self._value_at)
 
     def is_crc_valid(self) -> bool:
-        """Return whether the stored checksum equals the checksum of the bytes."""
+        """Return True if the stored checksum equals the checksum of the bytes."""
         return self.crc == self.computed_crc()
 
     def computed_crc(self) -> int:

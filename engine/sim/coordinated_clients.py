@@ -42,11 +42,11 @@ class RunContext(Protocol):
         ...
 
     def random(self, purpose: str) -> Random:
-        """Return a random generator for one purpose."""
+        """Return a random generator for one purpose, which the run's seed determines."""
         ...
 
     def client(self, name: str) -> ClusterRequests:
-        """Create the connections of a client."""
+        """Create the connections of a client with this name, and return them."""
         ...
 
 
@@ -129,7 +129,7 @@ class CoordinatedClients:
         requests.timers.call_soon(reader.start)
 
     def check_all(self) -> None:
-        """Check G3: the coordinators' state agrees with their logs."""
+        """Check rule G3: the state of the coordinators agrees with their logs."""
         if self.transactors or self.members or self.copiers:
             with self._invariants.without_disk_faults():
                 self.coordinators.check()

@@ -342,7 +342,7 @@ class LossRules:
             history.forks.append(Fork(returned_from, log_end))
 
     def _leads_or_rewrites(self, history: History, partition: Partition) -> tuple[bool, bool]:
-        """Return whether a replica leads as stored, and whether it rewrites an earlier epoch.
+        """Return True if a replica leads as stored, and whether it rewrites an earlier epoch.
 
         A leader whose loss was not noticed, and which learns of its epochs one by one, writes in
         the first of them, at offsets where other replicas have the lost records; these are removed

@@ -58,7 +58,7 @@ class EmbeddedZnodeClient:
         self.on_session: Callable[[SessionEvent], None] = _ignore
         #: Called by `close`: the session needs no more heartbeats.
         self.on_closed: Callable[[], None] = _do_nothing
-        #: Returns whether heartbeats do not reach the store now, because the link is cut.
+        #: Returns True if heartbeats do not reach the store now, because the link is cut.
         self.is_silent: Callable[[], bool] = _never
 
     @property
@@ -68,7 +68,7 @@ class EmbeddedZnodeClient:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the session is open."""
+        """Return True if the session is open."""
         return self._is_open
 
     async def connect(self) -> None:

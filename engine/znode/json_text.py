@@ -60,7 +60,7 @@ def scala_map_order(keys: Iterable[str], *, buckets: int = _BUCKETS_MIN) -> list
 
 
 def is_int32(value: int) -> bool:
-    """Return whether an integer fits into 32 bits, as ids, epochs and ports in requests do."""
+    """Return True if an integer fits into 32 bits, as ids, epochs and ports in requests do."""
     return -1 << 31 <= value < 1 << 31
 
 
@@ -74,7 +74,7 @@ class JsonObject:
         self.path = path
 
     def has(self, name: str) -> bool:
-        """Return whether a field is present and not null."""
+        """Return True if a field is present and not null."""
         return self._fields.get(name) is not None
 
     def integer(self, name: str) -> int:

@@ -232,7 +232,7 @@ class KazooZnodeClient:
 
     @property
     def _is_refused(self) -> bool:
-        """Return whether the server has refused the login of the current session."""
+        """Return True if the server has refused the login of the current session."""
         return self._logins is not None and self._logins.is_refused
 
     async def _prepare(self, kazoo: KazooClient) -> None:

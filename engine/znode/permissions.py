@@ -70,7 +70,7 @@ def _matches(scheme: str, name: str, identities: Identities) -> bool:
 
 
 def _lies_in(address: str, network: str) -> bool:
-    """Return whether an IPv4 address is in the network `address[/bits]`; invalid ones are not."""
+    """Return True if an IPv4 address is in the network `address[/bits]`; invalid ones are not."""
     own, allowed = _network(address), _network(network)
     if own is None or allowed is None:
         return False
@@ -123,7 +123,7 @@ def acl_to_store(
 
 
 def _is_valid(entry: NodeAclEntry, *, has_sasl: bool) -> bool:
-    """Return whether any client can match an entry."""
+    """Return True if any client can match an entry."""
     scheme, name = entry.scheme, entry.id
     if scheme == _WORLD[0]:
         return name == _WORLD[1]

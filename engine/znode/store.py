@@ -199,7 +199,7 @@ class ZnodeStore:
             raise NoAuth(path)
 
     def may_receive_event(self, path: str, identities: Identities | None) -> bool:
-        """Return whether a client may read a changed node; for a removed one, its closest parent.
+        """Return True if a client may read a changed node; for a removed one, its closest parent.
 
         Only such clients get the event of the change.
         """
@@ -232,7 +232,7 @@ class ZnodeStore:
         self._watches.add_persistent(session_id, path, watcher, is_recursive=is_recursive)
 
     def has_watch(self, session_id: int, path: str, kind: WatchKind | None) -> bool:
-        """Return whether a session has a watch of a kind on a node, or any watch of it."""
+        """Return True if a session has a watch of a kind on a node, or any watch of it."""
         self._enter(session_id, path)
         return self._watches.has(session_id, path, kind)
 

@@ -116,7 +116,7 @@ class ZnodeTree:
         return len(self._nodes)
 
     def exists(self, path: str) -> bool:
-        """Return whether a node exists."""
+        """Return True if a node exists."""
         return path in self._nodes
 
     def data(self, path: str) -> bytes | None:

@@ -68,7 +68,7 @@ class WatchTable:
         self._persistent.setdefault(path, {})[session_id, watcher] = is_recursive
 
     def has(self, session_id: int, path: str, kind: WatchKind | None) -> bool:
-        """Return whether a session has a watch of a kind on a node, or any watch of it."""
+        """Return True if a session has a watch of a kind on a node, or any watch of it."""
         kinds = list(WatchKind) if kind is None else [kind]
         tables = [self._watchers.get((each, path), {}) for each in kinds]
         found = {owner for table in tables for owner, _ in table}

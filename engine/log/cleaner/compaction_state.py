@@ -57,7 +57,7 @@ class CleaningResult(NamedTuple):
 
     @property
     def bytes_per_s(self) -> float:
-        """Return the mean bytes read per second, for the offset map and for the records together."""
+        """Return the mean bytes read per second, both for the offset map and for the records."""
         return self.read_bytes * 1000 / max(self.elapsed_ms, 1)
 
 
@@ -81,7 +81,7 @@ class LogCompaction(NamedTuple):
 
 
 def encode_states(states: Iterable[LogCompaction]) -> list[JsonObject]:
-    """Return compaction states as JSON objects, which a broker process sends to a console command."""
+    """Return compaction states as JSON objects, for the console command that asks a broker."""
     return [
         {
             **state._asdict(),

@@ -225,7 +225,7 @@ class LogCleaner:
             cleaning.run.stop()
 
     def abort(self, topic_partition: TopicPartition) -> None:
-        """Abort the running cleaning of a partition, if any, before its log moves to another disk."""
+        """Abort the running cleaning of a partition, if any, before its log moves elsewhere."""
         cleaning = self._in_progress.get(topic_partition)
         if cleaning is not None:
             cleaning.run.stop()
@@ -514,12 +514,12 @@ class LogCleaner:
         self._ports.tasks.once(_TASK, pause_ms, lambda: self._run_steps(cleaning, then))
 
     def _group_and_clean(self, cleaning: _Cleaning) -> None:
-        """Group the segments to rewrite, once the map of keys is complete; rewrite the first group."""
+        """Group the segments once the map of keys is complete, and rewrite the first group."""
         cleaning.groups = cleaning.run.group_segments()
         self._clean_next_group(cleaning)
 
     def _clean_next_group(self, cleaning: _Cleaning) -> None:
-        """Rewrite the next group of segments; after the last group, write the cleaner checkpoint."""
+        """Rewrite the next group of segments; after the last, write the cleaner checkpoint."""
         run = cleaning.run
         if not cleaning.groups:
             run.ensure_unchanged()
@@ -583,7 +583,7 @@ class LogCleaner:
             self._processes.give_back(process, self._ports.clock.monotonic_ms())
 
     def _end(self, process: SideProcess) -> None:
-        """End a cleaner process on a worker thread, because the end of a process blocks its caller."""
+        """End a cleaner process on a worker thread, because its end blocks the caller."""
         self._ports.tasks.offload(_TASK, process.close, lambda _: None)
 
     def _record_result(self, cleaning: _Cleaning) -> None:
@@ -617,5 +617,8 @@ def _close_steps(steps: WorkSteps, part: _Slice) -> None:
 
 
 def _text(error: Exception) -> str:
-    """Return an error's message for the list of uncleanable logs; with its type if no EngineError."""
+    """Return an error's message for the list of uncleanable logs.
+
+    The message has the type of an error that is no EngineError.
+    """
     return str(error) if isinstance(error, EngineError) else repr(error)

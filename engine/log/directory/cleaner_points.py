@@ -38,7 +38,7 @@ class CleanerPoints:
         create_text_checkpoint(self._files, self._path)
 
     def take(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replace all first dirty offsets by those read from the file, as the directory is loaded."""
+        """Replace all first dirty offsets by those of the file, as the directory is loaded."""
         self._offsets = dict(offsets)
 
     def keep(self, partitions: Container[TopicPartition]) -> None:

@@ -248,7 +248,7 @@ def duplicate_partitions(dirs: Iterable[LogDir]) -> dict[TopicPartition, list[st
 
 
 def _list_first_names(names: Sequence[str]) -> str:
-    """Return the first names, comma-separated, and the number of the others, for an error message."""
+    """Return the first names, comma-separated, and the number of the others, for a message."""
     more = len(names) - _SHOWN_NAMES_MAX
     shown = ", ".join(names[:_SHOWN_NAMES_MAX])
     return f"{shown} and {more} more" if more > 0 else shown

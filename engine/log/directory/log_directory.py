@@ -179,7 +179,7 @@ class LogDirectory:
 
     @property
     def is_online(self) -> bool:
-        """Return whether the directory is in use."""
+        """Return True if the directory is in use."""
         return self.offline is None
 
     def open(self, broker_id: int, cluster_id: str, *, now_ms: int) -> None:
@@ -388,7 +388,7 @@ class LogDirectory:
 
     @property
     def keeps_watermarks(self) -> bool:
-        """Return True if the directory has stopped replicas, whose high watermarks must be written."""
+        """Return True if the directory has stopped replicas, whose watermarks must be written."""
         return bool(self._stopped)
 
     def keep_high_watermark(self, key: TopicPartition, high_watermark: int) -> None:

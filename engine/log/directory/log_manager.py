@@ -584,7 +584,7 @@ class LogManager:
     # Cleaning
 
     def create_cleaner_checkpoints(self) -> None:
-        """Create the cleaner checkpoint in every directory, at the start, if cleaning is enabled."""
+        """Create the cleaner checkpoint in every directory; called at the start if enabled."""
         for directory in self._online():
             with self._guarded(directory):
                 directory.cleaner_points.create_file()

@@ -61,7 +61,10 @@ class RecoveryLogMessages:
         )
 
     def damaged(self, path: str, position: int, reason: str) -> None:
-        """Log the position of the first bad batch in a segment; the bytes from there are removed."""
+        """Log the position of the first bad batch in a segment.
+
+        Recovery removes it and all after.
+        """
         line = "Found invalid messages in log segment %s at byte offset %d: %s."
         _segment_log.warning(line, path, position, reason)
 
