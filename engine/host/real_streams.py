@@ -234,7 +234,7 @@ class RealStream:
         The operation may have moved bytes without recording it.
         """
         if self._phase != "closed":
-            self.end(Failure("it was on_interrupt as it moved bytes"))
+            self.end(Failure("it was interrupted as it moved bytes"))
 
     def _receive(self) -> None:
         """Report all bytes that have arrived; end the stream if the peer has closed it."""

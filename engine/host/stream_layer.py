@@ -70,7 +70,7 @@ class StreamLayer(Protocol):
         ...
 
     def read_little(self, *, is_little: bool) -> None:
-        """Set whether the socket is read in small pieces, before authentication, or in large ones."""
+        """Set whether the socket is read in small pieces, as before authentication, or in large."""
         ...
 
     def peer_certificate(self) -> bytes | None:

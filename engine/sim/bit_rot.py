@@ -98,7 +98,7 @@ class BitRotRules:
         return None if history is None or history.state is None else history.state.leader_epoch
 
     def explains(self, host: str, partition: TopicPartition, base_offset: int) -> bool:
-        """Return True if bit rot explains a batch with a wrong checksum that broker `host` has sent.
+        """Return True if bit rot explains a batch with a wrong checksum that broker `host` sent.
 
         Damage that ended a moment ago counts too: its response may still be in flight.
         """

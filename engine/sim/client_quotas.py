@@ -149,7 +149,7 @@ class QuotaRules:
         return throttle_ms
 
     def check(self, nodes: Iterable[SimulatedBroker], now_ms: int) -> None:
-        """Check rule Q2: brokers accepted no more bytes from a client than its produce quota allows.
+        """Check rule Q2: a broker accepts no more bytes of a client than its produce quota allows.
 
         Only clients that wait for the end of throttle times are checked.
         """
