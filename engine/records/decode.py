@@ -75,7 +75,11 @@ class Origin(NamedTuple):
     is_decompressed: bool
 
     def corrupt(self, expected: str, got: object, position: int) -> CorruptRecord:
-        """Return the CorruptRecord for a position in the records."""
+        """Return the CorruptRecord for a position in the records.
+
+        If they were compressed, its message has the position, and its position is that of the
+        records.
+        """
         if self.is_decompressed:
             where = f"{expected} at byte {position} of the decompressed records"
             return CorruptRecord(where, got, position=self.place)
@@ -148,14 +152,20 @@ def decode_records(
 
 
 def _time_rule(origin: Origin) -> tuple[TimestampType, int, int]:
-    """Return the records' timestamp type, base time and the factor of their deltas."""
+    """Return the records' timestamp type, base time, and the factor of their deltas.
+
+    The factor is 0 for append time: all records then have the batch's time.
+    """
     if origin.append_time_ms is None:
         return TimestampType.CREATE_TIME, origin.base_timestamp_ms, 1
     return TimestampType.LOG_APPEND_TIME, origin.append_time_ms, 0
 
 
 def _read_headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], int]:
-    """Return 1 to 63 headers; IndexError for another number, and for malformed ones."""
+    """Return 1 to 63 headers, whose count is in the byte `raw`, and the position after them.
+
+    IndexError for another number, and for malformed ones.
+    """
     if raw > 0x7F or raw & 1:
         raise IndexError
     headers = []
@@ -198,7 +208,10 @@ def decode_header_key(key: bytes) -> str:
 
 
 def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord | None) -> None:
-    """Raise `fault`, or CorruptRecord for bytes after the last record."""
+    """Raise `fault`, or CorruptRecord for bytes after the last record.
+
+    `fault` is the reason why the data is incomplete, None if it is complete.
+    """
     if fault is not None:
         raise fault
     if position != len(data):
@@ -212,7 +225,10 @@ def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord 
 def _read_strictly(
     data: bytes, start: int, origin: Origin, fault: CorruptRecord | None
 ) -> tuple[Record, int]:
-    """Decode one record; return it and the next position. `fault` replaces RecordsEndEarly."""
+    """Decode one record; return it and the position of the next one, or raise the exact error.
+
+    `fault`, the reason why the data is incomplete, replaces RecordsEndEarly.
+    """
     try:
         return read_record(data, start, origin)
     except RecordsEndEarly:

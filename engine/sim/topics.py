@@ -35,7 +35,7 @@ class _Move:
         return is_same and self.has_caught_up
 
     def check(self, isr: Iterable[int]) -> None:
-        """Record whether this ISR has all target replicas, as a reassignment must before it ends."""
+        """Record whether this ISR has all target replicas, which ends the reassignment."""
         self.has_caught_up = self.has_caught_up or self.target <= set(isr)
 
 
@@ -225,7 +225,10 @@ class Topics:
     def _check_move(
         self, key: TopicPartition, before: PartitionAssignment, row: PartitionAssignment
     ) -> None:
-        """Check rule C6: only a reassignment changes replicas, and it ends in its target or is cancelled."""
+        """Check rule C6: only a reassignment changes replicas.
+
+        It ends in its target or is cancelled.
+        """
         move = self._moves.get(key)
         if _is_moving(row):
             if _original(row) != _original(before):

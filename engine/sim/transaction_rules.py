@@ -202,7 +202,7 @@ class TransactionRules:
         return {n: ended[producer, n] for n in numbers if (producer, n) in ended}
 
     def _check_transaction(self, transaction: SentTransaction) -> None:
-        """Check that a transaction has one outcome (rule T1), the one in the response to EndTxn (T2).
+        """Check that a transaction has one outcome (rule T1), that of the response to EndTxn (T2).
 
         Accepted records must be in the log (R2), unless old records were deleted.
         """

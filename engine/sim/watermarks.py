@@ -59,7 +59,7 @@ class Lag(NamedTuple):
         return self.session_epoch - before.session_epoch >= _EPOCHS
 
     def is_out_of_range(self, before: Lag) -> bool:
-        """Return True if the follower may have got OFFSET_OUT_OF_RANGE since the earlier observation.
+        """Return True if the follower may have got OFFSET_OUT_OF_RANGE since the other observation.
 
         It then truncates its log, and fetches without progress.
         """

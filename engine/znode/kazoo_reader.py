@@ -202,7 +202,10 @@ class ZnodeReader:
         return self._views([child_path(path, name) for name in sorted(names)], None)
 
     def tree(self, path: str, depth_max: int | None) -> Iterator[TreeNode]:
-        """Yield a node and its descendants down to `depth_max` (None: all), parents before children."""
+        """Yield a node and its descendants down to `depth_max`, parents before children.
+
+        None means all descendants.
+        """
         yield from self._walk(TreeNode(path, 0, self.stat(path)), depth_max)
 
     def _walk(self, node: TreeNode, depth_max: int | None) -> Iterator[TreeNode]:
@@ -300,7 +303,10 @@ class ZnodeReader:
         return [NodeView(path, stat_of(stat)) for path, stat in stats if stat is not None]
 
     def _wait(self, request: IAsyncResult, path: str, version: int = ANY_VERSION) -> Any:
-        """Return the response; raise an EngineError, ZookeeperUnreachable at the deadline."""
+        """Return the response to a request.
+
+        Raise an EngineError, ZookeeperUnreachable at the deadline.
+        """
         try:
             return request.get(timeout=self._left_s())
         except KazooTimeoutError as error:
@@ -315,7 +321,7 @@ class ZnodeReader:
 
 
 def child_path(parent: str, name: str) -> str:
-    """Return the path of a child."""
+    """Return the path of a node's child with this name."""
     return f"/{name}" if parent == ROOT else f"{parent}/{name}"
 
 
