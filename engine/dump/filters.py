@@ -65,7 +65,7 @@ class Filters(NamedTuple):
         return by_content.any_set
 
     def is_past_end(self, base_offset: int) -> bool:
-        """Return True if a batch with this base offset, and so each later one, is past `to_offset`."""
+        """Return True if a batch at this base offset, and so each later one, is past the end."""
         return self.to_offset is not None and base_offset >= self.to_offset
 
     def may_match_batch(

@@ -171,7 +171,7 @@ class IndexDump:
         ends: BatchEnds,
         position: int,
     ) -> None:
-        """Note a time index entry with a wrong or falling timestamp, or an offset not a batch's last."""
+        """Note an entry with a wrong or falling timestamp, or whose offset ends no batch."""
         batch_end = ends.find_batch_end(position, offset, whole=self._options.is_four)
         if batch_end is None:
             self._problems.offset_not_found(path, offset, -1)
