@@ -38,7 +38,7 @@ class BatchEnds:
         self._ended = True
 
     def last_offset_at(self, position: int, max_bytes: int) -> int | None:
-        """Return the last offset of the batch at `position`, None if none fits in `max_bytes`."""
+        """Return the last offset of the batch at `position`; None if larger than `max_bytes`."""
         end = min(position + max_bytes, self.size_bytes)
         frame = self._read_frame(position, end)
         if frame is None:
@@ -64,12 +64,16 @@ class BatchEnds:
             at += 1
 
     def batch(self, position: int) -> memoryview:
-        """Return a whole batch, as a view that is valid until the next call."""
+        """Return the complete batch at a position, as a view that is valid until the next call."""
         _, length = read_offset_and_length(self._window.read(position, 12))
         return self._window.read_exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
 
     def _find_index(self, position: int) -> int:
-        """Return the place of a batch in the arrays; begin again for an unknown position."""
+        """Return the index of the batch at a position among those read.
+
+        The next index if it is unread. For a position that is neither read nor next, reading begins
+        again at that position.
+        """
         index = bisect_left(self._positions, position)
         if index < len(self._positions) and self._positions[index] == position:
             return index
@@ -79,7 +83,7 @@ class BatchEnds:
         return len(self._positions)
 
     def _read_next_header(self) -> bool:
-        """Read the next batch header; return False at the end of the log."""
+        """Read the next batch header and append its figures; return False at the end of the log."""
         if self._ended:
             return False
         frame = self._read_frame(self._next, self.size_bytes)

@@ -79,12 +79,12 @@ class ShallowBatch(NamedTuple):
 
 
 def _int64(value: int) -> int:
-    """Wrap a number to signed 64 bits, as Java's long overflows."""
+    """Return a number wrapped to signed 64 bits, as Java's long overflows."""
     return (value + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
 
 def parse_v2_header(header: memoryview) -> tuple[ShallowBatch, int]:
-    """Return the batch with this header of 61 bytes, and its stored CRC."""
+    """Parse a version 2 batch header of 61 bytes; return its fields and the stored CRC."""
     (base, length, epoch, magic, crc, attributes, delta, base_time, max_time, pid, pepoch, seq,
      count) = read_header(header)  # fmt: skip
     last = _int64(base + delta)
@@ -126,12 +126,12 @@ def batch_numbers(batch: ShallowBatch) -> BatchNumbers:
 
 
 def is_valid_v2(batch: memoryview, crc: int) -> bool:
-    """Return True if a batch is long enough and its CRC is valid."""
+    """Return True if a version 2 batch is no shorter than its header and has the CRC `crc`."""
     return len(batch) >= HEADER_BYTES and crc32c(batch[21:]) == crc
 
 
 def parse_legacy_header(header: memoryview, magic: int) -> tuple[ShallowBatch, int]:
-    """Return the message with this header of 18 (magic 0) or 26 bytes, and its stored CRC."""
+    """Parse the header of a message, 18 bytes for magic 0, 26 for magic 1; also return its CRC."""
     if magic == 0:
         offset, length, crc, _, attributes = _HEADER_V0.unpack_from(header)
         label, time = _NO_TIME, -1
@@ -147,5 +147,5 @@ def parse_legacy_header(header: memoryview, magic: int) -> tuple[ShallowBatch, i
 
 
 def is_valid_legacy(message: memoryview, crc: int) -> bool:
-    """Return True if the CRC of a message is valid."""
+    """Return True if the bytes of a message of magic 0 or 1 have the CRC `crc`."""
     return zlib.crc32(message[16:]) == crc

@@ -78,8 +78,8 @@ class CompiledLines:
     ) -> Lines | None:
         """Write the lines of the records in `raw` from `start` to its end, as `LineTier.write`.
 
-        `last` is the offset of the record before, −1 without one. None, with nothing written, if
-        the compiled code does not support the records.
+        `last` is the offset of the record before, −1 without one. Returns None, with nothing
+        written, if the compiled code does not support the records.
         """
         base_offset, base_ms, append_ms, base_sequence, count, _ = batch
         end = len(raw)
@@ -103,9 +103,9 @@ class CompiledLines:
     def write_batches(
         self, out: Output, raw: memoryview, batches: WindowBatches, first: int, last: int
     ) -> tuple[int, Lines]:
-        """Write batches from number `first` on, as `WindowTier.write_batches`.
+        """Write the lines of batches from index `first` on, as `WindowTier.write_batches`.
 
-        Returns the number of written batches, with the last offset and the gaps.
+        Returns the number of batches written, and the last offset with the gaps found in them.
         """
         self._make_room(out, batches.record_count_max, batches.size_bytes_max + _BATCH_LINE_BYTES)
         positions, valid = batches.positions, bytes(batches.valid[first:])
@@ -122,7 +122,7 @@ class CompiledLines:
     def _call_kernel(
         self, out: Output, raw: bytes | memoryview, positions_at: int, valid: bytes
     ) -> None:
-        """Call the compiled code, which returns its results in the array of numbers."""
+        """Call the compiled code, which fills the arena and puts its results into `_numbers`."""
         gaps_at, _ = self._gaps.buffer_info()
         self._kernel(
             self._result_at, self._result_at + 8, _address_of(raw), self._arena_at + out.end,
@@ -139,7 +139,7 @@ class CompiledLines:
         return Lines(numbers[_LAST_OFFSET], list(zip(pairs[::2], pairs[1::2], strict=True)))
 
     def _make_room(self, out: Output, record_count: int, raw_bytes: int) -> None:
-        """Reserve room for the lines of records, and for a gap before each of them.
+        """Reserve room for the lines of records, and for as many gaps as records.
 
         This may replace the output's arena, whose address is then determined again.
         """
@@ -164,7 +164,7 @@ def load_compiled_lines(
     check_first_gap: bool,
     compile: bool,  # noqa: A002
 ) -> CompiledLines | None:
-    """Return the compiled tier, None if it is unavailable on this machine.
+    """Load the tier of compiled code, None if it is unavailable or wrong on this machine.
 
     Without `compile` it is also None if the code is not compiled yet.
     """
@@ -181,7 +181,7 @@ def load_compiled_lines(
 
 
 def _run_sample(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, bytes]:
-    """Return a tier's result and output for the sample, to compare tiers."""
+    """Return a tier's result and its output for the sample: equal for all tiers that are right."""
     shown: list[bytes] = []
     out = Output(lambda block: shown.append(bytes(block)))
     lines = tier.write(out, sample, _SAMPLE, 0, -1)
@@ -190,7 +190,10 @@ def _run_sample(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, byt
 
 
 def _compile() -> tuple[bytes, str]:
-    """Compile the code; the import is late because numba is slow to load."""
+    """Compile the code that writes lines; return its object code and its name.
+
+    The import is late because numba is slow to load.
+    """
     from engine.native.line_kernel import compile_kernel
 
     return compile_kernel()

@@ -23,9 +23,10 @@ _TYPES = {
 
 
 def format_control(record: Record, is_four: bool) -> str:
-    """Return the text of a control record, which begins with a blank.
+    """Return the text that Kafka's tool prints for a control record; it begins with a blank.
 
-    Raises CorruptRecord if its key or value is too short, or has a negative version.
+    `is_four` selects the text of 4.3. Raises CorruptRecord if the record's key or value is too
+    short, or has a negative version.
     """
     if record.key is None or len(record.key) < 4:
         got = "null" if record.key is None else f"{len(record.key)} bytes"
@@ -42,7 +43,10 @@ def format_control(record: Record, is_four: bool) -> str:
 
 
 def parse_control(record: Record) -> tuple[str, int | None]:
-    """Return a control record's type and, for a transaction marker, its coordinator epoch."""
+    """Return a control record's type and, for a transaction marker, its coordinator epoch.
+
+    The type is UNKNOWN without a readable key; the epoch is None for all other types.
+    """
     if record.key is None or len(record.key) < 4:
         return "UNKNOWN", None
     _, type_id = _SHORT_PAIR.unpack_from(record.key)
@@ -62,6 +66,7 @@ def _parse_coordinator_epoch(record: Record) -> int:
 
 
 def _json(record: Record, message: str) -> str:
+    """Return the value of a control record as JSON, decoded by the schema of `message`."""
     from engine.wire.record_decoders import format_control_record
 
     return str(format_control_record(message, record.value))

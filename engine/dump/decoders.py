@@ -65,11 +65,14 @@ class Decoder(Protocol):
     undecodable_count: int
 
     def open(self) -> list[str]:
-        """Return the lines to print before a log; raises UnknownDecoder."""
+        """Prepare the decoder; return the lines to print before a log. Raises UnknownDecoder."""
         ...
 
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
-        """Return the texts to print for key and value."""
+        """Return the texts to print for the key and the value of the record at `offset`.
+
+        A key or value of None is null; a text of None prints nothing.
+        """
         ...
 
     def unreadable(
@@ -88,11 +91,11 @@ class TextDecoder:
     undecodable_count = 0
 
     def open(self) -> list[str]:
-        """Return no lines."""
+        """Return no lines to print: this decoder needs no preparation."""
         return []
 
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
-        """Return key and value as Java prints them."""
+        """Return key and value as Java prints them, None for null."""
         return (
             None if key is None else encode_printable(key),
             None if value is None else encode_printable(value),
@@ -129,9 +132,9 @@ class PairDecoder:
         return notices
 
     def _find_decoder(self, name: str, notices: list[str]) -> Callable[[bytes], bytes]:
-        """Return the decoder with a name or class name; raises UnknownDecoder.
+        """Return the decoder with our name or Kafka's class name; raises UnknownDecoder.
 
-        A class of the package before Kafka 4 adds a deprecation notice, only in 3.9.
+        With the lines of 3.9, a class of the package before Kafka 4 adds a deprecation notice.
         """
         plain = _BY_CLASS.get(name.removeprefix(_NEW_PACKAGE), name)
         if name.startswith(_OLD_PACKAGE) and not self._is_four:
@@ -145,7 +148,7 @@ class PairDecoder:
             raise UnknownDecoder(name) from None
 
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
-        """Return key and value by their decoders; raises UndecodableRecord."""
+        """Return key and value, each as text by its own decoder; raises UndecodableRecord."""
         of_value, of_key = self._names
         return (
             None if key is None else self._decode_text(offset, of_key, self._key, key),
@@ -155,9 +158,10 @@ class PairDecoder:
     def _decode_text(
         self, offset: int, name: str, decode: Callable[[bytes], bytes], raw: bytes
     ) -> bytes:
-        """Return the decoded text; for undecodable bytes a text that says so.
+        """Return a key or value as decoded text.
 
-        Errors: UndecodableRecord for a decoder with the name of Kafka's class.
+        For undecodable bytes the reason and the bytes as hex. Errors: UndecodableRecord for a
+        decoder with the name of Kafka's class.
         """
         try:
             return decode(raw)
@@ -190,11 +194,14 @@ class InternalTopicDecoder:
         self._decode = select_decoder(kind, kafka_version)
 
     def open(self) -> list[str]:
-        """Return no lines."""
+        """Return no lines to print: this decoder needs no preparation."""
         return []
 
     def texts(self, offset: int, key: Text, value: Text) -> tuple[Text, Text]:
-        """Return key and value as JSON (or older text); raises where Kafka's tool fails."""
+        """Return key and value as JSON (or older text), None to print nothing.
+
+        Raises an error where Kafka's tool fails.
+        """
         shown_key, shown_value = self._decode(key, value, offset)
         return (
             None if shown_key is None else shown_key.encode("utf-8", "replace"),
@@ -204,9 +211,9 @@ class InternalTopicDecoder:
     def unreadable(
         self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
     ) -> tuple[Text, Text]:
-        """Return why a record is skipped where Kafka's tool continues.
+        """Return the line "skipping" for a topic where Kafka's tool then continues.
 
-        Errors: the error elsewhere.
+        Else raise the error. `has_key` and `key` are as in `Decoder.unreadable`.
         """
         why = f"newLimit > capacity: ({error.size_bytes} > {error.left_bytes})"
         if self._kind == "cluster_metadata":
@@ -225,7 +232,7 @@ class InternalTopicDecoder:
 
 
 def _integer_decoder(form: struct.Struct, name: str) -> Callable[[bytes], bytes]:
-    """Return a decoder that prints the first bytes as an integer."""
+    """Return a decoder that prints the first bytes as one integer of the given form."""
 
     def text(raw: bytes) -> bytes:
         """Return the integer as text; raises _Undecodable if there are fewer bytes."""
@@ -236,20 +243,20 @@ def _integer_decoder(form: struct.Struct, name: str) -> Callable[[bytes], bytes]
 
 
 def _require(raw: bytes, size_bytes: int, name: str) -> None:
-    """Raise _Undecodable if there are fewer bytes than `size_bytes`."""
+    """Raise _Undecodable, with the decoder's name, if there are fewer bytes than `size_bytes`."""
     if len(raw) < size_bytes:
         raise _Undecodable(f"{name} has {size_bytes} bytes, here are {len(raw)}")
 
 
 def _array_text(raw: bytes) -> bytes:
-    """Return bytes as Java prints an array; its hash is their CRC, which makes dumps repeatable."""
+    """Return a byte array as Java prints one, but with a CRC as its hash, so that dumps repeat."""
     from engine.records.crc import crc32c
 
     return b"[B@%x" % crc32c(raw)
 
 
 def _compact_json(raw: bytes) -> bytes:
-    """Return compact JSON; bytes that are not JSON as text."""
+    """Return JSON without blanks; bytes that are not JSON as text."""
     from engine.json_text import json_text, read_json
 
     try:
@@ -259,7 +266,10 @@ def _compact_json(raw: bytes) -> bytes:
 
 
 def _decode_envelope(raw: bytes) -> bytes:
-    """Return schema id, size and content of a schema envelope; raises _Undecodable."""
+    """Return the text for a schema registry's envelope: schema id, size, content as hex.
+
+    Raises _Undecodable if the bytes are no envelope.
+    """
     _require(raw, _ENVELOPE.size, "the head of a schema envelope")
     magic, schema_id = _ENVELOPE.unpack_from(raw)
     if magic != 0:

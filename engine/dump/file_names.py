@@ -28,19 +28,19 @@ def normal_path(path: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """Return the last part of a path."""
+    """Return the last part of a path: the file's name."""
     return path.rsplit("/", 1)[-1]
 
 
 def suffix_of(path: str) -> str | None:
-    """Return the end of the name from the last dot on, None without a dot."""
+    """Return the end of a file's name from its last dot on, None without a dot."""
     name = name_of(path)
     dot = name.rfind(".")
     return None if dot < 0 else name[dot:]
 
 
 def stem_of(path: str) -> str:
-    """Return the name up to its first dot."""
+    """Return a file's name up to its first dot."""
     return name_of(path).split(".", 1)[0]
 
 
@@ -50,7 +50,7 @@ def base_offset_of(path: str) -> int:
 
 
 def parse_snapshot_id(path: str) -> tuple[int, int]:
-    """Return end offset and epoch in a metadata snapshot's name (`%020d-%010d.checkpoint`).
+    """Return (end offset, epoch) in a metadata snapshot's name (`%020d-%010d.checkpoint`).
 
     Errors: UnreadableFileName.
     """
@@ -61,7 +61,7 @@ def parse_snapshot_id(path: str) -> tuple[int, int]:
 
 
 def _int64(text: str, path: str) -> int:
-    """Return a number of 64 bits, as Long.parseLong reads it; raises UnreadableFileName."""
+    """Parse part of a file's name as Long.parseLong does; raises UnreadableFileName."""
     if not _NUMBER.fullmatch(text) or not -_INT64_MAX - 1 <= int(text) <= _INT64_MAX:
         raise UnreadableFileName(path, "a base offset")
     return int(text)

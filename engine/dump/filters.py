@@ -36,22 +36,25 @@ class Filters(NamedTuple):
 
     @property
     def any_set(self) -> bool:
-        """Return True if any filter is set."""
+        """Return True if at least one filter is set."""
         return self != _NO_FILTERS
 
     @property
     def picks_some(self) -> bool:
-        """Return True if any filter except the number of records is set."""
+        """Return True if a filter other than the number of records is set."""
         return self._replace(max_records=None).any_set
 
     @property
     def opens_batches(self) -> bool:
-        """Return True if records must be read to know whether a batch has one to show."""
+        """Return True if a batch's records must be read to decide whether one of them matches.
+
+        Offsets alone do not need that, and neither does the number of records.
+        """
         return self._replace(from_offset=None, to_offset=None, max_records=None).any_set
 
     @property
     def picks_records(self) -> bool:
-        """Return True if records are selected by their content or number."""
+        """Return True if single records are selected: by key, value, header, JSON or number."""
         by_content = self._replace(
             from_offset=None,
             to_offset=None,
@@ -62,13 +65,13 @@ class Filters(NamedTuple):
         return by_content.any_set
 
     def is_past_end(self, base_offset: int) -> bool:
-        """Return True if this batch and all later ones are at or after `to_offset`."""
+        """Return True if a batch at this base offset, and so each later one, is past the end."""
         return self.to_offset is not None and base_offset >= self.to_offset
 
     def may_match_batch(
         self, last_offset: int, max_timestamp_ms: int, producer_id: int = -1
     ) -> bool:
-        """Return True if, by its header, a batch may have a record to show."""
+        """Return True if a batch with these header fields may have a record to show."""
         if self.from_offset is not None and last_offset < self.from_offset:
             return False
         if self.from_timestamp_ms is not None and max_timestamp_ms < self.from_timestamp_ms:
@@ -76,7 +79,10 @@ class Filters(NamedTuple):
         return self.producer_id is None or self.producer_id == producer_id
 
     def matches(self, record: Record | LegacyMessage) -> bool:
-        """Return True if a record is to be shown; the producer id is checked by batch."""
+        """Return True if a record is to be shown by all filters but the producer id's.
+
+        The producer id is checked by batch, in `may_match_batch`.
+        """
         return self._in_bounds(record) and self._content_matches(record)
 
     def _in_bounds(self, record: Record | LegacyMessage) -> bool:
@@ -90,7 +96,7 @@ class Filters(NamedTuple):
         return self.to_timestamp_ms is None or record.timestamp_ms < self.to_timestamp_ms
 
     def _content_matches(self, record: Record | LegacyMessage) -> bool:
-        """Return True if key, value, header and JSON conditions match."""
+        """Return True if a record meets all set filters on key, value, headers and JSON."""
         if self.key is not None and record.key != self.key:
             return False
         if self.key_pattern is not None and not _found(self.key_pattern, record.key):
@@ -102,7 +108,10 @@ class Filters(NamedTuple):
         return not self.json_conditions or self._json_matches(record)
 
     def _json_matches(self, record: Record | LegacyMessage) -> bool:
-        """Return True if the value meets the JSON conditions; False if it is nested too deeply."""
+        """Return True if a record's value meets all JSON conditions.
+
+        False if it is nested too deeply to decide: `on_unjudged` is then called with the error.
+        """
         try:
             return matches_json(record.value, self.json_conditions, record.offset)
         except TooDeepForPath as error:
@@ -111,7 +120,7 @@ class Filters(NamedTuple):
             return False
 
     def places(self, run: RecordRun) -> list[int]:
-        """Return the positions of the matching records in a run, from 0."""
+        """Return the indexes, from 0, of the matching records of a run."""
         return [n for n, record in enumerate(run.records()) if self.matches(record)]
 
 

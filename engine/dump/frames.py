@@ -22,7 +22,10 @@ _SMALLEST_SIZE_BYTES = 14
 
 
 def read_frame(window: Window, path: str, position: int, end: int) -> tuple[int, int] | None:
-    """Return base offset and whole size of the batch at `position`, None at the log's end."""
+    """Return (base offset, size in bytes) of the batch at `position`, None at the log's end.
+
+    A truncated batch also counts as the end. Raises CorruptRecord for too small a length.
+    """
     if position >= end - PROLOGUE_BYTES:
         return None
     base_offset, length = read_offset_and_length(
@@ -35,7 +38,7 @@ def read_frame(window: Window, path: str, position: int, end: int) -> tuple[int,
 
 
 def iter_frames(window: Window, path: str, end: int, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield position and whole size of each batch, from the position `start` on."""
+    """Yield (position, size in bytes) of each batch, from the position `start` to `end`."""
     position = start
     while (frame := read_frame(window, path, position, end)) is not None:
         _, size = frame

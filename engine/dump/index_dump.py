@@ -40,7 +40,7 @@ class BadIndexEntry(StorageError):
 
 
 def _sibling(path: str, suffix: str) -> str:
-    """Return the path of the segment's file with another suffix."""
+    """Return the path of another file of the segment: the same stem with this suffix."""
     folder, slash, _ = path.rpartition("/")
     return f"{folder}{slash}{stem_of(path)}{suffix}"
 
@@ -85,7 +85,10 @@ class IndexDump:
         self._problems = problems
 
     def dump_offset_index(self, path: str, shown_path: str) -> None:
-        """Print an offset index, and note entries whose batch ends at another offset."""
+        """Print an offset index's entries; note those whose batch ends at another offset.
+
+        With `index_sanity_check` a broker's check takes the place of both.
+        """
         base = base_offset_of(path)
         with closing(self._files.open(_sibling(path, ".log"))) as log:
             raw = self._files.read_bytes(path)
@@ -119,7 +122,10 @@ class IndexDump:
                 self._out.line(f"offset: {offset} position: {position}")
 
     def dump_time_index(self, path: str, shown_path: str) -> None:
-        """Print a time index, and note entries that contradict the log."""
+        """Print a time index's entries; note those that contradict the log.
+
+        With `index_sanity_check` a broker's check takes the place of both.
+        """
         base = base_offset_of(path)
         with closing(self._files.open(_sibling(path, ".log"))) as log:
             raw_offsets = self._files.read_bytes(_sibling(path, ".index"))
@@ -140,7 +146,10 @@ class IndexDump:
         lookup: IndexEntries,
         ends: BatchEnds,
     ) -> None:
-        """Print the entries, and check each from the position that the offset index gives."""
+        """Print a time index's entries.
+
+        Check each in the log, from where the offset index points.
+        """
         previous_ms = -1
         for n, (timestamp_ms, offset) in enumerate(entries):
             if offset == base and n > 0:
@@ -162,7 +171,7 @@ class IndexDump:
         ends: BatchEnds,
         position: int,
     ) -> None:
-        """Note an entry with an offset where no batch ends, or a wrong or falling timestamp."""
+        """Note an entry with a wrong or falling timestamp, or whose offset ends no batch."""
         batch_end = ends.find_batch_end(position, offset, whole=self._options.is_four)
         if batch_end is None:
             self._problems.offset_not_found(path, offset, -1)
@@ -195,7 +204,7 @@ def _check_position(path: str, n: int, position: int, size_bytes: int) -> None:
 
 
 def find_entry(entries: IndexEntries, target: int) -> int:
-    """Return the number of the entry with the largest offset at or below `target`, -1 for none.
+    """Return the index of the entry with the largest offset at or below `target`, -1 for none.
 
     Source: AbstractIndex.indexSlotRangeFor, step by step: the offsets of a damaged index may be
     unsorted, and then the steps decide the result.
@@ -213,7 +222,7 @@ def find_entry(entries: IndexEntries, target: int) -> int:
 
 
 def _search_range(entries: IndexEntries, target: int, low: int, high: int) -> int:
-    """Return the number of the last entry not above `target` in an inclusive range of entries."""
+    """Return the index of the last entry not above `target`, from `low` to `high` (inclusive)."""
     while low < high:
         middle = (low + high + 1) >> 1
         offset, _ = entries[middle]
@@ -236,7 +245,7 @@ def _check_offset_index(path: str, base: int, entries: IndexEntries, size_bytes:
 
 
 def _check_time_index(path: str, base: int, entries: IndexEntries, size_bytes: int) -> None:
-    """Raise CorruptFile as a broker's check of a time index. Source: TimeIndex.sanityCheck."""
+    """Raise CorruptFile if a broker's check would reject the time index."""
     if entries:
         first_ms, _ = entries[0]
         last_ms, last_offset = entries.last()

@@ -44,7 +44,10 @@ class JsonCondition(NamedTuple):
     wanted: tuple[object, ...] | None
 
     def holds(self, document: Any) -> bool:
-        """Return True if a document meets the condition."""
+        """Return True if the path finds one of the wanted values in a document.
+
+        If none are wanted, it suffices that the path finds anything.
+        """
         if isinstance(document, str):
             import json
 
@@ -62,7 +65,7 @@ class JsonCondition(NamedTuple):
 
 
 def parse_condition(text: str) -> JsonCondition:
-    """Parse `PATH` or `PATH=VALUE`; raises WrongJsonPath."""
+    """Return the condition that `PATH` or `PATH=VALUE` states; raises WrongJsonPath."""
     import jsonpath
 
     environment = _create_environment()
@@ -81,7 +84,7 @@ def parse_condition(text: str) -> JsonCondition:
 
 
 def _possible_values(text: str) -> tuple[object, ...]:
-    """Return the values that a text can mean: the text itself, and its JSON value if it is JSON."""
+    """Return the values that a condition's text can mean: the text, and its value if it is JSON."""
     import json
 
     try:

@@ -78,14 +78,14 @@ class LogDump:
         self.bad_batch_count = 0
 
     def use_tier(self, tier: LineTier | None) -> None:
-        """Print with this tier where possible; record by record for None."""
+        """Print batches with this tier where possible; with None, all of them record by record."""
         self._lines = tier
         self._window_tier = window_tier_of(tier)
 
     def run(self, start: int = 0) -> int:
-        """Print everything from the position `start` on.
+        """Print the batches from the position `start` on, until the end or the limit of records.
 
-        Returns the position after the last batch.
+        Returns the position after the last batch printed.
         """
         position = self._print_compiled(start)
         while (frame := read_frame(self._window, self._path, position, self._end)) is not None:
@@ -103,7 +103,10 @@ class LogDump:
         return position
 
     def _print_compiled(self, position: int) -> int:
-        """Print batches as long as compiled code can; return the position of the next one."""
+        """Print the batches at a position as long as compiled code can.
+
+        Return where the next one starts.
+        """
         tier = self._window_tier
         if tier is None:
             return position
@@ -129,12 +132,15 @@ class LogDump:
             self._problems.gap(self._path, last_offset, offset)
 
     def _is_done(self) -> bool:
-        """Return True if the maximum number of records or batches was printed."""
+        """Return True if as many records (or batches) were printed as the options allow."""
         limit = self._options.filters.max_records
         return limit is not None and self.shown_count >= limit
 
     def _print_batch(self, position: int, size: int) -> bool:
-        """Print a batch; return False if it and all later ones are out of bounds."""
+        """Print the batch at a position.
+
+        Return False if the filters exclude it and all later ones.
+        """
         batch = self._window.read_exactly(position, size, "a record batch")
         magic = batch[16]
         if magic >= 128:
@@ -158,7 +164,10 @@ class LogDump:
     def _parse_header(
         self, position: int, size: int, batch: memoryview, magic: int
     ) -> tuple[ShallowBatch, int]:
-        """Return a batch's header fields and its CRC; raises if the file ends in the header."""
+        """Return a batch's header fields and its stored CRC.
+
+        Raises if the file ends in the header.
+        """
         needed = HEADER_BYTES if magic >= 2 else 18 if magic == 0 else 26
         # The header of a batch that is shorter is read on into the bytes after it, as by Kafka.
         if size < needed:
@@ -170,7 +179,7 @@ class LogDump:
     def _print_tail(
         self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int
     ) -> memoryview:
-        """Print the end of the batch line, with the CRC and whether it is valid.
+        """Print the second part of the batch's line, with the CRC and whether it is valid.
 
         Returns the batch, which may have been read again.
         """
@@ -189,7 +198,7 @@ class LogDump:
         return batch
 
     def _print_records(self, shallow: ShallowBatch, batch: memoryview, position: int) -> None:
-        """Print the records of a batch (step 5), with a tier if possible."""
+        """Print the records of a batch, with a tier if one can print it, else one by one."""
         out, options = self._out, self._options
         if self._lines is not None and shallow.magic >= 2 and not shallow.is_control:
             lines = self._print_by_tier(shallow, batch)
@@ -202,7 +211,10 @@ class LogDump:
             self.shown_count += 1
 
     def _print_by_tier(self, shallow: ShallowBatch, batch: memoryview) -> Lines | None:
-        """Print a batch's records with the tier; return None if the slow path is needed."""
+        """Print a batch's records with the tier.
+
+        Return None, with nothing printed, if it cannot.
+        """
         if self._lines is None or len(batch) < HEADER_BYTES:
             return None
         numbers = batch_numbers(shallow)
@@ -230,7 +242,10 @@ class LogDump:
             raise error.at(self._path, position) from error
 
     def _check_gap(self, offset: int) -> None:
-        """Note a gap before an offset; with the lines of 3.9.1 none before the first record."""
+        """Note a gap if `offset` does not follow the last one; then keep it as the last one.
+
+        With the lines of 3.9.1 no gap is noted before the first record.
+        """
         last = self._last_offset
         if offset != last + 1 and (last != -1 or self._options.is_four):
             self._problems.gap(self._path, last, offset)
@@ -239,7 +254,7 @@ class LogDump:
     def _print_filtered(
         self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int
     ) -> None:
-        """Print a batch with its matching records; nothing if none matches."""
+        """Print a batch with its matching records; print nothing if none matches."""
         filters, options = self._options.filters, self._options
         if not filters.may_match_batch(
             shallow.last_offset, shallow.max_timestamp_ms, shallow.producer_id
@@ -261,7 +276,10 @@ class LogDump:
 
 
 def _select_tier(options: DumpOptions, record_count: int, size_bytes: int) -> LineTier | None:
-    """Return the tier for whole batches, None if the options need the slow path."""
+    """Return the fastest tier available, None if the options need printing record by record.
+
+    Compiled code is used only for logs with enough records or bytes.
+    """
     if options.filters.any_set or (options.deep and options.skip_record_metadata):
         return None
     if options.print_data and not isinstance(options.decoder, TextDecoder):

@@ -51,7 +51,10 @@ class DumpOptions(NamedTuple):
 
 
 def parse_kafka_version(text: str) -> str:
-    """Return the full version for one of its spellings; raises UnknownKafkaVersion."""
+    """Return the full version, such as 4.3.0, for one of its spellings.
+
+    Raises UnknownKafkaVersion.
+    """
     try:
         return KAFKA_VERSIONS[text]
     except KeyError:

@@ -24,7 +24,7 @@ class Output:
         self.end = 0
 
     def add(self, piece: bytes) -> None:
-        """Add bytes; write everything once a block is full."""
+        """Append bytes to the output; write the whole arena once a block is full."""
         start = self.end
         end = start + len(piece)
         if end > len(self.arena):
@@ -36,11 +36,14 @@ class Output:
             self.flush()
 
     def line(self, text: str) -> None:
-        """Add a line of text."""
+        """Append a line of text and its line end to the output."""
         self.add(text.encode("utf-8", "surrogateescape") + b"\n")
 
     def reserve(self, size_bytes: int) -> None:
-        """Make room for this number of bytes after `end`."""
+        """Make room in the arena for this number of bytes after `end`.
+
+        What it had may be written out.
+        """
         if len(self.arena) - self.end >= size_bytes:
             return
         self.flush()
@@ -49,13 +52,13 @@ class Output:
             self._view = memoryview(self.arena)
 
     def commit(self, size_bytes: int) -> None:
-        """Add bytes that were written into the arena after `end`."""
+        """Count as output this number of bytes that the caller wrote into the arena after `end`."""
         self.end += size_bytes
         if self.end >= _BLOCK_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Write everything that was added."""
+        """Write everything that was added since the last flush."""
         if self.end:
             end, self.end = self.end, 0
             self._write(self._view[:end])

@@ -40,9 +40,10 @@ class LineTier(Protocol):
     def write(
         self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
     ) -> Lines | None:
-        """Write the lines of the records in `raw` from `start` on; None if the slow path is needed.
+        """Write the lines of the records in `raw` from `start` on; None if the tier cannot.
 
-        Nothing is written then. `last` is the offset of the previous record, -1 if there is none.
+        Nothing is written then: the caller decodes record by record. `last` is the offset of the
+        previous record, -1 if there is none.
         """
         ...
 
@@ -59,8 +60,8 @@ class PlainLines:
     ) -> Lines | None:
         """Write the lines of the records in `raw` from `start` to its end, as `LineTier.write`.
 
-        `last` is the offset of the record before, −1 without one. None, with nothing written, if a
-        record needs the slow path.
+        `last` is the offset of the record before, −1 without one. Returns None, with nothing
+        written, if a record is damaged: the caller then decodes record by record.
         """
         if batch.base_sequence >= 0 and batch.base_sequence + batch.record_count > 0x7FFFFFFF:
             return None
@@ -72,7 +73,7 @@ class PlainLines:
     def _write_lines(
         self, output: Output, batch: BatchNumbers, raw: bytes, position: int, last: int
     ) -> Lines | None:
-        """Decode `raw` and write a line per record; None, with nothing written, for the slow path.
+        """Decode `raw` and write a line per record; None, with nothing written, if one is damaged.
 
         `last` is the offset of the previous record, −1 if there is none. The returned gaps are
         pairs of offsets: before the gap, after it.
@@ -144,7 +145,10 @@ class PlainLines:
 
 
 def _read_varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
-    """Return a zig-zag number and the position after it; raises IndexError if it is too long."""
+    """Decode a zigzag varint; return the number and the position after it.
+
+    Raises IndexError if it has more bits than `shift_max` allows.
+    """
     number = raw[position]
     position += 1
     if number > 0x7F:
@@ -153,7 +157,10 @@ def _read_varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, i
 
 
 def _read_header_names(raw: bytes, position: int) -> tuple[bytes, int]:
-    """Return a record's header names, joined, and the position after its headers."""
+    """Return a record's header names joined by commas, and the position after its headers.
+
+    Raises ValueError or IndexError for damaged headers.
+    """
     count, position = _read_varint(raw, position)
     if count < 0:
         raise ValueError

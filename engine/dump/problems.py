@@ -42,18 +42,24 @@ class Problems:
         self._note(self._not_found, path, index_offset, log_offset)
 
     def gap(self, path: str, last_offset: int, next_offset: int) -> None:
-        """Note two consecutive records with missing offsets between them."""
+        """Note two consecutive records with missing offsets between them.
+
+        `last_offset` is that of the record before the gap, `next_offset` that of the one after it.
+        """
         self._note(self._gaps, path, last_offset, next_offset)
 
     def _note(
         self, kind: dict[str, list[tuple[int, int]]], path: str, first: int, second: int
     ) -> None:
-        """Add a pair of numbers to the problems of one kind in a file."""
+        """Add a pair of numbers to one kind of problem of a file, and count it."""
         kind.setdefault(path, []).append((first, second))
         self.count += 1
 
     def format_lines(self) -> list[str]:
-        """Return the lines of the report, without line ends."""
+        """Return the lines of the report on all problems, as Kafka's tool prints them.
+
+        They have no line ends.
+        """
         out: list[str] = []
         for path, pairs in self._index_mismatches.items():
             out.append(f"Mismatches in :{path}")

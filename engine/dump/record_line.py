@@ -32,7 +32,10 @@ def format_line_start(batch: ShallowBatch, record: Record) -> bytes:
 
 
 def format_legacy_metadata(batch: ShallowBatch, message: LegacyMessage, is_four: bool) -> bytes:
-    """Return the first step of the line of a message; its sizes are as stored, even if damaged."""
+    """Return the first part of the line of a message of magic 0 or 1.
+
+    Its sizes are as stored, even if damaged. `is_four` selects the line of 4.3 instead of 3.9.
+    """
     line = _LEGACY % (
         message.offset,
         batch.time_label,
@@ -47,13 +50,14 @@ def format_legacy_metadata(batch: ShallowBatch, message: LegacyMessage, is_four:
 
 
 def _control(record: Record, is_four: bool) -> bytes:
-    """Return the end of a control record's line; imports that code only when needed."""
+    """Return the end of a control record's line; imports the code for it only when needed."""
     from engine.dump.control_line import format_control
 
     return format_control(record, is_four).encode()
 
 
 def _raw(name: str) -> bytes:
+    """Return a header name's original bytes: its surrogate escapes are bytes that are not UTF-8."""
     # Names that are not UTF-8 have their bytes as surrogate escapes.
     return name.encode("utf-8", "surrogateescape")
 
@@ -61,7 +65,10 @@ def _raw(name: str) -> bytes:
 def write_record(
     out: Output, batch: ShallowBatch, record: Record | LegacyMessage, options: DumpOptions
 ) -> None:
-    """Write the line of a record, in the steps of Kafka's tool."""
+    """Write the line of a record: metadata, end of a control record, key and payload.
+
+    The options can leave out the metadata, and add key and payload.
+    """
     prefix = b"| "
     if not options.skip_record_metadata:
         prefix = b" "
@@ -77,7 +84,10 @@ def write_record(
 
 
 def _format_contents(record: Record | LegacyMessage, options: DumpOptions, prefix: bytes) -> bytes:
-    """Return the texts of key and value, by the decoder and the Kafka version."""
+    """Return the part of a record's line with key and payload, decoded by the options' decoder.
+
+    `prefix` precedes the first of them.
+    """
     raw_key: bytes | None = None
     try:
         raw_key = record.key

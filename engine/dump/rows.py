@@ -110,7 +110,7 @@ class RowDump:
         self._left = options.filters.max_records
 
     def dump_rows(self, paths: list[str]) -> Iterator[DumpedRows]:
-        """Yield the matching rows of all files."""
+        """Yield the rows of all files that match the filters, file by file."""
         for path in paths:
             suffix = suffix_of(path) or ""
             if suffix in _ENTRIES:
@@ -120,7 +120,7 @@ class RowDump:
                 yield from self._dump_log(path)
 
     def _dump_entries(self, path: str, suffix: str) -> Iterator[tuple[tuple[str, ...], Row]]:
-        """Yield (columns, row) for each entry of an index, snapshot or transaction index.
+        """Yield (columns, row) for each entry of an index, producer snapshot or transaction index.
 
         Offsets of indexes are absolute.
         """
@@ -159,7 +159,10 @@ class RowDump:
             self.problem_count += batch_rows.problem_count
 
     def _count_if_wanted(self, shallow: ShallowBatch, batch: memoryview) -> bool:
-        """Return True and count the batch if it, or one of its records, matches the filters."""
+        """Return True if the batch, or one of its records, matches the filters.
+
+        It then counts as a row.
+        """
         filters = self._options.filters
         if filters.opens_batches and not any(
             filters.matches(record) for record in batch_at(batch, 0).records()
@@ -169,7 +172,11 @@ class RowDump:
         return True
 
     def _dump_records_fast(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
-        """Return the rows of a batch by column, None if its records must be read one by one."""
+        """Return the rows of a batch's records, built by column.
+
+        None if they must be read one by one: for filters, decoders, control records, old formats,
+        damage.
+        """
         if header["is_control"] or header["magic"] < MAGIC or self._options.filters.picks_some:
             return None
         if not isinstance(self._options.decoder, TextDecoder):
@@ -187,9 +194,9 @@ class RowDump:
         return dumped
 
     def _dump_records(self, header: Row, batch: memoryview) -> Iterator[DumpedRows]:
-        """Yield a row for each matching record, up to the limit of records.
+        """Yield a row for each matching record of a batch, up to the limit of records.
 
-        Raises CorruptRecord with the position of the batch.
+        `header` is the batch's row. Raises CorruptRecord with the position of the batch.
         """
         shared = _shared_by_records(header)
         filters = self._options.filters
@@ -205,12 +212,15 @@ class RowDump:
             raise error.at(header["file"], header["position"]) from error
 
     def _count_rows(self, count: int = 1) -> None:
-        """Subtract rows from the number that may still be shown, if that is limited."""
+        """Subtract `count` from the number of rows that may still be shown, if that is limited."""
         if self._left is not None:
             self._left -= count
 
     def _record_row(self, record: Record, header: Row) -> Row:
-        """Return a record's own columns, with its type for control records, else decoded fields."""
+        """Return the columns that differ from record to record, for one record.
+
+        They include the type of a control record, or else the decoded key and value.
+        """
         row: Row = {
             "offset": record.offset,
             "timestamp_ms": record.timestamp_ms,
@@ -230,7 +240,7 @@ class RowDump:
         return row
 
     def _decode(self, row: Row, record: Record) -> None:
-        """Add the decoded key and value to a row."""
+        """Add the decoded key and value of a record to its row."""
         self._options.decoder.open()
         key, value = self._options.decoder.texts(record.offset, record.key, record.value)
         row["decoded_key"], row["decoded_value"] = parse_decoded(key), parse_decoded(value)
@@ -271,7 +281,7 @@ class BatchRows:
 
 
 def _batch_row(batch: memoryview, position: int, path: str) -> tuple[ShallowBatch, Row]:
-    """Return a batch's header and its row.
+    """Parse a batch's header; return it and the batch's row.
 
     Raises CorruptRecord if the header is truncated (18 bytes for magic 0, 26 for magic 1), or the
     magic is negative: Kafka reads it as a signed byte.
@@ -299,7 +309,7 @@ def _batch_row(batch: memoryview, position: int, path: str) -> tuple[ShallowBatc
 
 
 def _common_row(shallow: ShallowBatch, position: int, crc: int, is_valid: bool) -> Row:
-    """Return the columns that batches of all magics have."""
+    """Return the columns of a batch's row that batches of all magics have."""
     names = ("none", "gzip", "snappy", "lz4", "zstd")
     return {
         "position": position,
@@ -331,7 +341,7 @@ def _shared_by_records(header: Row) -> Row:
 
 
 def _run_rows(header: Row, run: RecordRun) -> DumpedRows:
-    """Return the rows of a run, equal to those of `RowDump._record_row` for each record."""
+    """Return the rows of a run by column; they equal those of `_record_row` for each record."""
     shared = _shared_by_records(header)
     varying: dict[str, Sequence[Any]] = {
         "offset": run.offsets,
@@ -355,7 +365,10 @@ def _run_rows(header: Row, run: RecordRun) -> DumpedRows:
 def _add_binaries(
     shared: Row, varying: dict[str, Sequence[Any]], name: str, contents: Sequence[bytes | None]
 ) -> None:
-    """Add the columns and sizes of a binary field, as `add_binary` does for a single row."""
+    """Add the columns of keys or values: to `shared` if all rows have one value, else `varying`.
+
+    They equal those that `add_binary` adds to single rows, with the sizes.
+    """
     nulls = contents.count(None)
     if nulls == len(contents):
         add_binary(shared, name, None)
@@ -379,7 +392,10 @@ def _add_binaries(
 
 
 def text_form(raw: bytes | None) -> tuple[str | None, str | None]:
-    """Return bytes as a text without loss, and its encoding (see the module's docstring)."""
+    """Return (text, encoding) for bytes, without loss; see the module's docstring.
+
+    Both are None for null.
+    """
     if raw is None:
         return None, None
     try:
@@ -389,20 +405,23 @@ def text_form(raw: bytes | None) -> tuple[str | None, str | None]:
 
 
 def add_binary(row: Row, name: str, raw: bytes | None) -> None:
-    """Add the three columns of a binary field to a row."""
+    """Add the columns of a key or value to a row: as text, the text's encoding, as base64."""
     row[name], row[f"{name}_encoding"] = text_form(raw)
     row[f"{name}_base64"] = None if raw is None else b2a_base64(raw, newline=False).decode("ascii")
 
 
 def header_row(name: str, value: bytes | None) -> Row:
-    """Return a record header as a row."""
+    """Return a record header as a row with its name and the columns of its value."""
     row: Row = {"name": name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")}
     add_binary(row, "value", value)
     return row
 
 
 def parse_decoded(text: bytes | None) -> Any:
-    """Return the text of a decoder as a JSON value if it is JSON, else as text."""
+    """Return the JSON value that a decoder's text has, the text itself if it is not JSON.
+
+    None without a text.
+    """
     if text is None:
         return None
     from engine.json_text import read_json
@@ -414,7 +433,10 @@ def parse_decoded(text: bytes | None) -> Any:
 
 
 def _parse_partition(path: str) -> tuple[str | None, int | None]:
-    """Return topic and partition by the name of the segment's folder, None twice if it has none."""
+    """Return (topic, partition) from the name of the segment's folder.
+
+    Both are None if it is not named like a partition directory.
+    """
     folder = path.rpartition("/")[0].rpartition("/")[2]
     topic, dash, number = folder.rpartition("-")
     is_number = number.isascii() and number.isdigit()

@@ -16,7 +16,10 @@ from engine.records.batch_header import LENGTH_OVERHEAD_BYTES, read_offset_and_l
 
 
 def find_start(files: Files, file: File, filters: Filters) -> int:
-    """Return the start of a batch before which no record is to be shown, 0 if none is known."""
+    """Return the position of a batch before which the filters exclude all records.
+
+    It is 0 if the indexes are unusable or nothing is excluded.
+    """
     offset = _find_first_wanted(files, file.path, filters)
     if offset is None:
         return 0
@@ -33,7 +36,7 @@ def find_start(files: Files, file: File, filters: Filters) -> int:
 
 
 def _find_first_wanted(files: Files, path: str, filters: Filters) -> int | None:
-    """Return an offset below which no record is to be shown, None if there is none."""
+    """Return an offset below which the filters exclude all records, None if there is none."""
     wanted = [] if filters.from_offset is None else [filters.from_offset]
     if filters.from_timestamp_ms is not None:
         stem = path.removesuffix(FileKind.LOG.value)
@@ -48,7 +51,7 @@ def _find_first_wanted(files: Files, path: str, filters: Filters) -> int | None:
 
 
 def _is_batch_before(file: File, position: int, base_offset: int, offset: int) -> bool:
-    """Return True if a batch starts at a position and at or before an offset."""
+    """Return True if a complete batch starts at `position` with a base offset up to `offset`."""
     header = file.read_at(position, LENGTH_OVERHEAD_BYTES)
     if len(header) < LENGTH_OVERHEAD_BYTES:
         return False
@@ -59,11 +62,15 @@ def _is_batch_before(file: File, position: int, base_offset: int, offset: int) -
 
 
 def _base_offset(path: str) -> int:
+    """Return the base offset in the name of a segment's file."""
     return parse_segment_file(path.rpartition("/")[2]).base_offset
 
 
 def list_segments(files: Files, folder: str, filters: Filters) -> list[str]:
-    """Return the live segments of a partition directory that may have wanted offsets, in order."""
+    """Return the paths of a partition's segments that may have wanted offsets, in offset order.
+
+    Only live segments count, not those being deleted or swapped.
+    """
     logs = []
     for name in files.list_dir(folder):
         try:

@@ -49,7 +49,10 @@ class DumpSession:
         self._shown_count = 0
 
     def run(self, paths: list[str]) -> Summary:
-        """Dump all files; after an error, everything read before it is written."""
+        """Dump all files in order and return the summary.
+
+        After an error, everything that was read before it is written.
+        """
         try:
             for path in paths:
                 self.dump_file(normal_path(path))
@@ -58,7 +61,7 @@ class DumpSession:
         return self.summary()
 
     def summary(self) -> Summary:
-        """Return the problems found so far."""
+        """Return the remarks and problems so far, with their number."""
         lines = self._remarks + self._problems.format_lines()
         return Summary(lines, self._problem_count + self._problems.count)
 
@@ -89,6 +92,7 @@ class DumpSession:
             self._remarks.append(f"Ignoring unknown file {path}")
 
     def _indexes(self) -> IndexDump:
+        """Return the dump of indexes, whose code is imported only when needed."""
         from engine.dump.index_dump import IndexDump
 
         return IndexDump(self._files, self._options, self._out, self._problems)
@@ -103,7 +107,7 @@ class DumpSession:
             self._problem_count += 1
 
     def _dump_log(self, path: str) -> None:
-        """Dump a log, after the notices of the decoder, up to the limit of records."""
+        """Print a log: the decoder's notices, the heading, batches up to the limit of records."""
         options = self._options
         notices = options.decoder.open()
         if not options.is_four:
@@ -126,7 +130,10 @@ class DumpSession:
                 self._problem_count += dump.bad_batch_count
 
     def _find_start(self, file: File) -> int:
-        """Return the position to start at by the filters and indexes, 0 without filters."""
+        """Return the position in a log before which the filters exclude all records.
+
+        0 without filters.
+        """
         if not self._options.filters.any_set:
             return 0
         from engine.dump.seek import find_start
@@ -145,7 +152,7 @@ class NamelessKind(StorageError):
 
 
 def _format_heading(path: str) -> str:
-    """Return the line before the records of a file."""
+    """Return the line before the batches of a log or metadata snapshot, by the file's name."""
     if path.endswith(".log"):
         return f"Log starting offset: {base_offset_of(path)}"
     if name_of(path) == "bootstrap.checkpoint":

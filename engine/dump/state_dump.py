@@ -30,7 +30,7 @@ _ENTRIES_POSITION = 6
 
 
 def dump_producer_snapshot(files: Files, path: str, out: Output, is_four: bool) -> str | None:
-    """Print a producer snapshot; return what is wrong with a damaged one, else None."""
+    """Print a producer snapshot's entries; return what is wrong with a damaged one, else None."""
     raw = files.read_bytes(path)
     fault = _check_snapshot(raw)
     if fault is not None:
@@ -61,7 +61,7 @@ def _check_snapshot(raw: bytes) -> str | None:
 
 
 def _format_producer(producer: tuple[int, ...], is_four: bool) -> str:
-    """Return the line of a producer, by the Kafka version."""
+    """Return the line that Kafka 4.3 (`is_four`) or 3.9 prints for a producer's entry."""
     pid, epoch, sequence, offset, delta, timestamp, coordinator, txn = producer
     started = f"OptionalLong[{txn}]" if txn >= 0 else "OptionalLong.empty"
     line = (
@@ -79,7 +79,10 @@ def _format_producer(producer: tuple[int, ...], is_four: bool) -> str:
 
 
 def dump_txn_index(files: Files, path: str, out: Output) -> None:
-    """Print a transaction index; a missing file has no entries."""
+    """Print the entries of a transaction index; a missing file counts as an empty one.
+
+    Raises CorruptFile, before anything is printed, for an entry of an unknown version.
+    """
     base_offset_of(path)
     if not files.exists(path):
         return

@@ -40,24 +40,24 @@ class WindowTier(Protocol):
     def write_batches(
         self, out: Output, raw: memoryview, batches: WindowBatches, first: int, last: int
     ) -> tuple[int, Lines]:
-        """Write batches from number `first` on, up to one that needs the slow path or more room.
+        """Write the lines of batches from index `first` on, up to the first that it cannot print.
 
-        Returns the number of batches written. `last` is the offset of the previous record, -1 if
-        none.
+        Returns the number of batches written, and the last offset with the gaps found in them.
+        `last` is the offset of the previous record, -1 if none.
         """
         ...
 
 
 def window_tier_of(tier: object) -> WindowTier | None:
-    """Return the tier if it can print whole batches, else None; this check is slow."""
+    """Return `tier` if it can print whole batches, else None; this check is slow."""
     return tier if isinstance(tier, WindowTier) else None
 
 
 def select_printable(view: memoryview, base_position: int, *, with_records: bool) -> WindowBatches:
-    """Return the batches at the start of `view`, up to the first that needs the slow path.
+    """Return the batches at the start of `view`, up to the first that compiled code cannot print.
 
-    `base_position` is the position of `view` in the file. With `with_records` only batches whose
-    records compiled code can print count.
+    `base_position` is the position of `view` in the file. With `with_records` the code must print
+    their records too, which excludes compressed and control batches.
     """
     positions = array("q")
     ends: list[int] = []

@@ -75,7 +75,7 @@ class Acceptor(Generic[T]):
 
     @property
     def is_watching(self) -> bool:
-        """Return whether the backlog is being read now."""
+        """Return True while `accept` is called for new connections in the backlog."""
         return self._is_watching
 
     def accept(self) -> None:
@@ -100,7 +100,10 @@ class Acceptor(Generic[T]):
         self._watch()
 
     def _take_next(self) -> Arrival[T] | None:
-        """Hold the next connection of the backlog, and log how long it is throttled."""
+        """Return the next connection of the backlog, None without one.
+
+        The connection is held until its throttle time is over; log how long that takes.
+        """
         arrival = self._ports.take()
         if arrival is None:
             if self._cancel is None:
@@ -128,7 +131,7 @@ class Acceptor(Generic[T]):
         return False
 
     def pause_until(self, due_ms: int) -> None:
-        """Accept nothing until a monotonic time."""
+        """Accept nothing until a monotonic time: of a throttled connection, or after an error."""
         self._unwatch()
         if self._cancel is None:
             self._cancel = self._timers.call_at(due_ms, self._on_pause_over)
@@ -139,7 +142,10 @@ class Acceptor(Generic[T]):
         self.accept()
 
     def _accept_later(self) -> None:
-        """Try again on a later turn, because the caller that freed the room may not be done yet."""
+        """Call `accept` on a later turn, for a held connection, once the gate has room.
+
+        The caller that freed the room may not be done yet.
+        """
         if self._held is not None and self._cancel is None and not self._is_closed:
             self._timers.call_soon(self.accept)
 

@@ -80,26 +80,26 @@ class ArchiveFiles(ReadOnlyFiles):
         return _ArchiveFile(path, archive.content, member)
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or directory is there."""
+        """Return True if a file or directory is at the path inside its archive."""
         archive, inner = _open_archive_of(path)
         return inner in archive.members or inner in archive.folders
 
     def is_dir(self, path: str) -> bool:
-        """Return whether the path is a directory."""
+        """Return True if the path inside its archive is a directory."""
         archive, inner = _open_archive_of(path)
         return inner in archive.folders
 
     def size_bytes(self, path: str) -> int:
-        """Return a file's size."""
+        """Return the size of an archived file; raises FileMissing."""
         return self.open(path).size_bytes()
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole (small) file."""
+        """Return the content of an archived file, which should be small; raises FileMissing."""
         file = self.open(path)
         return file.read_at(0, file.size_bytes())
 
     def list_dir(self, path: str) -> list[str]:
-        """Return the names in a directory, sorted."""
+        """Return the names in a directory of an archive, sorted; raises FileMissing."""
         archive, inner = _open_archive_of(path)
         if inner not in archive.folders:
             raise FileMissing(path)
@@ -113,7 +113,7 @@ class _ArchiveFile(ReadOnlyFile):
         self._start = member.position
 
     def read_at(self, position: int, length: int) -> bytes:
-        """Return up to `length` bytes; fewer only at the end of the member."""
+        """Return up to `length` bytes from `position` in the file; fewer only at its end."""
         length = min(length, self._size_bytes - position)
         parts: list[bytes] = []
         while length > 0:
@@ -143,7 +143,11 @@ def _open_archive_of(path: str) -> tuple[_Archive, str]:
 
 @lru_cache(maxsize=_OPEN_MAX)
 def _open_archive(path: str, _modified_ns: int, _size_bytes: int) -> _Archive:
-    """Open an archive; cached by path, modification time and size of the file."""
+    """Open an archive; unpack a compressed one into a temporary file.
+
+    Cached by path, modification time and size of the file, so that a changed archive is opened
+    again.
+    """
     from engine.host.temporary import temporary_file
 
     content = temporary_file() if path.endswith("gz") else open(path, "rb")  # noqa: SIM115

@@ -75,12 +75,12 @@ class Validity(NamedTuple):
 
     @property
     def begin(self) -> datetime:
-        """Return its first moment."""
+        """Return the first moment of the certificate's validity: an hour ago, for slow clocks."""
         return datetime.fromtimestamp(self.now_ms // 1000, UTC) - _CLOCK_SKEW
 
     @property
     def end(self) -> datetime:
-        """Return its last moment."""
+        """Return the last moment at which the certificate is valid."""
         return datetime.fromtimestamp(self.now_ms // 1000, UTC) + timedelta(days=self.days)
 
 
@@ -91,7 +91,10 @@ def check_common_name(name: str) -> None:
 
 
 def create_authority(name: str, validity: Validity) -> IssuedCertificate:
-    """Return a new authority; raises NoCertificates, BadCertificateName."""
+    """Return a new certificate authority of this name, with its private key.
+
+    Raises NoCertificates, BadCertificateName.
+    """
     x509, ec = _import_packages()
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _common_name(name)
@@ -214,7 +217,10 @@ def _sign(
     issuer_key: EllipticCurvePrivateKey,
     end: datetime,
 ) -> IssuedCertificate:
-    """Sign a certificate, and return it in PEM with its own private key."""
+    """Sign the certificate of `builder` with the issuer's key; return it in PEM with its own key.
+
+    `end` is its expiry.
+    """
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 

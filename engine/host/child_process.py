@@ -45,16 +45,16 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Return its process id."""
+        """Return the child's process id."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
-        """Return the exit code, negative for a signal; None while the process runs."""
+        """Return the child's exit code, negative for a signal; None while it runs."""
         return self._process.poll()
 
     def lines(self) -> list[bytes]:
-        """Return the lines written since the last call, without waiting.
+        """Return the lines that the child wrote since the last call, without waiting.
 
         After `close`, the lines up to the end of the process.
         """
@@ -73,7 +73,7 @@ class ChildProcess:
             self._unread += chunk
 
     def close_input(self) -> None:
-        """Close its standard input, which asks the process to finish its work and end."""
+        """Close the child's standard input, which asks the child to finish its work and end."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.close()
@@ -99,6 +99,7 @@ class ChildProcess:
         self._close_pipes()
 
     def _close_pipes(self) -> None:
+        """Close the pipes to the child's standard input and output."""
         self.close_input()
         assert self._process.stdout is not None
         self._process.stdout.close()
@@ -133,7 +134,7 @@ class ParentProcess:
 
     @property
     def wants_an_end(self) -> bool:
-        """Return whether the parent has closed the input, or has ended."""
+        """Return True if the parent has closed this process's input, or has ended."""
         return bool(select([0], [], [], 0)[0])
 
     def send(self, line: bytes) -> None:

@@ -41,7 +41,7 @@ class CopyOnWriteFile:
         return self._copy or self._source
 
     def size_bytes(self) -> int:
-        """Return the size now."""
+        """Return the present size of the file."""
         return self._current.size_bytes()
 
     def read_at(self, position: int, length: int) -> bytes:
@@ -67,7 +67,7 @@ class CopyOnWriteFile:
         self._get_copy(size_bytes).truncate(size_bytes)
 
     def reserve(self, size_bytes: int) -> None:
-        """Reserve disk space for later writes; a link reserves nothing."""
+        """Reserve disk space for later writes; for a link that is not copied yet, do nothing."""
         if self._copy is not None:
             self._copy.reserve(size_bytes)
 

@@ -21,7 +21,7 @@ PromiseCoroutine: TypeAlias = Coroutine[Promise[object], None, T]
 
 
 def drive(work: PromiseCoroutine[T]) -> Promise[T]:
-    """Run a coroutine to its first wait; the promise gets its value, or its EngineError.
+    """Run a coroutine to its first wait; return a promise of its value, or of its EngineError.
 
     Any other exception is a bug and is raised to the caller of the step. Abandoning the promise
     does not stop the coroutine: promises that it awaits are abandoned, and its remaining steps run.
@@ -32,7 +32,7 @@ def drive(work: PromiseCoroutine[T]) -> Promise[T]:
 
 
 async def together(works: Sequence[PromiseCoroutine[T]]) -> list[T]:
-    """Run coroutines concurrently and return their values in order.
+    """Run coroutines concurrently and return their values, in the order of `works`.
 
     All are started before the first is awaited. Raises the first error in order; the others
     continue.

@@ -52,9 +52,11 @@ def _hold_handlers() -> Iterator[None]:
     came: dict[int, None] = {}
 
     def hold(number: int, _frame: FrameType | None) -> None:
+        """Record a signal that arrives during the block."""
         came[number] = None
 
     def raise_again() -> None:
+        """Raise the recorded signals for this thread, each once."""
         for number in came:
             signal.raise_signal(number)
 

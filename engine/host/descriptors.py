@@ -12,7 +12,10 @@ _UNKNOWN = 1 << 31
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the soft limit to the hard one; returns the limit in force afterwards."""
+    """Raise the soft limit of open file descriptors to the hard one.
+
+    Returns the limit in force afterwards; _UNKNOWN if there is none, or the system has no limits.
+    """
     try:
         import resource
     except ImportError:

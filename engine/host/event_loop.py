@@ -39,17 +39,20 @@ class EventLoop:
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back once at or soon after a time; returns a function that cancels it."""
+        """Call `callback` once, at or soon after a monotonic time.
+
+        Return a function that cancels it.
+        """
         delay_s = max(monotonic_ms - time.monotonic_ns() // 1_000_000, 0) / 1000
         cancel: Callable[[], None] = self._loop.call_later(delay_s, callback).cancel
         return cancel
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call back after everything that is due now."""
+        """Call `callback` on the next turn, after the callbacks that are due now."""
         self._loop.call_soon(callback)
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
-        """Call back soon on the loop's thread; may be called from any thread."""
+        """Call `callback` soon on the loop's thread; may be called from any thread."""
         self._loop.call_soon_threadsafe(callback)
 
     def handle_signals(
@@ -57,13 +60,14 @@ class EventLoop:
         callback: Callable[[], None],
         numbers: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
     ) -> None:
-        """Call back on signals in place of their default action; call it from the main thread.
+        """Call `callback` on signals in place of their default action; for the main thread.
 
         A signal that arrives before `run` is handled once `run` starts. (uvloop's own handlers
         would lose it.)
         """
 
         def note(_number: int, _frame: FrameType | None) -> None:
+            """Queue the callback for the loop, as a signal handler must do little."""
             self._loop.call_soon_threadsafe(callback)
 
         for number in numbers:
@@ -86,19 +90,19 @@ class EventLoop:
         self._loop.set_exception_handler(handle)
 
     def watch_readable(self, descriptor: int, callback: Callable[[], None]) -> None:
-        """Call back whenever a read would not block."""
+        """Call `callback` whenever a read of the descriptor would not block."""
         self._loop.add_reader(descriptor, callback)
 
     def unwatch_readable(self, descriptor: int) -> None:
-        """Stop the calls for reads."""
+        """Stop the calls that `watch_readable` has started."""
         self._loop.remove_reader(descriptor)
 
     def watch_writable(self, descriptor: int, callback: Callable[[], None]) -> None:
-        """Call back whenever a write would not block."""
+        """Call `callback` whenever a write to the descriptor would not block."""
         self._loop.add_writer(descriptor, callback)
 
     def unwatch_writable(self, descriptor: int) -> None:
-        """Stop the calls for writes."""
+        """Stop the calls that `watch_writable` has started."""
         self._loop.remove_writer(descriptor)
 
 

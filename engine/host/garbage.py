@@ -133,7 +133,10 @@ class Garbage:
         self._is_due = False
 
     def _note_count(self) -> None:
-        """Count the frozen objects after a scan, and derive the limit for the next one."""
+        """Count the frozen objects after a scan, and set the limit at which the next scan is due.
+
+        The limit is about twice the count.
+        """
         self._count_at_most = self._collector.get_freeze_count()
         self._count_max = 2 * self._count_at_most + FROZEN_OBJECTS_MAX
 

@@ -42,7 +42,7 @@ class HeldFiles(Protocol):
     """The files of a machine, shared by its processes."""
 
     def exists(self, path: str) -> bool:
-        """Return whether the file exists."""
+        """Return True if a file is at this path."""
         ...
 
     def size_bytes(self, path: str) -> int:
@@ -152,7 +152,10 @@ def _lock(path: str, descriptor: int) -> None:
 
 
 def _is_same_file(path: str, descriptor: int) -> bool:
-    """Return whether a path leads to the file of a descriptor."""
+    """Return True if a path still leads to the open file of a descriptor.
+
+    False if the file was removed or replaced since it was opened.
+    """
     try:
         there = os.stat(path)
     except OSError:

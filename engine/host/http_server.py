@@ -61,7 +61,7 @@ class PageServer:
 
     @property
     def port(self) -> int:
-        """Return the port that it listens on."""
+        """Return the port that the server listens on."""
         return int(self._server.server_address[1])
 
     def serve(self) -> None:
@@ -73,12 +73,12 @@ class PageServer:
         self._server.shutdown()
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, after `serve` has returned."""
         self._server.server_close()
 
 
 def _create_server(host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> _Server:
-    """Listen at a name or an address of either family; raises OSError."""
+    """Return a server that listens at a host name, or an IPv4 or IPv6 address; raises OSError."""
     kind, flags = socket.SOCK_STREAM, socket.AI_PASSIVE
     family = socket.getaddrinfo(host or None, port, type=kind, flags=flags)[0][0]
 

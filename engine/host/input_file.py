@@ -20,7 +20,10 @@ _OPENED: Final = (stat.S_ISREG, *_READ_ONCE)
 
 
 def open_input(path: str) -> BinaryIO:
-    """Open a file or a pipe for reading; raises FileMissing, FileRefused."""
+    """Open a file or a pipe for reading; raises FileMissing, FileRefused.
+
+    Directories, sockets and devices other than /dev/null are refused.
+    """
     try:
         file = open(path, "rb")  # noqa: SIM115 - the caller closes it
     except OSError as error:
@@ -45,7 +48,7 @@ def is_read_once(path: str) -> bool:
 
 
 def _is_null(status: os.stat_result) -> bool:
-    """Return whether a status is that of /dev/null, which is read as an empty file."""
+    """Return True if a status is that of /dev/null, which is read as an empty file."""
     return os.path.samestat(status, os.stat(os.devnull))
 
 

@@ -65,13 +65,16 @@ class _Reader:
         self._position = 0
 
     def number(self) -> int:
+        """Return the next four bytes as a number."""
         (number,) = struct.unpack(">I", self.read_bytes(4))
         return int(number)
 
     def block(self) -> bytes:
+        """Return the next bytes, which follow their length of four bytes."""
         return self.read_bytes(self.number())
 
     def text(self) -> bytes:
+        """Return the next string in UTF-8, which follows its length of two bytes."""
         return self.read_bytes(int.from_bytes(self.read_bytes(2)))
 
     def read_bytes(self, size: int) -> bytes:
@@ -110,7 +113,10 @@ def _parse_store(reader: _Reader, key_password: str) -> JksStore:
 
 
 def _certificate(reader: _Reader, version: int) -> bytes:
-    """Return a certificate, DER; version 2 has its type ("X.509") in front, which is skipped."""
+    """Return the next certificate of a store, DER.
+
+    In a store of version 2 its type ("X.509") comes first, which is skipped.
+    """
     if version > 1:
         reader.text()
     return reader.block()

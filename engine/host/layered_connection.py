@@ -45,7 +45,7 @@ class LayeredBytes(RealConnection):
 
     @property
     def _bytes(self) -> StreamLayer:
-        """Return the layer; there is one once the TCP connection is established."""
+        """Return the TLS layer; there is one once the TCP connection is established."""
         layer = self._io.layer
         assert layer is not None
         return layer
@@ -64,7 +64,7 @@ class LayeredBytes(RealConnection):
             self._bytes.read_little(is_little=bound is not None)
 
     def start(self) -> None:
-        """Begin the handshake."""
+        """Begin the handshake, after the handshakes that were queued before."""
         self._network.handshakes.queue(self._continue_handshake)
 
     def _schedule_handshake(self) -> None:
@@ -128,7 +128,10 @@ class LayeredBytes(RealConnection):
         self._read_on_soon()
 
     def _receive(self, buffer: memoryview, overflow: memoryview | None = None) -> int:
-        """Read into `buffer`; 0 if nothing is there yet, -1 if the connection has closed."""
+        """Read decrypted bytes into `buffer`; return their number.
+
+        0 if nothing is there yet, -1 if the connection has closed. `overflow` is not used.
+        """
         try:
             size = self._bytes.recv_into(buffer)
         except BlockingIOError as want:
@@ -186,12 +189,16 @@ class LayeredBytes(RealConnection):
             raise
 
     def _wait_to_write(self) -> None:
+        """Watch the socket for writability, unless the layer must read before it can write."""
         # A write that waits for a readable socket is retried after the next read.
         if not self._io.write_wants_read:
             super()._wait_to_write()
 
     def overdue(self, now_ms: int) -> str | None:
-        """Return the reason to close the connection for a missed deadline, None without one."""
+        """Return the reason to close the connection for a missed deadline, None without one.
+
+        A handshake must end within HALF_FRAME_DEADLINE_MS.
+        """
         if self._pauses & PauseReason.TLS:
             is_late = now_ms - self._io.began_ms > HALF_FRAME_DEADLINE_MS
             return "its handshake does not end" if is_late else None

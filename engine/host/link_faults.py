@@ -51,11 +51,14 @@ class LinkFaults(NamedTuple):
     slow: Mapping[str, SlowPlace] = {}
 
     def is_any(self) -> bool:
-        """Return whether any fault is in force."""
+        """Return True if any fault is in force."""
         return bool(self.groups or self.slow)
 
     def is_cut(self, one: str, other: str) -> bool:
-        """Return True if a partition separates two places, or every packet between them is lost."""
+        """Return True if no packet passes between two places.
+
+        A partition separates them, or one of them loses every packet.
+        """
         if one == other:
             return False
         first, second = self._group_of(one), self._group_of(other)
@@ -69,7 +72,10 @@ class LinkFaults(NamedTuple):
         return next((index for index, group in enumerate(self.groups) if place in group), None)
 
     def quality(self, one: str, other: str) -> LinkQuality | None:
-        """Return delay and loss between two places, None if the link is neither slow nor lossy."""
+        """Return delay and loss between two places, None if the link is neither slow nor lossy.
+
+        The delays of both places add up; a packet arrives if neither place loses it.
+        """
         if one == other:
             return None
         slow = [self.slow[place] for place in (one, other) if place in self.slow]
@@ -81,7 +87,7 @@ class LinkFaults(NamedTuple):
         return LinkQuality(sum(place.delay_ms for place in slow), 1.0 - passes)
 
     def is_faulty(self, one: str, other: str) -> bool:
-        """Return whether any fault affects two places."""
+        """Return True if the link between two places is cut, slow or lossy."""
         return self.is_cut(one, other) or self.quality(one, other) is not None
 
     def with_partition(self, groups: Iterable[Iterable[str]]) -> LinkFaults:
@@ -110,12 +116,12 @@ def retransmission_ms(delay_ms: int, losses: int) -> int:
 
 
 def packet_count(size_bytes: int) -> int:
-    """Return how many packets carry `size_bytes`, at least one."""
+    """Return the number of TCP packets that carry `size_bytes`, at least one."""
     return max(1, -(-size_bytes // LINK_PACKET_BYTES))
 
 
 def encode_faults(faults: LinkFaults) -> JsonObject:
-    """Return faults as JSON values."""
+    """Return faults as a JSON object: the groups, and delay and loss by place."""
     return {
         "groups": [sorted(group, key=place_order) for group in faults.groups],
         "slow": {place: slow._asdict() for place, slow in faults.slow.items()},

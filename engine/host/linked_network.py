@@ -59,7 +59,8 @@ class LinkedNetwork:
         """Accept connections over the link; errors are those of the network."""
 
         def accept(connection: Connection) -> None:
-            on_connect(self._linked(connection))
+            """Pass an accepted connection on as one over the link."""
+            on_connect(self._wrap_connection(connection))
 
         return self._network.listen(host, port, accept, options)
 
@@ -72,7 +73,7 @@ class LinkedNetwork:
         layer: LayerOf | None = None,
     ) -> Connection:
         """Open a connection over the link to the other place."""
-        return self._linked(
+        return self._wrap_connection(
             self._network.connect(
                 host, port, receive_buffer_bytes=receive_buffer_bytes, layer=layer
             )
@@ -82,7 +83,8 @@ class LinkedNetwork:
         """Return the numeric address of a host, or None if it is not found. May block."""
         return self._network.address_of(host)
 
-    def _linked(self, connection: Connection) -> LinkedConnection:
+    def _wrap_connection(self, connection: Connection) -> LinkedConnection:
+        """Return the connection with the delays, losses and cuts of the link to the other place."""
         return LinkedConnection(connection, self._links, self._own, self._other)
 
 
@@ -113,7 +115,10 @@ class LinkedConnection:
     # Choice between the direct calls and the channels
 
     def _choose_path(self) -> None:
-        """Connect the owner directly while the link has no fault, else through the channels."""
+        """Connect the owner directly while the link has no fault, else through the channels.
+
+        Called at each change of the link, and when the owner sets its callback.
+        """
         if self._is_closed:
             return
         self._has_begun = self._has_begun or not self._out.is_cut
@@ -167,7 +172,7 @@ class LinkedConnection:
         self._connection.bound_frames(bound)
 
     def peer_certificate(self) -> bytes | None:
-        """Return the certificate that the peer has presented."""
+        """Return the certificate that the peer has presented, DER, None without one."""
         return self._connection.peer_certificate()
 
     def close(self, reason: str) -> None:
@@ -205,7 +210,10 @@ class LinkedConnection:
             self._on_frame(frame)
 
     def _on_ended(self, reason: str) -> None:
-        """Handle a close of the connection by the other end or the network."""
+        """Handle a close of the connection by the other end or the network.
+
+        The owner is notified after the frames in flight, or now if the link was cut from the start.
+        """
         self._out.close()
         if self._is_closed:
             return

@@ -6,9 +6,10 @@ import socket
 
 
 def closes_after_shutdown(host: str, port: int, timeout_s: float) -> bool:
-    """Return whether the listener closes a connection after we have shut down our side.
+    """Return True if a listener closes a connection after we have shut down our side.
 
-    Nothing is sent, so the check is valid for any protocol. False if no process listens.
+    Then a live process serves it. Nothing is sent, so the check is valid for any protocol. False if
+    no process listens.
     """
     try:
         with socket.create_connection((host, port), timeout_s) as connection:

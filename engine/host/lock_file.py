@@ -47,7 +47,7 @@ def lock_file(path: str, *, waits: bool = False) -> Callable[[], None]:
 
 
 def is_held(path: str) -> bool:
-    """Return whether another process holds the lock; False if the file does not exist.
+    """Return True if another process holds the lock; False if the file does not exist.
 
     The test takes a shared lock, so the file need not be writable: Kafka leaves one, and it may
     be on a read-only copy. Do not call it for a lock held by this process: the test cannot

@@ -58,7 +58,7 @@ class ManualClock:
         return self._monotonic_ms
 
     def advance(self, duration_ms: int) -> None:
-        """Advance both clocks."""
+        """Advance the wall clock and the monotonic clock by `duration_ms`."""
         assert duration_ms >= 0
         self._wall_ms += duration_ms
         self._monotonic_ms += duration_ms
@@ -122,7 +122,7 @@ class MemoryFile:
         self.reserved_bytes = 0
 
     def size_bytes(self) -> int:
-        """Return the size now."""
+        """Return the present size of the file."""
         self._disk.access("stat", self.path)
         return len(self._content.live)
 
@@ -243,7 +243,7 @@ class MemoryFiles:
 
     @property
     def has_stopped(self) -> bool:
-        """Return whether the power is cut; every operation then raises MachineStopped."""
+        """Return True if the power is cut; every operation then raises MachineStopped."""
         return self._stopped
 
     def go_on(self) -> None:
@@ -283,16 +283,19 @@ class MemoryFiles:
             self._failures, self._is_inspected = failures, was_inspected
 
     def flip(self, path: str, position: int, bits: int) -> None:
-        """Have reads of a file return bits of one byte wrongly, until it is written again."""
+        """Make reads of a file return the set bits of `bits` inverted in the byte at a position.
+
+        The byte reads correctly once it is written again.
+        """
         self._find_file(path).flipped[position] = bits
 
     @property
     def has_flipped(self) -> bool:
-        """Return whether any file has bits that are read wrongly."""
+        """Return True if any file has bits that are read wrongly."""
         return any(content.flipped for content in list_files(self._root))
 
     def flip_back(self) -> None:
-        """Read all files as they were written."""
+        """Make reads of all files return the bytes that were written."""
         for content in list_files(self._root):
             content.flipped.clear()
 
@@ -301,7 +304,7 @@ class MemoryFiles:
         return data if self._is_inspected else content.flip_bits(position, data)
 
     def unsynced_changes(self) -> int:
-        """Return how many changes of content and names a crash now would lose."""
+        """Return the number of changes of content and names that a crash now would lose."""
         return len(self._journal())
 
     def after_crash(self, *, kept_changes: int = 0, torn_bytes: int = 0) -> MemoryFiles:
@@ -316,16 +319,16 @@ class MemoryFiles:
         for change in changes[kept_changes : kept_changes + 1]:
             if isinstance(change, Write) and change.content is not None:
                 kept.append(change._replace(content=change.content[:torn_bytes]))
-        return self._left_with(kept)
+        return self._image_with(kept)
 
     def after_scattered_crash(self, draw: random.Random) -> MemoryFiles:
         """Return the disk after a crash that kept unsynced writes in any order.
 
-        `scattered` has the rules of what is kept.
+        `draw_kept_changes` has the rules of what is kept.
         """
-        return self._left_with(draw_kept_changes(self._root, self._journal(), draw))
+        return self._image_with(draw_kept_changes(self._root, self._journal(), draw))
 
-    def _left_with(self, kept: list[Write | Renaming]) -> MemoryFiles:
+    def _image_with(self, kept: list[Write | Renaming]) -> MemoryFiles:
         """Return the disk after a crash that kept these unsynced changes and all synced ones."""
         disk = MemoryFiles(clock=self._clock)
         disk._root = build_crash_image(self._root, kept)
@@ -359,7 +362,7 @@ class MemoryFiles:
             self._check_failures(operation, path)
 
     def now_ms(self) -> int:
-        """Return the time for modification stamps."""
+        """Return the wall time for modification times of files, 0 without a clock."""
         return self._clock.wall_ms() if self._clock else 0
 
     # Files
@@ -381,17 +384,17 @@ class MemoryFiles:
         return MemoryFile(self, path, node, writable=write)
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or directory is there."""
+        """Return True if a file or directory is at this path."""
         self._check_power()
         return self._find(path) is not None
 
     def is_dir(self, path: str) -> bool:
-        """Return whether the path is a directory."""
+        """Return True if the path is that of a directory."""
         self._check_power()
         return isinstance(self._find(path), Folder)
 
     def is_link(self, path: str) -> bool:
-        """Return False: there are no symbolic links here."""
+        """Return False: this file system has no symbolic links."""
         self._check_power()
         return False
 
@@ -408,7 +411,7 @@ class MemoryFiles:
         self._find_file(path).modified_ms = modified_ms
 
     def make_private(self, path: str) -> None:
-        """Do nothing: there are no other users."""
+        """Do nothing but require the file: this file system has no other users."""
         self._find_file(path)
 
     def read_bytes(self, path: str) -> bytes:
@@ -533,7 +536,7 @@ class MemoryFiles:
         return self._find_parts(_parts(path))
 
     def _find_parts(self, parts: Sequence[str]) -> Node | None:
-        """Return the file or folder at a path, None if there is none."""
+        """Return the file or folder at a path given as its names, None if nothing is there."""
         node: Node = self._root
         for name in parts:
             child = node.live.get(name) if isinstance(node, Folder) else None

@@ -58,7 +58,7 @@ class MemoryHeldFile:
         self._is_closed = False
 
     def append(self, content: bytes) -> None:
-        """Append content and make it durable."""
+        """Append content and make it durable; raises FileReplaced if the file was removed."""
         if self._is_closed:
             raise storage_error(errno.EBADF, self.path, "write")
         if not self._files.exists(self.path):

@@ -29,7 +29,7 @@ class Write(NamedTuple):
     content: bytes | None
 
     def apply_to(self, image: bytearray) -> None:
-        """Apply this write, or truncation if it has no content, to an image; gaps become zeros."""
+        """Apply this write, or this new size, to the bytes of a file; gaps become zeros."""
         end = self.position + len(self.content or b"")
         if self.content is None:
             del image[end:]
@@ -162,7 +162,7 @@ def draw_kept_changes(
 ) -> list[Write | Renaming]:
     """Return the changes kept by a disk that writes a file in any order, or only its size.
 
-    A prefix of the changes is kept whole. In the file that is written next, each write is kept,
+    All changes before a random one are kept. In the file that is written next, each write is kept,
     lost, or reads as zeros.
     """
     prefix = draw.randrange(len(changes) + 1)
@@ -212,6 +212,7 @@ def build_crash_image(root: Folder, kept: Iterable[Write | Renaming]) -> Folder:
         return content
 
     def copy_of(node: Node) -> Node:
+        """Return the copy of a file or folder after the crash, the same one at each call."""
         if id(node) not in copies:
             copies[id(node)] = content_of(node) if isinstance(node, Content) else folder_of(node)
         return copies[id(node)]

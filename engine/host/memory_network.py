@@ -50,13 +50,14 @@ class MemoryTimers:
         self._number = 0
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back once the clock reaches a time; returns a function that cancels it."""
+        """Call `callback` once the clock reaches a time; return a function that cancels it."""
         self._number += 1
         number = self._number
         heapq.heappush(self._due, (monotonic_ms, number))
         self._callbacks[number] = callback
 
         def cancel() -> None:
+            """Drop the callback, if it has not run."""
             self._callbacks.pop(number, None)
 
         return cancel
@@ -67,7 +68,7 @@ class MemoryTimers:
         return len(self._callbacks)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call back after everything that is due now."""
+        """Call `callback` after everything that is due now."""
         self._soon.append(callback)
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
@@ -156,7 +157,7 @@ class MemoryConnection:
         self._deliver_received()
 
     def join(self, other: MemoryConnection) -> None:
-        """Connect two ends."""
+        """Connect this end with the other end of the connection."""
         self._other, other._other = other, self
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
@@ -248,14 +249,14 @@ class PendingDelivery:
         self._held: list[Callable[[], None]] | None = []
 
     def __call__(self, run: Callable[[], None]) -> None:
-        """Deliver now, or when `open` is called."""
+        """Run a delivery now, or when `open` is called."""
         if self._held is None:
             self._carry(run)
         else:
             self._held.append(run)
 
     def open(self) -> None:
-        """Deliver the queued calls, and all later ones directly."""
+        """Run the queued deliveries, and run all later ones directly."""
         held, self._held = self._held or [], None
         for run in held:
             self._carry(run)
@@ -314,7 +315,7 @@ class MemoryListener:
 
     @property
     def port(self) -> int:
-        """Return the port."""
+        """Return the port that the listener listens on."""
         _, port = self._key
         return port
 
@@ -337,6 +338,7 @@ class MemoryListener:
         self._connections[connection] = None
 
         def forget() -> None:
+            """Remove the connection, and count it out of the gate's limits."""
             del self._connections[connection]
             self.options.gate.leave(arrival.address)
 
@@ -345,7 +347,10 @@ class MemoryListener:
         connection.open()
 
     def close_least_recently_used(self, reason: str) -> bool:
-        """Close the connection that has been idle longest; False if there is none."""
+        """Close the connection that has been idle longest; return False if there is none.
+
+        Called when the broker has more connections than its limit.
+        """
         connections = self._connections
         victim = min(connections, key=lambda connection: connection.last_active_ms, default=None)
         if victim is not None:
@@ -364,6 +369,7 @@ class MemoryListener:
 
 
 def _turn_away(arrival: Arrival[MemoryConnection]) -> None:
+    """Close a connection that the gate refused, or that a closed listener had not accepted."""
     arrival.socket.close("turned away")
 
 

@@ -55,7 +55,10 @@ def resolve(host: str) -> list[HostAddress]:
 
 
 def look_up(host: str, resolver: Resolve = resolve) -> Found:
-    """Return the addresses of a host, or the reason why there are none; blocks."""
+    """Return the addresses of a host, or the reason why there are none; blocks.
+
+    A numeric address is returned as it is.
+    """
     numeric = parse_address(host)
     if numeric is not None:
         return [numeric]
@@ -66,7 +69,7 @@ def look_up(host: str, resolver: Resolve = resolve) -> Found:
 
 
 def reason_of(error: OSError | ValueError) -> str:
-    """Return why a look-up failed; a ValueError means an invalid name."""
+    """Return the message for a failed look-up; a ValueError means an invalid name."""
     if isinstance(error, OSError):
         return f"unknown host: {error.strerror or error}"
     return f"not the name of a host: {getattr(error, 'reason', None) or error}"

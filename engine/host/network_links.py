@@ -64,7 +64,7 @@ class PlaceLinks:
 
     @property
     def channel_count(self) -> int:
-        """Return how many channels are open."""
+        """Return the number of open channels."""
         return len(self._channels)
 
     def add_listener(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -72,6 +72,7 @@ class PlaceLinks:
         self._listeners[listener] = None
 
         def end() -> None:
+            """Remove the listener."""
             self._listeners.pop(listener, None)
 
         return end
@@ -118,7 +119,7 @@ class LinkChannel:
 
     @property
     def is_cut(self) -> bool:
-        """Return whether the link is cut."""
+        """Return True if the link is cut: packets wait until it is healed."""
         return self._is_cut
 
     def send(self, arrive: Callable[[], None], size_bytes: int = 0) -> None:

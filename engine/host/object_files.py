@@ -47,7 +47,7 @@ class ObjectStoreMissing(EngineError):
 
 
 def is_object_path(path: str) -> bool:
-    """Return whether a path names an object store; `s3:/` with one slash is accepted."""
+    """Return True if a path names an object store; `s3:/` with one slash is accepted."""
     return _ADDRESS.match(path) is not None
 
 
@@ -74,23 +74,23 @@ class ObjectFiles(ReadOnlyFiles):
         return _ObjectFile(path, found.size, source)
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or directory is there."""
+        """Return True if a file or directory is at this address."""
         return self._find_info(path) is not None
 
     def is_dir(self, path: str) -> bool:
-        """Return whether the path is a directory."""
+        """Return True if the address is that of a directory."""
         found = self._find_info(path)
         return found is not None and not found.is_file
 
     def size_bytes(self, path: str) -> int:
-        """Return a file's size."""
+        """Return the size of an object; raises FileMissing."""
         found = self._find_info(path)
         if found is None or not found.is_file:
             raise FileMissing(path)
         return int(found.size)
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole (small) file."""
+        """Return the content of an object, which should be small; raises FileMissing."""
         file = self.open(path)
         try:
             return file.read_at(0, file.size_bytes())
@@ -98,7 +98,7 @@ class ObjectFiles(ReadOnlyFiles):
             file.close()
 
     def list_dir(self, path: str) -> list[str]:
-        """Return the names in a directory, sorted."""
+        """Return the names in a directory, sorted; raises FileMissing."""
         return sorted(self._list_folder(path.rstrip("/")))
 
     def _list_folder(self, path: str) -> dict[str, FileInfo]:
@@ -161,6 +161,7 @@ class _ObjectFile(ReadOnlyFile):
         return self._block[start : start + length]
 
     def close(self) -> None:
+        """Close the stream of the object, and drop the block read last."""
         self._block = b""
         self._source.close()
 

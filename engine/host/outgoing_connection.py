@@ -64,7 +64,10 @@ class OutgoingConnection(RealConnection):
             self._connect_next("no address")
 
     def _connect_next(self, reason: str) -> None:
-        """Start connecting to the next address, or close with the last address's failure."""
+        """Start connecting to the next address, or close if none is left.
+
+        `reason` is the failure of the address before, with which the connection is then closed.
+        """
         while self._addresses:
             family, address = self._addresses.popleft()
             try:
@@ -94,6 +97,7 @@ class OutgoingConnection(RealConnection):
         self._close_soon(reason)
 
     def _close_soon(self, reason: str) -> None:
+        """Close the connection on the next turn of the loop."""
         # The caller has not set `on_close` yet.
         self._network.loop.call_soon(lambda: self.close(reason))
 
@@ -112,7 +116,7 @@ class OutgoingConnection(RealConnection):
         self._established()
 
     def _established(self) -> None:
-        """Start reading, and send what was queued while the connection was being opened."""
+        """Start reading, and send the frames queued while the connection was being opened."""
         self.resume(PauseReason.CONNECTING)
         self.flush()
 
@@ -158,7 +162,7 @@ class LayeredOutgoingConnection(LayeredBytes, OutgoingConnection):
         self._io = LayerIo(self.last_active_ms)
 
     def _established(self) -> None:
-        """Begin the handshake."""
+        """Create the layer of the connected socket, and begin its handshake."""
         self.resume(PauseReason.CONNECTING)
         try:
             self._io.layer = self._layer_of(self._sock)

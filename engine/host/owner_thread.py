@@ -60,7 +60,7 @@ class OwnerThread:
         self._thread.start()
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Queue a work for the thread; return the future of its result.
+        """Queue a function for the thread; return the future of its result.
 
         Errors: RuntimeError after `close`, UsedAfterFork in a forked child, which lacks the thread.
         """
@@ -93,9 +93,9 @@ class OwnerThread:
             self._interrupt()
 
     def _run(self) -> None:
-        """Run works in order until the thread is closed and none is left.
+        """Run queued works in order until the thread is closed and none is left.
 
-        `idle` while none is queued.
+        Call `idle` while none is queued.
         """
         while True:
             with self._condition:
@@ -111,7 +111,10 @@ class OwnerThread:
                 self._run_work(*taken)
 
     def _run_idle(self) -> None:
-        """Call `idle`, then sleep for the time that it returns, or until work is submitted."""
+        """Call `idle`, then sleep for the ms that it returns, or until work is submitted.
+
+        None means no bound. An exception of `idle` ends the thread and fails the queued works.
+        """
         try:
             duration_ms = self._idle()
         except BaseException as error:

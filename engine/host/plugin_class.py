@@ -20,9 +20,9 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 def load_plugin_class(key: str, text: str) -> type:
-    """Return the class that a setting names; raises ConfigError.
+    """Return the class that a setting names as `module:Class` or `file.py:Class`.
 
-    Its module is executed with the first call.
+    Its module is executed with the first call. Raises ConfigError.
     """
     source, colon, name = text.strip().rpartition(":")
     if not colon or not name.isidentifier():
@@ -32,7 +32,7 @@ def load_plugin_class(key: str, text: str) -> type:
             "must name a Python class as module:Class; classes of Java cannot be run here",
         )
     try:
-        module = _import_file(source) if source.endswith(".py") else _imported(source)
+        module = _import_file(source) if source.endswith(".py") else _import_by_name(source)
     except Exception as error:  # A module may fail in any way.
         _log.error("%s of %s cannot be loaded", source, key, exc_info=error)
         raise ConfigError(key, text, f"cannot be loaded: {error}") from error
@@ -42,7 +42,8 @@ def load_plugin_class(key: str, text: str) -> type:
     return found
 
 
-def _imported(name: str) -> ModuleType:
+def _import_by_name(name: str) -> ModuleType:
+    """Import a module by its name, as `import` does."""
     return importlib.import_module(name)
 
 

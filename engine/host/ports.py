@@ -136,15 +136,15 @@ class Files(Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or directory is there."""
+        """Return True if a file or directory exists at the path."""
         ...
 
     def is_dir(self, path: str) -> bool:
-        """Return whether the path is a directory."""
+        """Return True if the path is a directory."""
         ...
 
     def is_link(self, path: str) -> bool:
-        """Return whether the path itself is a symbolic link, even to a missing file."""
+        """Return True if the path itself is a symbolic link, even to a missing file."""
         ...
 
     def size_bytes(self, path: str) -> int:
@@ -164,7 +164,7 @@ class Files(Protocol):
         ...
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole (small) file."""
+        """Return the content of a file, which should be small."""
         ...
 
     def list_dir(self, path: str) -> list[str]:
@@ -266,7 +266,10 @@ class Connection(Protocol):
     on_close: Callable[[str], None]
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
-        """Queue one frame: its parts in order, after their common length."""
+        """Queue one frame: its parts in order, after their common length.
+
+        `on_sent` is called once the parts are not needed any more: sent, or the connection closed.
+        """
         ...
 
     def pause(self, reason: PauseReason) -> None:
@@ -329,15 +332,18 @@ class ConnectionGate(Protocol):
     on_room: Callable[[], None]
 
     def arrive(self, address: str, now_ms: int) -> int:
-        """Record an arrival; returns its throttle time in ms."""
+        """Count an arrival against the rate limits; return how many ms the connection must wait."""
         ...
 
     def waiting_reason(self) -> str | None:
-        """Return why no connection can be admitted now, None if one more can."""
+        """Return why no connection can be admitted now, for the log; None if one more can."""
         ...
 
     def enter(self, address: str) -> str | None:
-        """Count a connection; returns the reason if it is turned away, else None."""
+        """Count a connection against the limits.
+
+        Return why it is turned away, None if it may enter.
+        """
         ...
 
     def leave(self, address: str) -> None:
@@ -424,11 +430,14 @@ class Timers(Protocol):
     """Callbacks for later, on the one engine thread."""
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back once at or soon after a time; returns a function that cancels it."""
+        """Call `callback` once, at or soon after a monotonic time.
+
+        Return a function that cancels it.
+        """
         ...
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call back after everything that is due now."""
+        """Call `callback` after everything that is due now."""
         ...
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
@@ -455,7 +464,7 @@ class SideProcess(Protocol):
     """A child process that responds to messages, and ends with this process."""
 
     def request(self, message: bytes) -> bytes:
-        """Send a message and wait for the response. Raises SideProcessGone."""
+        """Send a message to the process and wait for its response. Raises SideProcessGone."""
         ...
 
     def close(self) -> None:

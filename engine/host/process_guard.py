@@ -35,7 +35,7 @@ class ProcessGuard:
 
     @property
     def is_in_creating_process(self) -> bool:
-        """Return whether this is the process that made the object."""
+        """Return True if this is the process that made the object."""
         return self._pid == os.getpid()
 
     def check(self) -> None:

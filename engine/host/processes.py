@@ -116,7 +116,7 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
 
 
 def open_log(path: str) -> int:
-    """Return a descriptor that appends to a file; raises StorageError."""
+    """Open a file for a process's output; return a descriptor that appends. Raises StorageError."""
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _LOG_MODE)
     except OSError as error:
@@ -138,7 +138,7 @@ def become_detached(log: int, ready: int) -> None:
 
 
 def leave_ready() -> None:
-    """Close the ready descriptor, if there is one, without a message."""
+    """Close the ready descriptor, if there is one, without sending the ready message."""
     if os.environ.pop(_READY_VARIABLE, None) is not None:
         os.close(_READY_DESCRIPTOR)
 
@@ -172,7 +172,10 @@ def start_in_session(module: str) -> int:
 
 
 def report_ready(text: str) -> None:
-    """Send the ready message to the parent; does nothing without a ready descriptor."""
+    """Send the ready message to the process that started this one.
+
+    Does nothing if that process does not wait for the message.
+    """
     if os.environ.pop(_READY_VARIABLE, None) is None:
         return
     try:
@@ -183,11 +186,11 @@ def report_ready(text: str) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Return True if a process exists and is no zombie.
+    """Return True if a process exists and has not ended.
 
-    The zombie of another process's child stays for ever if process 1 reaps none, as in many
-    containers. A killed process is a zombie as soon as its first thread has ended: until the last
-    thread has, it holds its files and their locks.
+    A zombie has ended; one of another process's child stays for ever if process 1 reaps none, as in
+    many containers. But a killed process is a zombie as soon as its first thread has ended: until
+    the last thread has, it holds its files and their locks, and counts as running.
     """
     if _reap_child(pid):
         return False
@@ -205,7 +208,7 @@ def is_running(pid: int) -> bool:
 
 
 def _reap_child(pid: int) -> bool:
-    """Reap a child process if it has ended; return whether it was one that had ended."""
+    """Reap a child process if it has ended; return True if it was one that had ended."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -213,40 +216,40 @@ def _reap_child(pid: int) -> bool:
 
 
 def terminate(pid: int) -> bool:
-    """Send SIGTERM; returns whether the process exists."""
+    """Send SIGTERM; returns True if the process exists."""
     return _send_signal(pid, signal.SIGTERM)
 
 
 def request_poll(pid: int) -> bool:
-    """Signal a cluster's process to read its requests; return whether the process exists."""
+    """Signal a cluster's process to read its requests; return True if the process exists."""
     return _send_signal(pid, POLL_SIGNAL)
 
 
 def stop_with_all(pid: int) -> bool:
     """Signal a broker's process to stop with its cluster, and resume it if it is paused.
 
-    Returns whether the process exists.
+    Returns True if the process exists.
     """
     return _send_signal(pid, STOP_WITH_ALL_SIGNAL) and resume(pid)
 
 
 def pause(pid: int) -> bool:
-    """Send SIGSTOP; returns whether the process exists."""
+    """Send SIGSTOP; returns True if the process exists."""
     return _send_signal(pid, signal.SIGSTOP)
 
 
 def resume(pid: int) -> bool:
-    """Send SIGCONT; returns whether the process exists."""
+    """Send SIGCONT; returns True if the process exists."""
     return _send_signal(pid, signal.SIGCONT)
 
 
 def is_paused(pid: int) -> bool:
-    """Return whether a process exists and is stopped by SIGSTOP."""
+    """Return True if a process exists and is stopped by SIGSTOP."""
     return (_read_proc_state(pid) or _read_ps_state(pid))[:1] in (b"T", b"t")
 
 
 def _has_threads(pid: int) -> bool:
-    """Return whether a zombie still has threads other than its first."""
+    """Return True if a zombie still has threads other than its first."""
     try:
         return len(os.listdir(f"/proc/{pid}/task")) > 1
     except (FileNotFoundError, ProcessLookupError):
@@ -264,7 +267,7 @@ def _read_proc_state(pid: int) -> bytes:
 
 
 def _read_ps_state(pid: int) -> bytes:
-    """Return a process's state on systems without /proc; empty if unknown."""
+    """Return a process's state by the command `ps`, on systems without /proc; empty if unknown."""
     from subprocess import run
 
     try:
@@ -276,7 +279,7 @@ def _read_ps_state(pid: int) -> bytes:
 
 
 def kill(pid: int) -> bool:
-    """Send SIGKILL; returns whether the process exists."""
+    """Send SIGKILL; returns True if the process exists."""
     return _send_signal(pid, signal.SIGKILL)
 
 

@@ -122,7 +122,7 @@ class Promise(Generic[T]):
                 do_each(watchers, _run)
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Call back when the promise is kept or has failed; at once if it already is."""
+        """Call `watcher` when the promise is kept or has failed; at once if it already is."""
         if self.is_kept:
             watcher()
         elif self._watchers is None:
@@ -163,7 +163,7 @@ class Promise(Generic[T]):
 
         For a value that other callers need too: state that changes once a record is written.
         """
-        following = self.then(_same)
+        following = self.then(_identity)
         following.source = None
         return following
 
@@ -189,6 +189,10 @@ class Promise(Generic[T]):
         return value
 
     def __await__(self) -> Generator[Promise[T], None, T]:
+        """Return the value once the promise is kept, or raise its error.
+
+        `drive` resumes the coroutine that awaits.
+        """
         if not self.is_kept:
             yield self
         return self.result()
@@ -199,7 +203,8 @@ def _raise(fault: Exception) -> None:
     raise fault
 
 
-def _same(value: T) -> T:
+def _identity(value: T) -> T:
+    """Return the value itself, as the step of a promise that changes nothing."""
     return value
 
 

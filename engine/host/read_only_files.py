@@ -11,7 +11,7 @@ from engine.host.ports import Buffer, DiskSpace, FileRefused
 
 
 def refuse_writing(path: str) -> NoReturn:
-    """Raise FileRefused: nothing is written there."""
+    """Raise FileRefused: archives and object stores are only read."""
     raise FileRefused(path, "write", "archives and object stores are only read", errno.EROFS)
 
 
@@ -37,23 +37,23 @@ class ReadOnlyFile(ABC):
         return len(content)
 
     def append(self, buffers: Sequence[Buffer]) -> int:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file is read-only."""
         refuse_writing(self.path)
 
     def write_at(self, position: int, buffer: Buffer) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file is read-only."""
         refuse_writing(self.path)
 
     def truncate(self, size_bytes: int) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file is read-only."""
         refuse_writing(self.path)
 
     def reserve(self, size_bytes: int) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file is read-only."""
         refuse_writing(self.path)
 
     def sync(self) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file is read-only."""
         refuse_writing(self.path)
 
     def fileno(self) -> int | None:
@@ -69,7 +69,7 @@ class ReadOnlyFiles:
     """Base of all read-only file systems; links do not exist there."""
 
     def is_link(self, path: str) -> bool:
-        """Return False."""
+        """Return False: archives and object stores have no links."""
         return False
 
     def absolute_path(self, path: str) -> str:
@@ -81,33 +81,33 @@ class ReadOnlyFiles:
         return 0
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file system is read-only."""
         refuse_writing(path)
 
     def make_private(self, path: str) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file system is read-only."""
         refuse_writing(path)
 
     def disk_space(self, path: str) -> DiskSpace:
-        """Return 0 bytes in total, and 0 usable."""
+        """Return 0 bytes in total and 0 usable: nothing can be written."""
         return DiskSpace(0, 0)
 
     def make_dir(self, path: str) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file system is read-only."""
         refuse_writing(path)
 
     def rename(self, source: str, target: str) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file system is read-only."""
         refuse_writing(target)
 
     def remove(self, path: str) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file system is read-only."""
         refuse_writing(path)
 
     def sync_dir(self, path: str) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file system is read-only."""
         refuse_writing(path)
 
     def replace_file(self, path: str, content: bytes) -> None:
-        """Raise FileRefused."""
+        """Raise FileRefused, as the file system is read-only."""
         refuse_writing(path)

@@ -39,7 +39,7 @@ class RealClock:
 
 
 def pause_ms(duration_ms: int) -> None:
-    """Sleep for a time."""
+    """Sleep for `duration_ms`; this blocks the calling thread."""
     time.sleep(duration_ms / 1000)
 
 
@@ -202,7 +202,10 @@ class RealFile:
             raise self._failure(error, "close") from error
 
     def _write_all(self, buffers: Sequence[Buffer], position: int) -> int:
-        """Write every byte from `position` on; returns where it ended."""
+        """Write every byte of the buffers from `position` on.
+
+        Return the position after the last.
+        """
         end = position + sum(memoryview(buffer).nbytes for buffer in buffers)
         position += os.pwritev(self._descriptor, buffers, position)
         if position == end:
@@ -255,15 +258,15 @@ class RealFiles:
         return RealFile(path, descriptor, status.st_size)
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or directory is there."""
+        """Return True if a file or directory exists at the path."""
         return os.path.exists(path)
 
     def is_dir(self, path: str) -> bool:
-        """Return whether the path is a directory."""
+        """Return True if the path is a directory."""
         return os.path.isdir(path)
 
     def is_link(self, path: str) -> bool:
-        """Return whether the path itself is a symbolic link, even to a missing file."""
+        """Return True if the path itself is a symbolic link, even to a missing file."""
         return os.path.islink(path)
 
     def size_bytes(self, path: str) -> int:
@@ -289,7 +292,7 @@ class RealFiles:
             raise _failure(error, path, "make private") from error
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole (small) file."""
+        """Return the content of a file, which should be small."""
         handle = self.open(path)
         try:
             return handle.read_at(0, handle.size_bytes())

@@ -77,7 +77,7 @@ class ConnectionOrigin(Protocol):
     on_refused: Callable[[str, str], None]
 
     def forget(self, connection: RealConnection) -> None:
-        """Remove a closed connection."""
+        """Remove a closed connection from the connections of this owner."""
 
 
 class SharedConnectionState(Protocol):
@@ -91,7 +91,7 @@ class SharedConnectionState(Protocol):
         """Flush a connection at the end of the loop's turn."""
 
     def forget(self, connection: RealConnection) -> None:
-        """Remove a closed connection."""
+        """Remove a closed connection from the connections of the process."""
 
 
 def _drop_frame(_frame: memoryview) -> None:
@@ -190,7 +190,7 @@ class RealConnection:
         self._unsent_since_ms = 0
 
     def attach(self, sock: socket.socket) -> None:
-        """Use this socket from now on."""
+        """Use this socket from now on, for a connection that had none or whose address failed."""
         self._sock = sock
         self._descriptor = sock.fileno()
 
@@ -247,7 +247,10 @@ class RealConnection:
             self._have = remaining
 
     def _bounded_bytes(self, shared: memoryview, position: int, remaining: int) -> int:
-        """Return an unauthenticated client's buffer size: its frame, or the received bytes."""
+        """Return the buffer size for an unauthenticated client: its frame, or the received bytes.
+
+        The frame begins at `position` of the shared buffer, with `remaining` bytes received.
+        """
         length = _length_at(shared, position)[0] if remaining >= _LENGTH.size else 0
         return max(_LENGTH.size + int(length), remaining)
 
@@ -323,7 +326,10 @@ class RealConnection:
         return None
 
     def _queue_turn(self) -> None:
-        """Continue with the own buffer on the loop's next turn; nothing is read until then."""
+        """Continue with the own buffer on the loop's next turn; nothing is read until then.
+
+        So that a connection with many frames does not delay the others.
+        """
         if not self._is_in_line:
             self._is_in_line = True
             self._network.loop.call_soon(self._run_turn)
@@ -384,7 +390,7 @@ class RealConnection:
                 self._pass_later_bytes(shared, overflow_size)
 
     def _pass_later_bytes(self, shared: memoryview, size: int) -> None:
-        """Take the bytes received after a frame of the own buffer."""
+        """Take `size` bytes of the shared buffer, received after a frame of the own buffer."""
         have = self._have
         if not have:
             self._pass_frames(shared, size)
@@ -427,7 +433,7 @@ class RealConnection:
         self._origin.buffers.end_turn(self)
 
     def resume_reading(self) -> bool:
-        """Read again after a wait for buffer room; False if the connection is closed."""
+        """Read again after a wait for buffer room; return False if the connection is closed."""
         if self.is_closed:
             return False
         self.resume(PauseReason.MEMORY)
@@ -453,6 +459,7 @@ class RealConnection:
             self._queue_turn()
 
     def _watch(self) -> None:
+        """Call `_on_readable` whenever the socket has bytes."""
         self._network.loop.watch_readable(self._descriptor, self._on_readable)
 
     def refuse(self, reason: str) -> None:
@@ -519,7 +526,7 @@ class RealConnection:
         return size
 
     def flush(self) -> None:
-        """Write the queue as far as the socket accepts it."""
+        """Write the queue as far as the socket accepts it; the other parts once it is writable."""
         self._is_dirty = False
         while self._queue and not self.is_closed:
             try:
@@ -551,7 +558,10 @@ class RealConnection:
         return self._sock.sendmsg(tuple(islice(queue, IOV_BUFFERS_MAX)))  # type: ignore[arg-type]
 
     def _write_with_regions(self) -> int:
-        """Write parts one by one while the socket accepts each whole."""
+        """Write parts one by one while the socket accepts each whole; return the bytes written.
+
+        File regions are written by sendfile, which takes one region a call.
+        """
         queue = self._queue
         taken = 0
         left = len(queue)
@@ -652,6 +662,7 @@ class RealConnection:
         self.on_frame, self.on_close = _drop_frame, _drop_reason
 
     def _close_socket(self) -> None:
+        """Close the socket; connections with a layer close the layer too."""
         self._sock.close()
 
 

@@ -41,13 +41,19 @@ class RealHttp:
     """
 
     def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
-        """Return the response of any status; raises HttpUnreachable if there is none."""
+        """Send a GET and return the response of any status; raises HttpUnreachable without one.
+
+        `timeout_s` bounds the whole request.
+        """
         return self._request(url, headers, None, timeout_s)
 
     def post(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float
     ) -> HttpResponse:
-        """Send a body and return the response of any status; raises HttpUnreachable without one."""
+        """Send a POST and return the response of any status; raises HttpUnreachable without one.
+
+        `timeout_s` bounds the whole request.
+        """
         return self._request(url, headers, body, timeout_s)
 
     def _request(

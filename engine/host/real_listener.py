@@ -39,7 +39,7 @@ class ListenerNetwork(SharedConnectionState, Protocol):
         """Register a connection to be flushed, checked for timeouts, and closed at the end."""
 
     def forget_listener(self, listener: RealListener) -> None:
-        """Remove a closed listener."""
+        """Remove a closed listener from the network's listeners."""
 
 
 class RealListener:
@@ -76,18 +76,19 @@ class RealListener:
                 self._accept,
                 self._start_connection,
                 _turn_away,
-                # A lambda, because `_readable` uses the acceptor that is under construction.
-                lambda: loop.watch_readable(descriptor, self._readable),
+                # A lambda, because `_on_readable` uses the acceptor that is under construction.
+                lambda: loop.watch_readable(descriptor, self._on_readable),
                 lambda: loop.unwatch_readable(descriptor),
             ),
         )
 
     @property
     def port(self) -> int:
-        """Return the port."""
+        """Return the port that the listener listens on."""
         return self._port
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
+        """Accept connections, as the listening socket has some in its backlog."""
         self._acceptor.accept()
 
     def _accept(self) -> Arrival[socket.socket] | None:
@@ -138,13 +139,16 @@ class RealListener:
             connection.start()
 
     def forget(self, connection: RealConnection) -> None:
-        """Remove a closed connection."""
+        """Remove a closed connection, and count it out of the gate's limits."""
         address = self._addresses.pop(connection, None)
         if address is not None:
             self._options.gate.leave(address)
 
     def close_least_recently_used(self, reason: str) -> bool:
-        """Close the connection that has been idle longest; False if there is none."""
+        """Close the connection that has been idle longest; return False if there is none.
+
+        Called when the broker has more connections than its limit.
+        """
         victim = min(self._addresses, key=_last_active_ms, default=None)
         if victim is not None:
             victim.close(reason)
@@ -160,8 +164,10 @@ class RealListener:
 
 
 def _turn_away(arrival: Arrival[socket.socket]) -> None:
+    """Close the socket of a connection that the gate refused."""
     arrival.socket.close()
 
 
 def _last_active_ms(connection: RealConnection) -> int:
+    """Return when a connection last received bytes, the key of the choice of the idlest."""
     return connection.last_active_ms

@@ -128,7 +128,7 @@ class RealNetwork:
         return min(found, key=lambda one: one.family != socket.AF_INET)
 
     def forget_listener(self, listener: RealListener) -> None:
-        """Remove a closed listener, and stop the sweep after the last one."""
+        """Remove a closed listener, and stop the search for idle connections after the last one."""
         self._listeners.remove(listener)
         if not self._listeners and self._cancel_sweep is not None:
             self._cancel_sweep()
@@ -182,7 +182,7 @@ class RealNetwork:
         return first.address
 
     def flush_later(self, connection: RealConnection) -> None:
-        """Flush a connection at the end of the loop's turn."""
+        """Flush a connection at the end of the loop's turn, with all frames queued until then."""
         if not self._dirty:
             self.loop.call_soon(self._flush_all)
         self._dirty.append(connection)
@@ -220,12 +220,12 @@ class RealNetwork:
 
     @property
     def connections(self) -> list[RealConnection]:
-        """Return the open connections."""
+        """Return the open connections, incoming and outgoing."""
         return list(self._connections)
 
     @property
     def connection_count(self) -> int:
-        """Return how many connections are open."""
+        """Return the number of open connections, incoming and outgoing."""
         return len(self._connections)
 
     def close(self) -> None:

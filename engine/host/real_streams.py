@@ -48,7 +48,10 @@ def _resolve_host(host: str, port: int) -> _Found:
 
 
 def _tls_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Return the TLS context for settings; raises BadTlsFile."""
+    """Return the TLS context for a stream's settings; raises BadTlsFile.
+
+    The module `tls` is imported only here, because it is slow to import.
+    """
     from engine.host.tls import create_tls_context
 
     return create_tls_context(tls)
@@ -84,7 +87,7 @@ class RealStream:
             self._owner.run_operation(self, self._flush)
 
     def close(self) -> None:
-        """Close now, without an event."""
+        """Close the socket now, without an event for `wait`."""
         self._phase = "closed"
         if self._socket is not None:
             self._owner.forget(self._socket)
@@ -94,7 +97,7 @@ class RealStream:
     # -- opening
 
     def start_connecting(self) -> None:
-        """Resolve the addresses and try the first."""
+        """Resolve the addresses of the host, a name on a thread, and try the first address."""
         if parse_address(self.host) is not None:
             self._on_resolved(_resolve_host(self.host, self.port))
             return
@@ -193,7 +196,10 @@ class RealStream:
     # -- moving bytes
 
     def advance(self, ready: int) -> None:
-        """Perform the operations that the socket is ready for."""
+        """Continue with the operations that the socket is ready for, by the stream's phase.
+
+        `ready` are the selector's events, which are not used.
+        """
         if self._phase == "look-up":
             self._on_resolved(self._found)
         elif self._phase == "connecting":
@@ -205,7 +211,7 @@ class RealStream:
             self._receive()
 
     def fail(self, error: OSError) -> None:
-        """Close after an error; while connecting, try the next address."""
+        """Close after an error of a socket call; while connecting, try the next address."""
         if self._phase == "connecting":
             self._connect_next(error.strerror or str(error))
         elif self._phase != "closed":
@@ -218,12 +224,15 @@ class RealStream:
             self.end(failure)
 
     def end(self, failure: Failure) -> None:
-        """Close, and report the reason."""
+        """Close the stream, and report the reason as the event `closed`."""
         self.close()
         self._owner.report_closed(self, failure.reason, failure.hint)
 
-    def interrupted(self) -> None:
-        """Close after a signal interrupted an operation, and report the close."""
+    def on_interrupt(self) -> None:
+        """Close after a signal interrupted an operation, and report the close.
+
+        The operation may have moved bytes without recording it.
+        """
         if self._phase != "closed":
             self.end(Failure("it was interrupted as it moved bytes"))
 
@@ -252,9 +261,9 @@ class RealStream:
         self._watch(_READ)
 
     def _try_operation(self, operate: Any, *arguments: Any) -> Any:
-        """Return the result of a socket call, None if it must wait (the socket is then watched).
+        """Return the result of a socket call, None if it must wait; the socket is then watched.
 
-        A call that returns None yields True.
+        A finished call without a result gives True. Raises the OSError of a failed call.
         """
         try:
             done = operate(*arguments)
@@ -291,7 +300,10 @@ class _Waker:
         self._sent.setblocking(False)
 
     def wake(self) -> None:
-        """Make the receiving socket ready; a full one is ready already."""
+        """Make the receiving socket ready by one byte.
+
+        A socket with a full buffer is ready already.
+        """
         with suppress(BlockingIOError):
             self._sent.send(b"\0")
 
@@ -305,8 +317,8 @@ class _Waker:
         """Raise the error: the waker's own sockets do not fail because of a peer."""
         raise error
 
-    def interrupted(self) -> None:
-        """Do nothing: a byte that was read has woken the thread."""
+    def on_interrupt(self) -> None:
+        """Do nothing after a signal: a byte that was read has woken the thread."""
 
     def close(self) -> None:
         """Close both sockets."""
@@ -368,7 +380,7 @@ class RealStreams:
     def run_operation(self, stream: RealStream | _Waker, operate: Any) -> None:
         """Run an operation of a stream; an `OSError` or a signal's interrupt closes the stream.
 
-        An interrupted operation may have moved bytes without recording it: they would be sent
+        An on_interrupt operation may have moved bytes without recording it: they would be sent
         twice.
         """
         try:
@@ -376,7 +388,7 @@ class RealStreams:
         except OSError as error:
             stream.fail(error)
         except KeyboardInterrupt:
-            stream.interrupted()
+            stream.on_interrupt()
             raise
 
     def check_process(self) -> None:
@@ -384,7 +396,7 @@ class RealStreams:
         self._guard.check()
 
     def report(self, event: StreamEvent) -> None:
-        """Queue an event for the next `wait`."""
+        """Queue an event for the next call of `wait`."""
         self._events.append(event)
 
     def report_closed(self, stream: RealStream, reason: str, hint: str | None = None) -> None:
@@ -392,7 +404,7 @@ class RealStreams:
         self.report(StreamEvent(stream, "closed", reason=reason, hint=hint))
 
     def watch(self, watched: socket.socket, wanted: int, stream: RealStream) -> None:
-        """Wait for the `wanted` events of a socket."""
+        """Have the selector wait for the `wanted` events of a socket, for `stream`."""
         registration = self._selector.get_map().get(watched)
         if registration is None:
             self._selector.register(watched, wanted, stream)

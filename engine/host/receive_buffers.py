@@ -56,14 +56,14 @@ class ReceiveBuffers:
 
     @property
     def is_full(self) -> bool:
-        """Return whether unfinished frames use up the bound."""
+        """Return True if unfinished frames use up the bound."""
         return self.in_flight_bytes >= self.in_flight_bytes_max
 
     def take_buffer(self, size: int, enough: int | None = None) -> memoryview:
         """Return a buffer of at least `size` bytes; a new one has at most twice as many.
 
-        `enough` is the largest size that will ever be needed, None if unknown: the buffer is then
-        new, and at most one page larger.
+        Its size counts as in flight until `release`. `enough` is the largest size that will ever be
+        needed, None if unknown: the buffer is then new, and at most one page larger.
         """
         if enough is not None:
             return self._create_pages(size, enough)

@@ -15,9 +15,9 @@ _UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def reserve_blocks(descriptor: int, size_bytes: int) -> int:
-    """Reserve disk blocks up to a size; return 0, or the errno.
+    """Reserve disk blocks for a file up to a size; return 0, or the errno of the failure.
 
-    On systems and file systems without fallocate nothing is reserved: 0.
+    Systems and file systems without fallocate reserve nothing, which counts as success.
     """
     import ctypes
 

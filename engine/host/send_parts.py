@@ -18,7 +18,7 @@ class RegionUnreadable(StorageError):
 
 
 def part_bytes(part: SendPart) -> bytes:
-    """Return a part as bytes; a file region is read. Raises RegionUnreadable."""
+    """Return a part of a frame as bytes; a file region is read. Raises RegionUnreadable."""
     if not isinstance(part, FileRegion):
         return bytes(part)
     try:

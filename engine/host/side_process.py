@@ -32,9 +32,10 @@ _EXIT_ALONE = 3
 
 
 def _create_pipes(program: str) -> tuple[int, int, int, int]:
-    """Return the ends of two pipes: to read and to write, twice. Raises StorageError.
+    """Return the ends of two pipes: read and write end of the first, then of the second.
 
-    Python's descriptors are not inherited, so closing this process's end ends the pipe.
+    Python's descriptors are not inherited, so closing this process's end ends the pipe. Raises
+    StorageError.
     """
     ends: tuple[int, ...] = ()
     try:
@@ -108,18 +109,21 @@ class FilesOfOwner(RealFiles):
             os._exit(_EXIT_ALONE)
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
-        """Open a file; see `Files`."""
+        """Open a file; see `Files`.
+
+        Opening for writing ends this process if its owner has ended.
+        """
         if write:
             self._end_alone()
         return super().open(path, write=write, create=create)
 
     def remove(self, path: str) -> None:
-        """Remove a file or an empty directory."""
+        """Remove a file or an empty directory; end this process instead if its owner has ended."""
         self._end_alone()
         super().remove(path)
 
     def set_modified_ms(self, path: str, modified_ms: int) -> None:
-        """Set a file's modification time, in ms since the Unix epoch."""
+        """Set a file's modification time (ms); end this process instead if its owner has ended."""
         self._end_alone()
         super().set_modified_ms(path, modified_ms)
 
@@ -141,7 +145,7 @@ def serve_owner(answer_to: Callable[[bytes], bytes]) -> None:
 
 
 def owner_pid() -> int:
-    """Return the pid of the process that started this side process."""
+    """Return the pid of the process that started this side process, from its first argument."""
     return int(sys.argv[1])
 
 
@@ -153,7 +157,7 @@ def _write(descriptor: int, message: bytes) -> None:
 
 
 def _read(descriptor: int) -> bytes | None:
-    """Return the next message, None at the end of the input."""
+    """Return the next message from a pipe, None at the end of the input."""
     head = _read_exactly(descriptor, _LENGTH_BYTES)
     return None if head is None else _read_exactly(descriptor, int.from_bytes(head, "big"))
 

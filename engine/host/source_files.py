@@ -25,41 +25,41 @@ class SourceFiles(RealFiles):
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
         """Open a file; raises FileMissing, FileRefused."""
-        other = self._other(path)
+        other = self._source_of(path)
         if other is None:
             return super().open(path, write=write, create=create)
         return other.open(path, write=write, create=create)
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or directory is there."""
-        other = self._other(path)
+        """Return True if a file or directory exists at the path."""
+        other = self._source_of(path)
         return super().exists(path) if other is None else other.exists(path)
 
     def is_dir(self, path: str) -> bool:
-        """Return whether the path is a directory; an archive is one."""
-        other = self._other(path)
+        """Return True if the path is a directory; an archive is one."""
+        other = self._source_of(path)
         return super().is_dir(path) if other is None else other.is_dir(path)
 
     def is_link(self, path: str) -> bool:
-        """Return whether the path itself is a symbolic link."""
-        return self._other(path) is None and super().is_link(path)
+        """Return True if the path itself is a symbolic link."""
+        return self._source_of(path) is None and super().is_link(path)
 
     def size_bytes(self, path: str) -> int:
         """Return a file's size without opening it."""
-        other = self._other(path)
+        other = self._source_of(path)
         return super().size_bytes(path) if other is None else other.size_bytes(path)
 
     def read_bytes(self, path: str) -> bytes:
-        """Return a whole (small) file."""
-        other = self._other(path)
+        """Return the content of a file, which should be small."""
+        other = self._source_of(path)
         return super().read_bytes(path) if other is None else other.read_bytes(path)
 
     def list_dir(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
-        other = self._other(path)
+        other = self._source_of(path)
         return super().list_dir(path) if other is None else other.list_dir(path)
 
-    def _other(self, path: str) -> Files | None:
+    def _source_of(self, path: str) -> Files | None:
         """Return the object store or archives that a path is in, None for this machine's files."""
         if is_object_path(path):
             return self._objects

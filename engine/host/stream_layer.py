@@ -44,11 +44,17 @@ class StreamLayer(Protocol):
     """A layer between a socket and the plaintext bytes of one connection."""
 
     def handshake(self) -> None:
-        """Continue the handshake; call it until it returns."""
+        """Continue the handshake; call it again until it returns.
+
+        Raises WantsRead or WantsWrite if the socket must become ready first, OSError on a failure.
+        """
         ...
 
     def recv_into(self, buffer: memoryview) -> int:
-        """Read into a buffer; returns the number of bytes, 0 after the peer's last."""
+        """Read plaintext bytes into a buffer; return their number, 0 after the peer's last.
+
+        Raises WantsRead or WantsWrite if the socket must become ready first.
+        """
         ...
 
     def send(self, data: bytes | memoryview) -> int:
@@ -64,7 +70,7 @@ class StreamLayer(Protocol):
         ...
 
     def read_little(self, *, is_little: bool) -> None:
-        """Read small pieces of the socket at once, or large ones if not `is_little`."""
+        """Set whether the socket is read in small pieces, as before authentication, or in large."""
         ...
 
     def peer_certificate(self) -> bytes | None:

@@ -34,7 +34,7 @@ class TlsSettings(NamedTuple):
 
     @property
     def has_certificate(self) -> bool:
-        """Return whether there is a client certificate to present."""
+        """Return True if there is a client certificate to present."""
         return self.certificate_path is not None or self.key_pem is not None
 
     def __repr__(self) -> str:

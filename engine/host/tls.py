@@ -55,7 +55,7 @@ _ABOUT_OUR_CERTIFICATE = (
 
 
 def create_tls_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Return the TLS context for settings; raises BadTlsFile."""
+    """Return the TLS context of a client for these settings; raises BadTlsFile."""
     import ssl
 
     trusted = None if tls.ca_path is None else _read_trusted(tls.ca_path, tls.ca_password)
@@ -139,7 +139,10 @@ def _explain_key_failure(path: str, password: str | None) -> str:
 
 
 def explain_tls_failure(error: OSError, tls: TlsSettings | None, *, is_handshake: bool) -> Failure:
-    """Return the cause of a connection's error, and its remedy if known."""
+    """Return the cause of a connection's error for the user, and its remedy if known.
+
+    `is_handshake`: the error came before the connection was established.
+    """
     code = getattr(error, "verify_code", None)
     if code:
         return _explain_certificate_failure(code, str(getattr(error, "verify_message", "")))

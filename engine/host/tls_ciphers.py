@@ -53,7 +53,7 @@ class CipherChoice(NamedTuple):
 
 
 def choose_ciphers(names: Sequence[str], versions: Sequence[str]) -> CipherChoice:
-    """Return the TLS versions and ciphers to set for cipher names; raises BadCiphers.
+    """Return the TLS versions and ciphers to set for Java's cipher names; raises BadCiphers.
 
     A version without any named cipher is disabled, as in Java.
     """
@@ -72,7 +72,7 @@ def choose_ciphers(names: Sequence[str], versions: Sequence[str]) -> CipherChoic
 
 
 def _to_openssl_name(name: str) -> str:
-    """Return OpenSSL's name of a TLS 1.2 cipher; raises BadCiphers if it has none."""
+    """Return OpenSSL's name for Java's name of a TLS 1.2 cipher; raises BadCiphers without one."""
     match = _NAME.fullmatch(name)
     encryption = None if match is None else _ENCRYPTIONS.get(match[2])
     if match is not None and encryption is not None:

@@ -146,7 +146,10 @@ class TlsLayer:
             raise ssl.SSLError(f"{self._silent_bytes} bytes of TLS without data")
 
     def send(self, data: bytes | memoryview) -> int:
-        """Encrypt the first bytes of `data`, and send what the socket accepts; return how many."""
+        """Encrypt the first bytes of `data`; return how many were accepted.
+
+        Sends what the socket takes now; `flush` sends the remaining encrypted bytes.
+        """
         self.flush()
         size = self._tls.write(data)
         with suppress(WantsWrite):

@@ -65,7 +65,10 @@ class TlsListenerSettings(NamedTuple):
 
 
 def create_server_layer(settings: TlsListenerSettings) -> LayerOf:
-    """Return the function that encrypts a listener's connections; raises BadTlsFile."""
+    """Return the function that encrypts the connections that a listener accepts.
+
+    Raises BadTlsFile.
+    """
     import ssl
 
     from engine.host.tls_layer import TlsLayer
@@ -92,6 +95,7 @@ def create_client_layer(settings: TlsListenerSettings) -> LayerTo:
         """Return the function that encrypts a socket to a host, and may verify its name."""
 
         def layer_of(sock: socket.socket) -> TlsLayer:
+            """Return the TLS client's side of a socket to the host."""
             return TlsLayer(context, sock, host)
 
         return layer_of

@@ -89,7 +89,7 @@ def read_file_state(path: str) -> StoreFileState | None:
 
 
 def read_store_file(path: str) -> bytes:
-    """Return a whole file; raises BadTlsFile."""
+    """Return the content of a key or trust store; raises BadTlsFile."""
     if os.path.isdir(path):
         raise BadTlsFile(path, "is a directory")
     try:
@@ -145,7 +145,7 @@ def load_key(context: ssl.SSLContext, key: PrivateKey) -> None:
 
 
 def _explain_failure(key: PrivateKey, error: Exception) -> str:
-    """Return the message for a key that OpenSSL refused."""
+    """Return the message for a key that OpenSSL refused to load, which names no cause itself."""
     if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
         return "its key is not that of its first certificate"
     if b"ENCRYPTED" in key.pem:

@@ -29,7 +29,7 @@ def no_time() -> int:
 
 
 def never() -> bool:
-    """Return False: only the clock ends a share."""
+    """Return False, as the test whether a share ends early: only the clock ends it."""
     return False
 
 
@@ -50,11 +50,11 @@ class LoopTurns:
         self._is_due = False
 
     def begin(self) -> Share:
-        """Return a share that starts now."""
+        """Return a share of the current turn that starts now."""
         return Share(self)
 
     async def each(self, items: Iterable[T], do: Callable[[T], object]) -> None:
-        """Call `do` with each item, in as many turns as needed.
+        """Call `do` with each item, in as many turns of the event loop as needed.
 
         The iterable is advanced across turns too: it must check after each item that it is still
         valid.
@@ -70,7 +70,7 @@ class LoopTurns:
         return LoopTurns(self._timers, self.clock, self.ends_early)
 
     def line(self) -> Line:
-        """Return a line whose entries start in turns of their own."""
+        """Return a line: its entries run one after another, each starting in a new turn."""
         return Line(self._timers)
 
     def pause(self, pause_ms: int) -> Promise[None]:
@@ -93,7 +93,7 @@ class LoopTurns:
             self._timers.call_soon(self._start_next_turn)
 
     def _start_next_turn(self) -> None:
-        """Let the work that waited longest continue, after scheduling the next turn."""
+        """Let the work that has waited longest continue, after scheduling the next turn."""
         self._is_due = False
         had_turn = self._waiting.popleft()
         if self._waiting:
@@ -110,7 +110,7 @@ class Share:
         self._began_ms = turns.clock.monotonic_ms()
 
     def is_over(self) -> bool:
-        """Return whether the work must yield to other work before it continues."""
+        """Return True if the work must yield to other work before it continues."""
         turns = self._turns
         return turns.clock.monotonic_ms() - self._began_ms >= SHARE_MS_MAX or turns.ends_early()
 
@@ -129,11 +129,11 @@ class Line:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether work is running or waiting."""
+        """Return True if work is running or waiting."""
         return self._last is not None
 
     async def enter(self) -> Promise[None]:
-        """Wait for all earlier work; returns the token for `leave`."""
+        """Wait for all earlier entries of the line; return the token to pass to `leave`."""
         before, mine = self._last, Promise[None]()
         self._last = mine
         if before is not None:
@@ -141,7 +141,10 @@ class Line:
         return mine
 
     def leave(self, mine: Promise[None]) -> None:
-        """Start the next entry in a turn of its own, so that its errors do not reach the caller."""
+        """End an entry, and start the next one in a turn of its own.
+
+        So an error of the next entry does not reach the caller. `mine` is the token of `enter`.
+        """
         if self._last is mine:
             self._last = None
         else:

@@ -22,11 +22,11 @@ class UnwrittenFile:
         self._file = file
 
     def size_bytes(self) -> int:
-        """Return the size now."""
+        """Return the present size of the file, of which no byte is stored."""
         return self._file.size_bytes()
 
     def read_at(self, position: int, length: int) -> bytes:
-        """Return up to `length` zeros from `position`."""
+        """Return up to `length` zeros from `position`; fewer only at the end of the file."""
         return self._file.read_at(position, length)
 
     def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
@@ -34,13 +34,13 @@ class UnwrittenFile:
         return self._file.read_into(position, buffer)
 
     def append(self, buffers: Sequence[Buffer]) -> int:
-        """Grow by all buffers; returns the position of the first byte."""
+        """Grow by the size of all buffers; return the position of the first byte."""
         position = self._file.size_bytes()
         self._file.truncate(position + sum(memoryview(buffer).nbytes for buffer in buffers))
         return position
 
     def write_at(self, position: int, buffer: Buffer) -> None:
-        """Extend the file if needed."""
+        """Extend the file if the bytes end after it; their content is not stored."""
         end = position + memoryview(buffer).nbytes
         if end > self._file.size_bytes():
             self._file.truncate(end)
@@ -50,7 +50,7 @@ class UnwrittenFile:
         self._file.truncate(size_bytes)
 
     def reserve(self, size_bytes: int) -> None:
-        """Reserve nothing."""
+        """Reserve nothing, because no content is written."""
 
     def sync(self) -> None:
         """Do nothing: there is no content."""

@@ -75,7 +75,7 @@ class WorkerProcesses(Generic[Item, Result]):
         self._workers: dict[Connection, SpawnProcess] = {}
 
     def __enter__(self) -> WorkerProcesses[Item, Result]:
-        """Start the processes."""
+        """Start the processes; `__exit__` ends them."""
         from multiprocessing import get_context, resource_tracker
 
         context = get_context("spawn")

@@ -57,7 +57,10 @@ class BatchScan:
         self._chunk_bytes = max(chunk_bytes, PROLOGUE_BYTES)
 
     def __iter__(self) -> Iterator[tuple[int, RecordBatch]]:
-        """Yield (position, batch)."""
+        """Yield (position in the file, batch) of each batch from `self.position` on.
+
+        The batch is a view of a buffer: it is valid until the next iteration.
+        """
         for position, view in self.iter_frames():
             yield position, self.parse_frame(position, view)
 
@@ -76,8 +79,8 @@ class BatchScan:
     def iter_frames(self) -> Iterator[tuple[int, memoryview]]:
         """Yield (position, bytes) of each whole batch from `self.position` on, without parsing.
 
-        The bytes are valid until the next step. Ends without an error at a batch that the file's
-        end cuts off. Raises CorruptRecord for a length field below the minimum.
+        The bytes are valid until the next iteration. Ends without an error at a batch that the end
+        of the file cuts off. Raises CorruptRecord for a length field below the minimum.
         """
         position, end = self.position, self._end
         buffer = memoryview(bytearray(min(self._chunk_bytes, max(end - position, 1))))
@@ -138,7 +141,7 @@ class BatchScan:
         self.window, self.window_start = buffer[: end - start], start
 
     def _stop(self, position: int) -> None:
-        """Set the position where the batches end, and the number of bytes after it."""
+        """Store the end of the batches, and the number of bytes from there to the scan's end."""
         self.position = position
         self.trailing_bytes = max(self._end - position, 0)
 
@@ -153,7 +156,7 @@ def scan_batches(
 def zero_tail_start(file: File, start: int, *, chunk_bytes: int = SCAN_CHUNK_BYTES) -> int | None:
     """Return `start` if the file has bytes from there on and all of them are zero, else None.
 
-    `log.preallocate` and some crashes leave such a tail, which holds no data.
+    `log.preallocate` and some crashes leave such a tail: readers must not report it as damage.
     """
     size = file.size_bytes()
     position = start

@@ -70,7 +70,7 @@ _OWN_ZEROS_MAX = 16
 _FIRST_CHUNK_BYTES = 1 << 12
 
 
-def resync(
+def find_next_batch(
     file: File, position: int, *, end: int | None = None, chunk_bytes: int = SEARCH_CHUNK_BYTES
 ) -> int | None:
     """Return the position of the first whole batch at or after `position`, or None.
@@ -139,11 +139,11 @@ class _Chains:
         self.starts: list[int] = []
 
     def add_candidate(self, start: int, size: int) -> bool:
-        """Add a whole batch as a candidate for the continuation; return True if the search may end.
+        """Add a whole batch after the damage as a candidate; return True if the search may end.
 
-        The search ends when a long chain of batches follows a candidate, or when the maximum number
-        of candidates is reached. Bytes inside of a record may look like one batch by chance, but
-        not like a long chain.
+        The log continues at one of the candidates. The search ends when a long chain of batches
+        follows a candidate, or at CHAINS_CHECKED_MAX candidates: bytes inside of a record may look
+        like one batch by chance, but not like a long chain.
         """
         self.starts.append(start)
         limit = min(self._end, start + LONG_CHAIN_BYTES)
@@ -159,7 +159,11 @@ class _Chains:
         return self._long is not None or len(self.starts) >= CHAINS_CHECKED_MAX
 
     def best_start(self) -> int | None:
-        """Return the first candidate whose offset fits the log, None if there is no candidate."""
+        """Return the position of the candidate where the log continues, None without a candidate.
+
+        That is the first candidate with a base offset from `next_offset` up to that of the long
+        chain, else the start of the long chain. Without a long chain, the first candidate.
+        """
         if self._long is None:
             return min(self.starts, default=None)
         upper = self._offset_at(self._long)
@@ -181,10 +185,11 @@ def find_end_after_bad_crc(
     next_offset: int = 0,
     chunk_bytes: int = SEARCH_CHUNK_BYTES,
 ) -> int:
-    """Return where to continue after the batch at `position`, whose CRC is wrong.
+    """Return the position where the log continues after the batch at `position` with a wrong CRC.
 
-    `stated_end` is the end of the batch by its length field. Returns `end` if no whole batch
-    follows and the length field leads to no batch.
+    `stated_end` is the end of the batch by its length field, which may be wrong too: if no batch
+    starts there, or whole batches lie before it, the log continues elsewhere. Returns `end` if no
+    whole batch follows.
     """
     end = file.size_bytes() if end is None else min(end, file.size_bytes())
     is_zero_after = zero_tail_start(file, stated_end) is not None
@@ -212,7 +217,11 @@ def find_end_after_bad_crc(
 
 
 def plausible_size(file: File, position: int, end: int) -> int:
-    """Return the size of the batch that may start at a position; 0 without a plausible header."""
+    """Return the size of the batch that may start at a position; 0 without a plausible header.
+
+    Only the header's fields are checked, and for magic 0 and 1 the sizes of key and value; no CRC.
+    `end` is the position that the batch must not exceed.
+    """
     header = file.read_at(position, min(HEADER_BYTES, end - position))
     if len(header) < PROLOGUE_BYTES:
         return 0
@@ -250,7 +259,7 @@ class _Checksum:
 
     @staticmethod
     def at(file: File, position: int, chunk_bytes: int) -> _Checksum | None:
-        """Return the checksum of the batch at a position.
+        """Return the checksum of the batch at a position; no byte after the CRC field is added yet.
 
         None if the file ends within the CRC field.
         """
@@ -258,9 +267,9 @@ class _Checksum:
         return None if len(start) < CHECKED_FROM else _Checksum(file, position, start, chunk_bytes)
 
     def matches_up_to(self, end: int) -> bool:
-        """Return True if the CRC of the batch's bytes up to `end` matches the stored CRC.
+        """Return True if the CRC of the batch's bytes up to position `end` matches the stored CRC.
 
-        The bytes are read once: `end` must rise between calls.
+        Each byte is read once and added to a running CRC: `end` must rise between calls.
         """
         while self._done < end:
             chunk = self._file.read_at(self._done, min(self._chunk_bytes, end - self._done))
@@ -272,9 +281,9 @@ class _Checksum:
 
 
 def _checksum_at(file: File, position: int, end: int, chunk_bytes: int) -> _Checksum | None:
-    """Return the running checksum of a batch whose header is plausible except for its length.
+    """Return the running checksum of a batch whose length field is wrong, to find its true end.
 
-    None if the header is implausible: then the true end of the batch cannot be found by its CRC.
+    None if other header fields are implausible too: then the CRC field cannot be trusted.
     """
     header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
     if len(header) < _LEGACY_BYTES_MIN:
@@ -305,7 +314,10 @@ def _end_of_chain(file: File, position: int, end: int, passed: set[int]) -> int 
 
 
 def _is_cut_off(file: File, position: int, end: int) -> bool:
-    """Return True if a batch of magic 2 starts at `position` and extends beyond `end`."""
+    """Return True if the file ends within a batch of magic 2 that starts at `position`.
+
+    `end` is the end of the file.
+    """
     header = file.read_at(position, max(min(HEADER_BYTES, end - position), 0))
     return (
         len(header) == HEADER_BYTES
@@ -326,9 +338,10 @@ def _is_zero(file: File, start: int, end: int) -> bool:
 
 
 def _end_before_zeros(file: File, position: int, end: int, extent: _Checksum | None) -> int | None:
-    """Return the end of a batch that only zeros follow; None if no end matches its CRC.
+    """Return the end position of the batch at `position` if only zeros follow it up to `end`.
 
-    A preallocated file has zeros after the last batch, and the batch itself may end in a few zeros.
+    None if no end matches the batch's CRC `extent`. The last bytes of the batch may be zeros
+    themselves, so several ends are tried.
     """
     if extent is None:
         return None
@@ -417,6 +430,7 @@ def _iter_legacy_headers(
     """
 
     def read(position: int, length: int) -> bytes:
+        """Return `length` bytes at a file position, from the chunk if it has them."""
         at = position - start
         fields = chunk[at : at + length]
         return fields if len(fields) == length else file.read_at(position, length)
@@ -441,7 +455,10 @@ def _size_by_header(chunk: bytes, at: int, bytes_left: int) -> int:
 
 
 def _is_header(fields: tuple[int, ...]) -> bool:
-    """Return True if the fields of a magic 2 header are plausible; the length is not checked."""
+    """Return True if the fields of a magic 2 header, as `read_header_start` returns, are plausible.
+
+    The length field is not checked: the callers search for batches with a wrong length.
+    """
     base_offset, _, epoch, _, _, attributes, last_delta = fields
     return base_offset >= 0 and epoch >= -1 and last_delta >= 0 and not attributes & ~KNOWN_FLAGS
 
@@ -477,8 +494,8 @@ def _size_by_fields(read: Callable[[int, int], bytes], position: int, limit: int
 def _legacy_end(file: File, position: int, end: int) -> int | None:
     """Return the end of a message of magic 0 or 1 by the sizes of its key and value.
 
-    None for magic 2. The key and value sizes do not depend on the length field, which is wrong
-    here. The end may also be that of the last inner message, if the message is a wrapper.
+    None for magic 2. Used where the length field is wrong. For a wrapper of compressed messages,
+    the end may also be that of its last inner message.
     """
     magic = file.read_at(position + MAGIC_AT, 1)
     if not magic or magic[0] >= MAGIC:

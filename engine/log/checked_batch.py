@@ -56,9 +56,10 @@ class CheckedBatch:
         self.batch = BatchView(data) if len(data) >= HEADER_BYTES else None
 
     def store_walk(self, walked: Walked, opened: Opened | None) -> None:
-        """Store the result that `append_fast` has for records with a valid checksum.
+        """Store the result of a walk over the records that compiled code has made at the append.
 
-        `opened` is the result of `open_fast`; None also for records that are not compressed.
+        A later `walk` or `open` then returns it. `opened` is the result of `open_fast`; None also
+        for records that are not compressed.
         """
         self._is_walked = opened is not None or not self.is_compressed
         self._walked = walked
@@ -71,7 +72,10 @@ class CheckedBatch:
         return self.batch is not None and self.batch.attributes & CODEC_BITS != 0
 
     def ensure_valid(self, batch: BatchView) -> None:
-        """Raise CorruptRecord for a wrong checksum; `batch` must cover all checked bytes."""
+        """Raise CorruptRecord if the stored checksum is wrong; only the first call computes it.
+
+        `batch` must cover all checked bytes.
+        """
         if self.computed_crc is None:
             batch.ensure_size()
             self.computed_crc = crc32c(batch.raw[CHECKED_FROM:])
@@ -113,9 +117,10 @@ class CheckedBatch:
 
 
 def open_fast(data: memoryview, codec: int) -> Opened | None:
-    """Return the records of a batch decompressed to the shared memory; None if they do not fit.
+    """Return the records of a batch decompressed to the shared memory, with the fault None.
 
-    Also None for damaged records, and for compressed forms that few producers write.
+    Returns None if they do not fit, for damaged records, and for compressed forms that few
+    producers write: the caller then uses the general decompressor.
     """
     memory = OpenedMemory.memory
     size = select_fast_decompressor(codec)(data[HEADER_BYTES:], memory)
@@ -126,7 +131,7 @@ def _decompress(data: memoryview, attributes: int, limit_bytes: int) -> Opened:
     """Decompress the records up to a limit; return them with the fault, None without one.
 
     The shared memory of `open_fast` grows to the size of this batch, so that later batches of that
-    size are decompressed into it.
+    size are decompressed there.
     """
     opened, fault = decompress_prefix(
         codec_of(attributes), data[HEADER_BYTES:], limit_bytes=limit_bytes

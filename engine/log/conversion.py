@@ -97,11 +97,11 @@ def down_convert_to_size(
     limit_bytes: int,
     on_converted: OnConverted = None,
 ) -> bytearray:
-    """Return stored batches converted to an old consumer's format, in as many bytes as `data` has.
+    """Return stored batches converted to an old consumer's format, in at least as many bytes.
 
-    The size of a Fetch response is announced before the conversion: what is missing at the end is
-    filled with an incomplete batch, which consumers ignore. A zstd batch after the first chunk ends
-    the records. Raises the errors of `down_convert`.
+    The size of a Fetch response is announced before the conversion, as the size of `data`: bytes
+    that are missing at the end are filled with an incomplete batch, which consumers ignore. A zstd
+    batch after the first chunk ends the records. Raises the errors of `down_convert`.
     """
     out = bytearray()
     size_bytes = None
@@ -126,7 +126,7 @@ def down_convert_to_size(
         has_batches = next(batches_in(data, allow_partial_tail=True), None) is not None
         size_bytes = LENGTH_OVERHEAD_BYTES if has_batches else 0
     while len(out) < size_bytes:
-        _overflow(out, size_bytes - len(out))
+        _append_overflow_batch(out, size_bytes - len(out))
     del out[size_bytes:]
     return out
 
@@ -145,8 +145,11 @@ def _iter_chunks(data: memoryview) -> Iterator[memoryview]:
         yield data[start:end]
 
 
-def _overflow(out: bytearray, left_bytes: int) -> None:
-    """Append the start of a batch that ends one byte after the response, so consumers drop it."""
+def _append_overflow_batch(out: bytearray, left_bytes: int) -> None:
+    """Append the start of a batch that ends one byte after the response, so consumers drop it.
+
+    `left_bytes` is the number of bytes from here to the announced end of the response.
+    """
     size = max(LENGTH_OVERHEAD_BYTES, min(left_bytes + 1, DOWN_CONVERSION_CHUNK_BYTES))
     out += _OVERFLOW.pack(-1, max(left_bytes + 1, HEADER_BYTES))
     out += bytes(size - LENGTH_OVERHEAD_BYTES)
@@ -174,17 +177,21 @@ def down_convert(
         if batch.magic <= magic:
             out += batch.raw
         elif not batch.is_control:
-            records = _records_of(batch, magic, first_offset, limit_bytes)
-            out += _down(batch, records, magic)
+            records = _records_to_convert(batch, magic, first_offset, limit_bytes)
+            out += _build_legacy_messages(batch, records, magic)
             if on_converted is not None:
                 on_converted(len(records))
     return out
 
 
-def _records_of(
+def _records_to_convert(
     batch: RecordBatch, magic: int, first_offset: int, limit_bytes: int
 ) -> list[Record]:
-    """Return the records of a batch that a consumer of an older magic gets, without headers."""
+    """Return the records of a batch that a consumer of an older magic gets, without headers.
+
+    An uncompressed batch loses the records below `first_offset`, the fetch offset. Raises
+    UnsupportedCompressionType for zstd, which magic 0 and 1 do not have.
+    """
     codec = batch.codec
     if codec is Codec.ZSTD:
         raise UnsupportedCompressionType(codec, magic)
@@ -195,8 +202,8 @@ def _records_of(
     ]
 
 
-def _down(batch: RecordBatch, records: list[Record], magic: int) -> bytearray:
-    """Return records of a batch of magic 2 as messages of magic 0 or 1."""
+def _build_legacy_messages(batch: RecordBatch, records: list[Record], magic: int) -> bytearray:
+    """Return records of a batch of magic 2 as messages of magic 0 or 1; empty without records."""
     if not records:
         return bytearray()
     is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME

@@ -68,7 +68,8 @@ class EpochCache:
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Set the start offset of an epoch, and remove contradicting entries.
 
-        Return True if changed.
+        These have the same or a later epoch, or start at or after it. Returns True if an entry
+        changed.
         """
         assert epoch >= 0
         assert start_offset >= 0
@@ -92,7 +93,7 @@ class EpochCache:
         """Return the first epoch whose start offset is not exactly known, None without one.
 
         A gap in the offsets before its first batch, as compaction leaves, hides the start. The
-        follower asks the leader for it.
+        follower asks the leader for it with OffsetForLeaderEpoch.
         """
         if not self._highest_starts:
             return None
@@ -103,7 +104,7 @@ class EpochCache:
         return None
 
     def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
-        """Set the start of a gap's epoch to the start that its leader returned.
+        """Set the start of a gap's epoch to `start_offset`, which the leader returned.
 
         The start is limited to the range that the gap allows. Returns True if an entry changed.
         """
@@ -117,9 +118,9 @@ class EpochCache:
         )
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Remove epochs that start at or above the new log end offset; return True if changed.
+        """Remove epochs that start at or above the new log end offset; return True if any did.
 
-        An epoch with an unknown start keeps its present start: gaps are dropped.
+        Unknown starts of epochs keep their present value: there is no `first_gap` afterwards.
         """
         self._highest_starts.clear()
         return self._replace_entries(truncated_from_end(self.entries, end_offset))

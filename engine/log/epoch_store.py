@@ -39,9 +39,9 @@ class EpochStore(EpochCache):
         return True
 
     def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
-        """Set the start of a gap's epoch to its leader's, and write the file.
+        """Set the start of a gap's epoch to the one that the leader returned, and write the file.
 
-        Return True if changed.
+        Returns True if an entry changed.
         """
         if not super().close_gap(gap, start_offset):
             return False
@@ -76,6 +76,6 @@ class EpochStore(EpochCache):
         return True
 
     def write(self) -> None:
-        """Write the file; may be called on a worker thread."""
+        """Write leader-epoch-checkpoint; may be called on a worker thread."""
         path = f"{self.directory}/{leader_epoch_checkpoint.FILE_NAME}"
         self._files.replace_file(path, self.encode())

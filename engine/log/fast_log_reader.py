@@ -16,9 +16,10 @@ from engine.model import new_tuple
 def read_slice_fast(
     log: LocalLog, start_offset: int, max_bytes: int, upper_bound: int
 ) -> bytes | FetchSlice | None:
-    """Return the batches of a read below `upper_bound`, at least one: bytes, or a file region.
+    """Return the batches of a Fetch below `upper_bound`, at least one, if one segment has them all.
 
-    None if the general path must serve the read. Raises CorruptRecord at damage.
+    Small reads return the bytes, larger ones a FetchSlice for sendfile. None if the general path
+    must serve the read. Raises CorruptRecord at damage.
     """
     if start_offset < log.log_start_offset or max_bytes < 0:
         return None
@@ -45,7 +46,7 @@ def read_slice_fast(
 
 
 def has_aborted_after(log: LocalLog, offset: int) -> bool:
-    """Return True if the segment that contains `offset` or a later one has an aborted transaction.
+    """Return True if an aborted transaction ended in the segment of `offset` or a later one.
 
     False for most logs; a read_committed Fetch then needs no list of aborted transactions.
     """

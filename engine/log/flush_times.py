@@ -25,7 +25,10 @@ class FlushTimes:
         self._times = Histogram(0)
 
     def note(self, began_ns: int) -> None:
-        """Add the duration of a segment's sync that began at `began_ns` and has just ended."""
+        """Add the duration of a segment's sync that began at `began_ns` and has just ended.
+
+        For the metric LogFlushRateAndTimeMs.
+        """
         self._noted_us.append((self.now_ns() - began_ns) // _NS_PER_US)
 
     def collect_times(self, now_s: int) -> Histogram:

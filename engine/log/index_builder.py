@@ -61,7 +61,7 @@ class IndexBuilder:
             self._last_position = position
 
     def finish(self) -> None:
-        """Add the last entry of the time index; raises IndexOrderBroken."""
+        """Add the last entry of the time index, after the last batch; raises IndexOrderBroken."""
         self._add_time()
 
     def _may_add(self, last_offset: int) -> bool:
@@ -73,7 +73,10 @@ class IndexBuilder:
         return is_after_last or not self._skips_disorder
 
     def _add_time(self) -> None:
-        """Add the largest timestamp up to now, unless it is out of order and to be skipped."""
+        """Add the largest timestamp up to now to the time index.
+
+        Nothing is added with `skips_disorder` if its record lies before the last entry's.
+        """
         if self._skips_disorder and self._largest_offset < self.time_index.last_entry.offset:
             return
         self.time_index.maybe_append(self._largest, self._largest_offset)

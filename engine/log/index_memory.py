@@ -58,7 +58,7 @@ class IndexMemory:
                 older.drop_indexes()
 
     def has_room(self, size_bytes: int) -> bool:
-        """Return whether indexes of `size_bytes` can be loaded without an eviction."""
+        """Return True if indexes of `size_bytes` can be loaded without dropping others."""
         return self.size_bytes + size_bytes + _OBJECT_BYTES <= self._bytes_max
 
     def mark_used(self, segment: IndexedSegment) -> None:
@@ -69,7 +69,7 @@ class IndexMemory:
                 self._loaded[id(segment)] = noted
 
     def forget(self, segment: IndexedSegment) -> None:
-        """Remove a segment that is deleted."""
+        """Remove the indexes of a deleted segment from the counted memory."""
         with self._lock:
             self._forget(id(segment))
 

@@ -56,7 +56,7 @@ def search_offset_index(
 
 
 def _search_entries(handle: File, count: int, relative: int) -> tuple[int, int] | None:
-    """Return the last index entry with a relative offset at or below `relative`, by binary search.
+    """Return the last entry (relative offset, position) at or below `relative`, by binary search.
 
     (0, 0) if all `count` entries are above it. None if the entries that were read do not rise,
     which means damage or a preallocated tail.

@@ -142,7 +142,7 @@ class LocalLog:
         self.configure(config)
 
     def configure(self, config: LogConfig) -> None:
-        """Apply new topic settings, also to the segments."""
+        """Apply new topic settings to this log, also to its segments."""
         self.config = config
         self._rules = LeaderRules(config, self.topic_partition)
         self._largest_time_fast = self._rules.largest_time_fast
@@ -155,7 +155,7 @@ class LocalLog:
             segment.configure(config)
 
     def _note_settled(self) -> None:
-        """Update whether appends may take the fast path."""
+        """Update whether appends may take the fast path, after new settings or a truncation."""
         # Until a truncation is durable, every append must take the general path to check it.
         self._may_append_fast = self._rules.is_fast_path_topic and self._truncation.is_settled
 
@@ -166,7 +166,7 @@ class LocalLog:
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of all .log files."""
+        """Return the summed size of the log's .log files."""
         return self.segments.size_bytes
 
     @property
@@ -205,7 +205,7 @@ class LocalLog:
         write_id: tuple[Callable[[], None], ...] = ()
         if self.topic_id is None and topic_id is not None:
             self.topic_id, write_id = topic_id, (partial(self._write_topic_id, topic_id),)
-        self._truncation.owe_creation((*write_id, sync_parent))
+        self._truncation.schedule_creation_steps((*write_id, sync_parent))
         self._note_settled()
 
     def _write_topic_id(self, topic_id: str) -> None:
@@ -290,7 +290,7 @@ class LocalLog:
                 origin=origin,
             )
             if repeated is not None:
-                return self._duplicate(repeated, leader_epoch)
+                return self._duplicate_info(repeated, leader_epoch)
         set_place(batches, 0, first, length, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, first)
@@ -309,10 +309,10 @@ class LocalLog:
     def append_own_fast(
         self, record: bytes, time_ms: int, leader_epoch: int, now_ms: int
     ) -> tuple[int, bytes] | None:
-        """Append a record made by `one_record` at the current time; return offset and batch.
+        """Append a record made by `one_record` at the current time; return its offset and batch.
 
-        Returns None, with nothing appended, for a topic with another codec, append time or a
-        smaller max.message.bytes.
+        A coordinator appends to its own topic in this way. Returns None, with nothing appended, for
+        a topic with another codec, append time or a smaller max.message.bytes.
         """
         if (
             not self._may_append_fast
@@ -372,7 +372,11 @@ class LocalLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Append a producer's batches on the general path: any format, codec and timestamp type."""
+        """Append a producer's batches on the general path: any format, codec and timestamp type.
+
+        Returns the offsets of the appended batch, or of the stored one that it repeats. Raises the
+        errors of `append_as_leader`.
+        """
         self._truncation.finish_pending_steps()
         first = self.log_end_offset
         taken = self._rules.prepare_batch(
@@ -388,7 +392,7 @@ class LocalLog:
         )
         repeated = find_repeated_batch(self.producers, batch, origin, marked)
         if repeated is not None:
-            return self._duplicate(repeated, leader_epoch)
+            return self._duplicate_info(repeated, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, first)
         last, largest_ms = batch.last_offset, batch.max_timestamp_ms
@@ -423,9 +427,10 @@ class LocalLog:
     def append_as_follower_fast(
         self, batches: memoryview, now_ms: int, leader_epoch: int
     ) -> AppendInfo | None:
-        """Append one valid batch of the latest epoch.
+        """Append one valid batch of the latest epoch, as most fetched batches are.
 
-        Return None, with nothing done, for all else.
+        Returns None, with nothing appended, for several batches, older formats, a new epoch, or a
+        wrong CRC: the general path then appends them or raises.
         """
         size = len(batches)
         if size < HEADER_BYTES:
@@ -478,7 +483,11 @@ class LocalLog:
         largest: tuple[int, int],
         now_ms: int,
     ) -> None:
-        """Append bytes to the active segment or a new one, and raise the log end offset."""
+        """Append bytes to the active segment, or to a new one if full; raise the log end offset.
+
+        `largest` is the largest timestamp of the bytes, with the offset of its record. Flushes the
+        log after flush.messages.
+        """
         segment, size = self._active, len(data)
         largest_ms, _ = largest
         if segment.should_roll(size, last_offset, largest_ms, now_ms):
@@ -488,7 +497,7 @@ class LocalLog:
         if last_offset + 1 - self._flush.recovery_point >= self._flush_messages:
             self.flush(now_ms)
 
-    def _duplicate(self, batch: WrittenBatch, leader_epoch: int) -> AppendInfo:
+    def _duplicate_info(self, batch: WrittenBatch, leader_epoch: int) -> AppendInfo:
         """Return the offsets and time of the stored batch that a producer has sent again."""
         first, last, time_ms = batch.first_offset, batch.last_offset, batch.timestamp_ms
         start = self.log_start_offset
@@ -502,7 +511,10 @@ class LocalLog:
     # Epochs
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
-        """Return the largest known epoch ≤ the requested one and its end offset, or None."""
+        """Return the largest known epoch ≤ the requested one and its end offset (exclusive).
+
+        None if the requested epoch is above all known epochs, or none is known.
+        """
         epoch, end = self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
         return None if end < 0 else (epoch, end)
 
@@ -517,9 +529,10 @@ class LocalLog:
         at_least_one_batch: bool = True,
         with_aborted: bool = False,
     ) -> FetchSlice:
-        """Return batches from `start_offset` on, below `upper_bound` (the log's end for None).
+        """Return batches from `start_offset` on, below `upper_bound` (None: the log end offset).
 
-        Errors: OffsetOutOfRange, CorruptRecord. See `log_reader.read_slice`.
+        `with_aborted` adds the aborted transactions of the batches, for read_committed. Raises
+        OffsetOutOfRange and CorruptRecord. See `log_reader.read_slice`.
         """
         end = self.log_end_offset
         bound = end if upper_bound is None else upper_bound
@@ -533,13 +546,13 @@ class LocalLog:
         )
 
     def locate(self, offset: int) -> OffsetMetadata:
-        """Return an offset with its segment and position (OffsetMetadata)."""
+        """Return an offset with its segment's base offset and its position in that .log."""
         return log_reader.offset_metadata(self.segments, offset, self.log_end_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> OffsetAndTimestamp | None:
-        """Return the first record with this time or later.
+        """Return the first record with this timestamp or a later one, None without one.
 
-        See `log_reader.find_offset_for_timestamp`.
+        Negative times have the meanings of ListOffsets: see `log_reader.find_offset_for_timestamp`.
         """
         return log_reader.find_offset_for_timestamp(
             self.segments,
@@ -550,7 +563,10 @@ class LocalLog:
         )
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Return the last stable offset (exclusive end), at most the high watermark."""
+        """Return the last stable offset (exclusive end), at most the high watermark.
+
+        It is the first offset of the earliest open transaction, or the high watermark without one.
+        """
         unstable = self.producers.first_unstable_offset(high_watermark)
         if unstable is None or unstable >= high_watermark:
             return high_watermark
@@ -593,7 +609,10 @@ class LocalLog:
         return segment
 
     def raise_end(self, offset: int, now_ms: int) -> None:
-        """Raise the log end offset without records: a new segment starts at `offset`."""
+        """Raise the log end offset without records: a new segment starts at `offset`.
+
+        For a future log, if the log that it copies ends with offsets that compaction removed.
+        """
         assert offset > self.log_end_offset
         self.roll(now_ms, offset)
         self.log_end_offset = offset
@@ -641,7 +660,7 @@ class LocalLog:
         kept = self.segments.floor(offset)
         assert kept is not None
         place = kept.find_first_truncated(offset)
-        self._lines.truncated(offset)
+        self._lines.log_truncation(offset)
         self.truncation_count += 1
         later = [segment for segment in self.segments if segment.base_offset > offset]
         self._deletion.discard(reversed(later))
@@ -696,7 +715,7 @@ class LocalLog:
             return False
         self._truncation.finish_pending_steps()
         self.log_start_offset = offset
-        self._lines.log_start_offset_moved(offset, reason)
+        self._lines.log_start_offset_change(offset, reason)
         self.epochs.truncate_from_start(offset)
         return True
 
@@ -709,7 +728,7 @@ class LocalLog:
         return self._deletion.delete_before(offset, high_watermark, now_ms)
 
     def replace_segments(self, new: Segment, old: Sequence[Segment]) -> None:
-        """Replace adjacent inactive segments with a cleaned one."""
+        """Replace adjacent inactive segments with the segment that the cleaner made of them."""
         self._truncation.finish_pending_steps()
         self._deletion.replace_segments(new, old)
         self._flush.note_new_names()

@@ -62,7 +62,10 @@ class LogDeletion:
         self._lines = lines
 
     def apply_retention(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
-        """Delete segments by retention (RET-4); return the number for each reason."""
+        """Delete segments by retention.ms, retention.bytes and log start offset (RET-4).
+
+        Returns the number of deleted segments for each reason.
+        """
         log = self._log
         segments = log.segments.retention_facts(log.log_end_offset)
         facts = LogFacts(segments, log.log_start_offset, high_watermark, now_ms)
@@ -73,7 +76,10 @@ class LogDeletion:
         return {step.reason: step.segment_count for step in steps}
 
     def delete_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
-        """Delete inactive segments that end at or below `offset`; return their number."""
+        """Delete inactive segments that end at or below `offset`; return their number.
+
+        Segments with records at or above the high watermark remain.
+        """
         ends = self._log.segments.bases[1:]
         count = sum(1 for end in ends if end <= min(offset, high_watermark))
         if count:
@@ -81,7 +87,7 @@ class LogDeletion:
         return count
 
     def _delete_oldest(self, count: int, high_watermark: int, now_ms: int) -> None:
-        """Delete the oldest `count` segments; the log start offset rises to the next one."""
+        """Delete the oldest `count` segments; the log start offset rises to the next segment."""
         log = self._log
         if count == len(log.segments):
             # A log always has a segment to append to.

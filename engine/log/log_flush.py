@@ -100,7 +100,10 @@ class LogFlush:
         self._mark_flushed(end, now_ms)
 
     def start_flush(self, offset: int, now_ms: int) -> None:
-        """Flush all records below `offset`, and unsynced snapshots, on a worker thread."""
+        """Flush all records below `offset`, and unsynced snapshots, on a worker thread.
+
+        Then the recovery point rises to `offset`, or to the offset of a truncation meanwhile.
+        """
         snapshots = self._snapshots.unsynced
         segments = self._segments_up_to(offset)
         number = max(self._in_progress, default=0) + 1
@@ -135,13 +138,16 @@ class LogFlush:
         self._hooks.tasks.offload("flush-log", work, done)
 
     def lower_to(self, offset: int) -> None:
-        """Lower the recovery point to the truncation offset, also for running flushes."""
+        """Lower the recovery point to the truncation offset, also for running flushes.
+
+        Otherwise records that are appended later would count as flushed.
+        """
         for number, flushed_offset in self._in_progress.items():
             self._in_progress[number] = min(flushed_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
 
     def sync_names(self) -> None:
-        """Sync the log's folder. May run on a worker thread."""
+        """Sync the log's folder, so that new file names survive a crash. For any thread."""
         with self._naming, suppress(FileMissing):
             self._has_new_names = False
             self._files.sync_dir(self.directory)
@@ -178,6 +184,9 @@ class LogFlush:
             self.sync_names()
 
     def _mark_flushed(self, offset: int, now_ms: int) -> None:
-        """Raise the recovery point to `offset`, unless a later flush has raised it further."""
+        """Raise the recovery point to `offset`, unless a later flush has raised it further.
+
+        `now_ms` becomes the time of the last flush, from which flush.ms counts.
+        """
         self.recovery_point = max(self.recovery_point, offset)
         self.last_flush_ms = now_ms

@@ -46,13 +46,13 @@ class LogMessages:
         self.directory = directory
 
     def rolled(self, base_offset: int) -> None:
-        """Log a new segment."""
+        """Log that a new segment begins at `base_offset`."""
         _local_log.info(
             "%s Rolled new log segment at offset %d", self._head("LocalLog"), base_offset
         )
 
-    def truncated(self, offset: int) -> None:
-        """Log a truncation."""
+    def log_truncation(self, offset: int) -> None:
+        """Log that the records from `offset` on are removed."""
         _unified_log.info("%s Truncating to offset %d", self._head("UnifiedLog"), offset)
 
     def restarted(self, offset: int) -> None:
@@ -60,8 +60,8 @@ class LogMessages:
         head = self._head("UnifiedLog")
         _unified_log.info("%s Truncate and start at offset %d", head, offset)
 
-    def log_start_offset_moved(self, log_start_offset: int, reason: LogStartReason) -> None:
-        """Log a new log start offset."""
+    def log_start_offset_change(self, log_start_offset: int, reason: LogStartReason) -> None:
+        """Log that the log start offset has risen, with the reason."""
         _unified_log.info(
             "%s Incremented log start offset to %d due to %s",
             self._head("UnifiedLog"),
@@ -97,7 +97,10 @@ class LogMessages:
     def _log_deletion(
         self, segment: RetainedSegment, reason: RetentionReason, left_bytes: int, config: LogConfig
     ) -> None:
-        """Log the deletion of one segment with Kafka's text of the reason."""
+        """Log the deletion of one segment with Kafka's text of the reason.
+
+        `left_bytes` is the size of the log after the deletion.
+        """
         if reason is RetentionReason.TIME:
             why = (
                 f"log retention time {config.retention_ms}ms breach based on the largest record"
@@ -112,7 +115,10 @@ class LogMessages:
         _unified_log.info("%s Deleting segment %s due to %s", head, _format_segment(segment), why)
 
     def _head(self, part: str) -> str:
-        """Return the start of a line as in Kafka's log: the partition and its log directory."""
+        """Return the start of a line as in Kafka's log: the partition and its log directory.
+
+        `part` is the Kafka class that writes the line, UnifiedLog or LocalLog.
+        """
         folder = self.directory.rpartition("/")[0]
         return f"[{part} partition={self.topic_partition}, dir={folder}]"
 

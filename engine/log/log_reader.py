@@ -100,7 +100,10 @@ def _slice_from(
     bounds: ReadBounds,
     at_least_one_batch: bool,
 ) -> FetchSlice:
-    """Return the records from an offset on, from the first segment that has any."""
+    """Return the batches from an offset on, from the first segment at or after `segment` with any.
+
+    Compaction may have removed all records at and above the offset in the segments before.
+    """
     if max_bytes < 0:
         raise NegativeReadSize(max_bytes)
     following: Segment | None = segment
@@ -127,7 +130,11 @@ def _slice_from(
 
 
 def end_position(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int:
-    """Return the exclusive end position of a read in a segment, by the upper bound."""
+    """Return the byte position in a segment where a read must end (exclusive).
+
+    The upper bound of the read is an offset; the position is the start of the batch that contains
+    it.
+    """
     upper = bounds.upper_bound
     if upper >= bounds.log_end_offset:
         return segment.size_bytes
@@ -157,7 +164,7 @@ def _offset_above(segments: SegmentList, fetch_slice: FetchSlice, bounds: ReadBo
 def collect_aborted(
     segments: SegmentList, start_offset: int, upper_bound: int
 ) -> list[AbortedTransaction]:
-    """Return the aborted transactions that overlap [start_offset, upper_bound)."""
+    """Return the aborted transactions that overlap [start_offset, upper_bound), in log order."""
     aborted: list[AbortedTransaction] = []
     segment = segments.floor(start_offset)
     while segment is not None:
@@ -170,7 +177,7 @@ def collect_aborted(
 
 
 def end_of(segments: SegmentList, log_end_offset: int) -> OffsetMetadata:
-    """Return the log end offset with its segment and position."""
+    """Return the log end offset with the active segment's base offset and its size as position."""
     active = segments.active
     return OffsetMetadata(log_end_offset, active.base_offset, active.size_bytes)
 
@@ -203,7 +210,7 @@ def find_offset_for_timestamp(
 
     Negative times have the meanings of ListOffsets: LATEST (the log end offset; the caller applies
     its own bound), EARLIEST, MAX_TIMESTAMP (the first record with the largest timestamp),
-    EARLIEST_LOCAL, LATEST_TIERED (always None).
+    EARLIEST_LOCAL, LATEST_TIERED (always offset −1).
     """
     if timestamp_ms == EARLIEST:
         first = epochs.entries[0] if epochs.entries else None
@@ -231,7 +238,10 @@ def find_offset_for_timestamp(
 
 
 def _find_max_timestamp(segments: SegmentList) -> OffsetAndTimestamp | None:
-    """Return the first record with the largest timestamp; None if none has a timestamp."""
+    """Return the first record with the log's largest timestamp; None if none has a timestamp.
+
+    For ListOffsets with MAX_TIMESTAMP.
+    """
     segment = max(segments, key=lambda candidate: candidate.largest.timestamp)
     largest = segment.largest
     start = segment.index.lookup(largest.offset).position

@@ -93,7 +93,7 @@ class LogTruncation:
 
     @property
     def is_settled(self) -> bool:
-        """Return True if no steps are pending.
+        """Return True if no truncation or creation waits for its syncs.
 
         Then appends need not call `finish_pending_steps`.
         """
@@ -111,18 +111,25 @@ class LogTruncation:
             self._on_settled()
 
     def drop_epochs(self, end_offset: int) -> None:
-        """Remove epochs that start at or above the end of a log that needs no truncation."""
+        """Remove epochs that start at or above the end of a log that needs no truncation.
+
+        The checkpoint is written on a worker thread.
+        """
         if self._epochs.truncate_from_end(end_offset):
             self._run_on_worker("truncate-log", (self._epochs.write,))
 
-    def owe_creation(self, steps: Sequence[Callable[[], None]]) -> None:
-        """Schedule the steps that make a new log durable, before its first append."""
+    def schedule_creation_steps(self, steps: Sequence[Callable[[], None]]) -> None:
+        """Schedule the steps that make a new log durable: its topic id, its folder's sync.
+
+        They are done before the first append.
+        """
         self._run_on_worker("flush-metadata-file", steps)
 
     def schedule_truncation_steps(self, end_offset: int, log_files: Sequence[Segment]) -> None:
-        """Lower recovery point and epochs to the new log end offset, and schedule steps 4 to 7.
+        """Lower recovery point and epochs to the new log end offset; schedule the syncs after it.
 
-        `log_files` are the segments whose .log was truncated.
+        `log_files` are the segments whose .log was truncated. Steps 4 to 7: sync the folder, the
+        unflushed .log files and the truncated one, then write epochs and checkpoints.
         """
         self._flush.lower_to(end_offset)
         self._epochs.truncate_from_end(end_offset)

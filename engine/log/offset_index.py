@@ -81,6 +81,7 @@ class OffsetIndex:
         return len(self.positions)
 
     def __iter__(self) -> Iterator[OffsetPosition]:
+        """Yield the entries with absolute offsets, in their order."""
         base = self.base_offset
         for relative, position in zip(self.relative_offsets, self.positions, strict=True):
             yield OffsetPosition(base + relative, position)
@@ -115,7 +116,7 @@ class OffsetIndex:
         return self.entry(number) if number < len(self) else None
 
     def append(self, offset: int, position: int) -> None:
-        """Add an entry; raises IndexOrderBroken unless its offset is above the last one's."""
+        """Add an entry; raises IndexOrderBroken unless its offset is above the last entry's."""
         relative = offset - self.base_offset
         if not 0 <= relative <= _INT_MAX:
             raise IndexOrderBroken((offset, position), f"more than 2^31 above {self.base_offset}")
@@ -149,7 +150,7 @@ class OffsetIndex:
 
 
 def parse_offset_index(content: Buffer, base_offset: int) -> OffsetIndex:
-    """Return the index in a file's content: its entries before the padding, and what follows them.
+    """Return the index in a file's content, with the sizes of what follows its entries.
 
     An incomplete last entry and the zeros of a preallocated file are counted, not parsed.
     """
@@ -170,7 +171,7 @@ def parse_offset_index(content: Buffer, base_offset: int) -> OffsetIndex:
 
 
 def read_offset_index(files: Files, path: str, base_offset: int) -> OffsetIndex:
-    """Return the entries of a file."""
+    """Return the offset index in the file at `path`; raises CorruptFile if it is too large."""
     return parse_offset_index(read_small_file(files, path, SIDE_FILE_BYTES_MAX), base_offset)
 
 

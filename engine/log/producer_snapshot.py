@@ -59,7 +59,7 @@ class ProducerEntry(NamedTuple):
 
     @property
     def has_batch(self) -> bool:
-        """Return True if the entry has the producer's last batch."""
+        """Return True if the entry has the producer's last batch, False with only its epoch."""
         return self.last_offset >= 0
 
     @property
@@ -74,7 +74,7 @@ class ProducerEntry(NamedTuple):
 
 
 def parse_producer_snapshot(content: Buffer, path: str) -> tuple[ProducerEntry, ...]:
-    """Return the producers of a file's content, in its order.
+    """Return the producers in the content of a `.snapshot` file, in its order.
 
     Raises CorruptFile, or SnapshotCrcMismatch when only the CRC is wrong.
     """
@@ -95,7 +95,7 @@ def parse_producer_snapshot(content: Buffer, path: str) -> tuple[ProducerEntry, 
 
 
 def encode_producer_snapshot(entries: Sequence[ProducerEntry]) -> bytes:
-    """Return the content of a snapshot file, with its CRC."""
+    """Return the content of a `.snapshot` file with these producers in this order, and a CRC."""
     content = bytearray(_HEADER.size + len(entries) * ENTRY_BYTES)
     _HEADER.pack_into(content, 0, VERSION, 0, len(entries))
     for number, producer in enumerate(entries):
@@ -106,5 +106,5 @@ def encode_producer_snapshot(entries: Sequence[ProducerEntry]) -> bytes:
 
 
 def read_producer_snapshot(files: Files, path: str) -> tuple[ProducerEntry, ...]:
-    """Return the producers of a file; raises CorruptFile."""
+    """Return the producers in the `.snapshot` file at `path`; raises CorruptFile."""
     return parse_producer_snapshot(read_small_file(files, path, SIDE_FILE_BYTES_MAX), path)

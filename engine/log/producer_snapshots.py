@@ -41,7 +41,7 @@ class ProducerSnapshots:
         self._write_count = 0
 
     def path(self, offset: int, state: FileState = FileState.LIVE) -> str:
-        """Return the path of the snapshot at an offset."""
+        """Return the path of the snapshot file at an offset, which need not exist."""
         return f"{self.directory}/{SegmentFileName(offset, FileKind.SNAPSHOT, state).name}"
 
     def write_snapshot(self, offset: int, entries: Sequence[ProducerEntry]) -> None:
@@ -76,7 +76,10 @@ class ProducerSnapshots:
 
     @property
     def unsynced(self) -> Mapping[int, int]:
-        """Return the snapshots to sync, as the argument of `sync_snapshots` and `note_synced`."""
+        """Return the snapshots to sync: their offsets, each with the number of its last write.
+
+        `sync_snapshots` and `note_synced` take this mapping.
+        """
         return dict(self._unsynced)
 
     def note_synced(self, synced: Mapping[int, int]) -> None:
@@ -136,9 +139,9 @@ class ProducerSnapshots:
         return True
 
     def remove_strays(self, segment_bases: Sequence[int]) -> None:
-        """Remove snapshots that are not at a segment's base offset.
+        """Remove snapshots that are not at a segment's base offset, as a log is loaded.
 
-        The newest snapshot is kept if it is above all base offsets.
+        The newest snapshot is kept if it is above all base offsets: a shutdown has written it.
         """
         bases = set(segment_bases)
         strays = [offset for offset in self.offsets if offset not in bases]
@@ -148,7 +151,7 @@ class ProducerSnapshots:
             self.remove(offset)
 
     def remove_all(self) -> None:
-        """Remove every snapshot."""
+        """Remove every snapshot, as the log restarts without records."""
         for offset in list(self.offsets):
             self.remove(offset)
 

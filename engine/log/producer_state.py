@@ -165,7 +165,7 @@ class KnownProducer:
 
     @property
     def last_sequence(self) -> int:
-        """Return the last sequence written in this epoch, −1 without one."""
+        """Return the last sequence written in the current epoch, −1 without one."""
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     def enter_epoch(self, epoch: int) -> None:
@@ -225,7 +225,7 @@ class ProducerState:
 
     @property
     def producers(self) -> Mapping[int, KnownProducer]:
-        """Return the producers by id, for DescribeProducers."""
+        """Return the state of each producer, by producer id."""
         return self._producers
 
     # The checks of a leader before it writes
@@ -242,10 +242,11 @@ class ProducerState:
     def check_verified(
         self, producer_id: int, verification: Verification, base_sequence: int
     ) -> None:
-        """Raise TransactionNotVerified or OutOfOrderSequence for a batch that may not start one.
+        """Raise an error for a batch that may not start a transaction (KIP-890).
 
-        A batch of an open transaction is accepted. `verification` is the coordinator's
-        confirmation. Source: TXN-8.
+        TransactionNotVerified without the coordinator's confirmation `verification`;
+        OutOfOrderSequence above its lowest sequence. A batch of an open transaction is accepted.
+        Source: TXN-8.
         """
         if self.has_open_transaction(producer_id, verification.epoch):
             return
@@ -338,7 +339,7 @@ class ProducerState:
         offset: int,
         timestamp_ms: int,
     ) -> CompletedTransaction | None:
-        """Record the end of a transaction; return the transaction, None if it was empty."""
+        """Record the end of a transaction; return it, None if it had no records in this log."""
         producer = self._producers.get(producer_id)
         if producer is None:
             producer = self._producers[producer_id] = KnownProducer()
@@ -415,7 +416,7 @@ class ProducerState:
         return unreplicated if undecided is None else min(undecided, unreplicated)
 
     def oldest_open_timestamp_ms(self) -> int:
-        """Return the last write time of the producer with the oldest open transaction, else −1."""
+        """Return when the producer of the oldest open transaction last wrote, in ms; else −1."""
         for producer_id in self._ongoing.values():
             return self._producers[producer_id].last_timestamp_ms
         return NO_TIMESTAMP

@@ -49,7 +49,10 @@ def time_out_of_range_message(
 
 
 def append_time_sent_message(record: Record | LegacyMessage, *, is_skimmed: bool) -> str:
-    """Return the error of a record with timestamp type LogAppendTime, which only brokers set."""
+    """Return the error of a record with timestamp type LogAppendTime, which only brokers set.
+
+    `is_skimmed`: the broker did not parse key and value, and Kafka names another class then.
+    """
     kind = "PartialDefaultRecord" if is_skimmed else "DefaultRecord"
     smallest = -1 if is_skimmed else 0
     return (
@@ -61,7 +64,7 @@ def append_time_sent_message(record: Record | LegacyMessage, *, is_skimmed: bool
 
 
 def times_refused() -> str:
-    """Return the error of a batch that has a record with a timestamp outside of the limits."""
+    """Return the error of a batch with record timestamps outside of the topic's limits."""
     return "One or more records have been rejected due to invalid timestamp"
 
 

@@ -108,7 +108,11 @@ def append_info_of(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> App
 def _parse_fast(
     data: memoryview, next_offset: int, leader_epoch: int
 ) -> tuple[list[ReplicaBatch], int]:
-    """Return the valid batches of magic 2 at the start, and the position after them."""
+    """Return the valid batches of magic 2 at the start of `data`, and the position after them.
+
+    Stops at the first other batch: an older format, damage, an incomplete batch, offsets that do
+    not rise, or an epoch later than `leader_epoch`.
+    """
     batches: list[ReplicaBatch] = []
     position, end = 0, len(data)
     while position + HEADER_BYTES <= end:
@@ -149,7 +153,10 @@ def _parse_batches(
     leader_epoch: int,
     batches: list[ReplicaBatch],
 ) -> None:
-    """Check the batches of a response from a position on, and add them to `batches`."""
+    """Check the fetched batches from a position on, and add them to `batches`.
+
+    For batches at which `_parse_fast` has stopped. Raises the errors of `split_replica_batches`.
+    """
     next_offset = batches[-1].last_offset + 1 if batches else log_end_offset
     try:
         for batch in batches_in(data, allow_partial_tail=True, position=position):
@@ -194,7 +201,10 @@ def _group_batches(batches: list[ReplicaBatch], segment_bytes: int) -> list[list
 
 
 def _build_chunk(data: memoryview, run: list[ReplicaBatch], log_end_offset: int) -> ReplicaChunk:
-    """Return consecutive batches as one chunk to append, with their largest timestamp."""
+    """Return consecutive batches as one chunk to append, with their largest timestamp.
+
+    Below magic 2 the first offset of a batch is unknown: the lowest possible one is taken.
+    """
     first, last = run[0], run[-1]
     first_offset = first.first_offset
     if first.magic < MAGIC:

@@ -106,7 +106,7 @@ def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
     return steps
 
 
-def _by_start_offset(log: LogFacts, config: LogConfig) -> int:
+def _count_by_start_offset(log: LogFacts, config: LogConfig) -> int:
     """Return the number of oldest segments that end at or below the log start offset."""
     return _count_oldest(
         log, lambda segment: not segment.is_active and segment.end_offset <= log.log_start_offset
@@ -121,6 +121,7 @@ def _count_by_size(log: LogFacts, config: LogConfig) -> int:
     excess = total - config.retention_bytes
 
     def takes(segment: RetainedSegment) -> bool:
+        """Return True if `retention.bytes` remain without this segment and those before it."""
         nonlocal excess
         excess -= segment.size_bytes
         return excess >= 0
@@ -138,14 +139,18 @@ def _count_by_time(log: LogFacts, config: LogConfig) -> int:
 
 
 _REASONS: tuple[tuple[RetentionReason, Callable[[LogFacts, LogConfig], int]], ...] = (
-    (RetentionReason.START_OFFSET, _by_start_offset),
+    (RetentionReason.START_OFFSET, _count_by_start_offset),
     (RetentionReason.SIZE, _count_by_size),
     (RetentionReason.TIME, _count_by_time),
 )
 
 
 def _count_oldest(log: LogFacts, takes: Callable[[RetainedSegment], bool]) -> int:
-    """Count oldest segments up to the first that `takes` refuses or that exceeds the HW."""
+    """Count the oldest segments up to the first that must be kept.
+
+    A segment must be kept if `takes` returns False for it, or if it has records at or above the
+    high watermark.
+    """
     count = 0
     for segment in log.segments:
         if log.high_watermark < segment.end_offset or not takes(segment):

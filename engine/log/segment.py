@@ -235,14 +235,14 @@ class Segment:
         return self._txn_entries
 
     def replace_indexes(self, index: OffsetIndex, times: TimeIndex) -> None:
-        """Set indexes that were rebuilt; they are written with the next flush or close."""
+        """Set indexes that were rebuilt; the next flush or close writes them to the files."""
         self._keep_indexes()
         self._index, self._time_index = index, times
         self._sure_bytes = _NOTHING_SURE
         self._largest = None
 
     def replace_aborted(self, entries: Sequence[AbortedTransaction]) -> None:
-        """Replace the transaction index, in memory and on disk."""
+        """Replace the transaction index by these entries, in memory and on disk."""
         path = self.path(FileKind.TXNINDEX)
         self._txn_entries = list(entries)
         if entries or self._files.exists(path):
@@ -253,7 +253,7 @@ class Segment:
         self._log_borrows += 1
 
     def give_back(self) -> None:
-        """End a `borrow`."""
+        """End a `borrow`; close the .log if the segment was removed and no borrow remains."""
         self._log_borrows -= 1
         if self.is_gone and not self._log_borrows:
             self._file.close()
@@ -278,7 +278,7 @@ class Segment:
         self.state = state
 
     def remove_files(self) -> None:
-        """Remove the segment's existing files."""
+        """Remove the segment's existing files, after the delay of a deletion."""
         for kind in KINDS:
             path = self.path(kind)
             if self._files.exists(path):
@@ -335,7 +335,10 @@ class Segment:
         self.size_bytes = position
 
     def _add_entry(self, last_offset: int, position: int) -> None:
-        """Add an offset index entry, and a time index entry if the largest timestamp rose."""
+        """Add an offset index entry, and a time index entry if the largest timestamp has risen.
+
+        Called for the first chunk after each index.interval.bytes.
+        """
         if not self.has_unwritten_index:
             self._keep_indexes()
         self.index.append(last_offset, position)
@@ -352,7 +355,7 @@ class Segment:
         self._translated_offset = None
 
     def configure(self, config: LogConfig) -> None:
-        """Apply new settings; index settings apply from the next segment on."""
+        """Apply new topic settings; the settings of indexes apply from the next segment on."""
         self.config = config
         self._sure_bytes = _NOTHING_SURE
 
@@ -368,7 +371,9 @@ class Segment:
     def should_roll(
         self, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
     ) -> bool:
-        """Return True if a chunk must go to a new segment; see the module's rules.
+        """Return True if a chunk of batches must go to a new segment: see the module's rules.
+
+        `last_offset` and `max_timestamp_ms` are the chunk's; `now_ms` is wall time.
 
         Source: LOG-6.
         """
@@ -416,7 +421,10 @@ class Segment:
             self._sure_offset = self.base_offset + _INT_MAX
 
     def _ms_since_first_batch(self, max_timestamp_ms: int, now_ms: int) -> int:
-        """Return ms since the first batch's timestamp, or since creation if it has none."""
+        """Return ms from the first batch's timestamp to `max_timestamp_ms`, for segment.ms.
+
+        Without a timestamp, ms from the segment's creation to `now_ms`.
+        """
         rolling = self.first_timestamp_ms()
         if rolling >= 0:
             return max_timestamp_ms - rolling
@@ -454,9 +462,10 @@ class Segment:
         return self.truncate_at(place, offset, now_ms)
 
     def truncate_at(self, place: BatchPlace | None, offset: int, now_ms: int) -> int:
-        """Remove the batch that `find_first_truncated` found and all later ones.
+        """Remove the batch at `place`, as `find_first_truncated` found it, and all later ones.
 
-        Returns the bytes removed.
+        None removes no batch. Index entries from `offset` on are removed. Returns the bytes
+        removed.
         """
         self._keep_indexes()
         self.index.truncate_to(offset)
@@ -485,6 +494,8 @@ class Segment:
     def _find_largest(self) -> TimestampOffset:
         """Return the largest timestamp, including batches after the last entry of the time index.
 
+        The cached one may be of a batch that a truncation has removed.
+
         Differs: batches after damage are ignored; in Kafka damage fails a truncation half-way.
         """
         largest = self.time_index.last_entry
@@ -505,9 +516,9 @@ class Segment:
         self.write_indexes()
 
     def write_indexes(self) -> None:
-        """Write both indexes without padding.
+        """Write both indexes to their files, without padding; `sync` makes them durable.
 
-        Then they may be dropped. `sync` makes them durable.
+        Then they may be dropped from memory.
         """
         self._rewrite(self.path(FileKind.INDEX), self.index.encode())
         self._rewrite(self.path(FileKind.TIMEINDEX), self.time_index.encode())
@@ -558,15 +569,15 @@ class Segment:
 
     @property
     def largest_timestamp_ms(self) -> int:
-        """Return the time for retention.
+        """Return the time by which retention.ms deletes the segment.
 
-        The largest timestamp, else the file's modification time.
+        That is the largest timestamp, or the file's modification time without one.
         """
         timestamp = self.largest.timestamp
         return timestamp if timestamp >= 0 else self.modified_ms()
 
     def modified_ms(self) -> int:
-        """Return the modification time of the .log."""
+        """Return the modification time of the .log, in ms since the epoch."""
         return self._files.modified_ms(self.path(FileKind.LOG))
 
     def keep_modified_ms(self, modified_ms: int) -> None:

@@ -47,7 +47,7 @@ class SegmentFiles(NamedTuple):
 
     @property
     def log_bytes(self) -> int:
-        """Return the size of the .log."""
+        """Return the size of the segment's .log."""
         return self.sizes[FileKind.LOG]
 
     def name(self, kind: FileKind) -> str:
@@ -77,11 +77,11 @@ class PartitionFiles(NamedTuple):
 
     @property
     def log_bytes(self) -> int:
-        """Return the size of all live .log files."""
+        """Return the summed size of the partition's live .log files."""
         return sum(segment.log_bytes for segment in self.segments)
 
     def file_path(self, name: str) -> str:
-        """Return the path of a file in this directory."""
+        """Return the path of a file in the partition directory; the file need not exist."""
         return f"{self.path}/{name}"
 
     def segment_path(self, segment: SegmentFiles, kind: FileKind) -> str:
@@ -137,7 +137,7 @@ def list_partition_files(files: Files, path: str) -> PartitionFiles:
 
 
 def _list_names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[str, int]]:
-    """Return names and sizes (bytes) of the files; add directories to `unknown`."""
+    """Return (name, size in bytes) of each file in a directory; add subdirectories to `unknown`."""
     names_and_sizes = []
     for name in files.list_dir(path):
         whole = f"{path}/{name}"

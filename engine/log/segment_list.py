@@ -42,16 +42,19 @@ class SegmentList:
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of all .log files."""
+        """Return the summed size of the segments' .log files."""
         return sum(segment.size_bytes for segment in self._segments)
 
     def floor(self, offset: int) -> Segment | None:
-        """Return the segment with the greatest base offset at or below `offset`, or None."""
+        """Return the segment that contains `offset`, or would; None if all begin above it.
+
+        Its base offset is the greatest at or below `offset`.
+        """
         number = bisect_right(self._bases, offset) - 1
         return self._segments[number] if number >= 0 else None
 
     def higher(self, base_offset: int) -> Segment | None:
-        """Return the segment with the smallest base offset above `base_offset`, or None."""
+        """Return the segment that follows a base offset, None if no segment begins above it."""
         number = bisect_right(self._bases, base_offset)
         return self._segments[number] if number < len(self._segments) else None
 
@@ -61,7 +64,7 @@ class SegmentList:
         return self._segments[first : bisect_left(self._bases, end)]
 
     def from_base(self, base_offset: int) -> list[Segment]:
-        """Return the segments with a base at or above `base_offset`."""
+        """Return the segments with a base offset at or above `base_offset`, lowest first."""
         return self._segments[bisect_left(self._bases, base_offset) :]
 
     def add(self, segment: Segment) -> None:
@@ -80,7 +83,10 @@ class SegmentList:
         del self._bases[number]
 
     def retention_facts(self, log_end_offset: int) -> list[RetainedSegment]:
-        """Return the segments' values for retention; timestamps are read on access."""
+        """Return each segment's values for the retention rules, oldest first.
+
+        Timestamps are read from files on access, so that rules without times read none.
+        """
         ends = (*self._bases[1:], log_end_offset)
         active = self._segments[-1]
         return [

@@ -139,9 +139,9 @@ def find_end(file: File, index: OffsetIndex) -> LogEnd:
 
 
 def _verified_position(file: File, position: int, offset: int) -> int | None:
-    """Return `position` if a valid batch with a base offset up to `offset` starts there.
+    """Return `position` if a valid batch with a base offset up to `offset` starts there, else None.
 
-    Else None.
+    An index entry that leads to no such batch is wrong.
     """
     if not 0 <= position < file.size_bytes():
         return None

@@ -24,7 +24,10 @@ def discard_segments(
     *,
     delay_ms: int,
 ) -> None:
-    """Rename segments and their snapshots in the given order, and schedule their removal."""
+    """Rename segments and their snapshots to `.deleted` in the given order; remove them later.
+
+    `delay_ms` is file.delete.delay.ms.
+    """
     gone = list(segments)
     offsets: list[int] = []
     for segment in gone:
@@ -68,6 +71,7 @@ class _Trash(NamedTuple):
     snapshot_offsets: Sequence[int]
 
     def remove_later(self, tasks: LogTasks, delay_ms: int) -> None:
+        """Schedule the removal of the files after `delay_ms`, if there are any."""
         if self.segments:
             tasks.once("delete-file", delay_ms, self._remove_files)
 

@@ -76,7 +76,7 @@ class LogHooks(NamedTuple):
 
 
 def take_all(steps: Steps) -> None:
-    """Run all steps without yielding to the loop."""
+    """Run all steps of a generator without yielding to the event loop between them."""
     deque(steps, maxlen=0)
 
 
@@ -103,7 +103,7 @@ class InlineTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Keep for `run_periodic` a function that runs all steps."""
+        """Keep a function that runs all steps for `run_periodic`, which a test calls."""
         self.periodic.append((name, period_ms, lambda: take_all(steps())))
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
@@ -151,19 +151,22 @@ class DeferredTasks:
         self._kept: list[Callable[[], None]] | None = []
 
     def release(self) -> None:
-        """Pass the kept tasks on."""
+        """Pass the kept tasks on, in order; later tasks are passed on immediately.
+
+        Called after the threads that load logs have ended: tasks belong to the event loop's thread.
+        """
         kept, self._kept = self._kept, None
         for action in kept or ():
             action()
 
     def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
-        """Run `action` once after a delay."""
+        """Run `action` once after a delay, which begins at `release`."""
         self._run_or_defer(lambda: self._tasks.once(name, delay_ms, action))
 
     def every(
         self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
     ) -> None:
-        """Run `action` periodically."""
+        """Run `action` periodically, from `release` on."""
         self._run_or_defer(
             lambda: self._tasks.every(name, period_ms, action, first_after_ms=first_after_ms)
         )
@@ -171,12 +174,12 @@ class DeferredTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Run steps periodically."""
+        """Run steps periodically, from `release` on."""
         every = self._tasks.every_in_steps
         self._run_or_defer(lambda: every(name, period_ms, steps, first_after_ms=first_after_ms))
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Run all steps, then run `done`."""
+        """Run all steps, then run `done`, not before `release`."""
         self._run_or_defer(lambda: self._tasks.in_steps(name, steps, done))
 
     def offload(
@@ -185,7 +188,7 @@ class DeferredTasks:
         work: Callable[[], None],
         done: Callable[[StorageError | None], None],
     ) -> None:
-        """Run `work`, then `done`."""
+        """Run `work` on a worker thread, then `done` on the loop, not before `release`."""
         self._run_or_defer(lambda: self._tasks.offload(name, work, done))
 
     def _run_or_defer(self, call: Callable[[], None]) -> None:

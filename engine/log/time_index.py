@@ -71,6 +71,7 @@ class TimeIndex:
         return len(self.timestamps)
 
     def __iter__(self) -> Iterator[TimestampOffset]:
+        """Yield the entries with absolute offsets, in their order."""
         base = self.base_offset
         for timestamp, relative in zip(self.timestamps, self.relative_offsets, strict=True):
             yield TimestampOffset(timestamp, base + relative)
@@ -152,7 +153,7 @@ class TimeIndex:
 
 
 def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
-    """Return the index in a file's content: its entries before the padding, and what follows them.
+    """Return the index in a file's content, with the sizes of what follows its entries.
 
     An incomplete last entry and the zeros of a preallocated file are counted, not parsed.
     """
@@ -242,5 +243,5 @@ def check_ends(first: bytes, last: bytes, base_offset: int) -> str | None:
 
 
 def read_time_index(files: Files, path: str, base_offset: int) -> TimeIndex:
-    """Return the entries of a file."""
+    """Return the time index in the file at `path`; raises CorruptFile if the file is too large."""
     return parse_time_index(read_small_file(files, path, SIDE_FILE_BYTES_MAX), base_offset)

@@ -46,8 +46,9 @@ class TransactionVerifications:
     ) -> Verification:
         """Return the open verification of a producer's transaction, or open one (KIP-890).
 
-        Batches of one epoch share a verification, and its lowest sequence is the least of theirs.
-        `now_ms` is wall time.
+        The coordinator must confirm that the partition belongs to the transaction. Batches of one
+        epoch share a verification, and its lowest sequence is the least of theirs. `now_ms` is wall
+        time.
         """
         known = self._open.get(producer_id)
         if known is None or known.epoch < epoch:
@@ -66,7 +67,9 @@ class TransactionVerifications:
         self._open.pop(producer_id, None)
 
     def remove_expired(self, *, now_ms: int, expiration_ms: int) -> None:
-        """Remove verifications that no batch has shared for `expiration_ms`: most got an error.
+        """Remove verifications that no batch has shared for `expiration_ms`.
+
+        Most of these got an error from the coordinator.
 
         Differs: Kafka counts from the first batch that shares a verification.
         """

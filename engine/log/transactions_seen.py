@@ -38,7 +38,7 @@ class TransactionsSeen:
         self._first_offsets: dict[int, int] = {}
 
     def process_batch(self, batch: RecordBatch) -> EndedTransaction | None:
-        """Process one batch; return the ended transaction if it is a marker, else None.
+        """Process the next batch; return the transaction that it ends if it is a marker, else None.
 
         Raises CorruptRecord if a control record cannot be decoded.
         """

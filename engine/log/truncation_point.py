@@ -102,7 +102,10 @@ def _disagreement(file: File, position: int) -> CorruptRecord:
 
 
 def _read_base_offset(file: File, position: int, end: int) -> int:
-    """Return the base offset of the batch at a position; _NO_BATCH at the end."""
+    """Return the base offset of the batch at a position.
+
+    At the end, _NO_BATCH, which is above all offsets.
+    """
     if position >= end - PROLOGUE_BYTES:
         return _NO_BATCH
     base: int = read_prologue(file.read_at(position, PROLOGUE_BYTES), 0)[0]

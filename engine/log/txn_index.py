@@ -73,7 +73,7 @@ def parse_txn_index(content: Buffer, path: str) -> TransactionIndex:
 
 
 def encode_txn_index(entries: Iterable[AbortedTransaction]) -> bytes:
-    """Return a file's content."""
+    """Return the content of a .txnindex file with these entries, in this order."""
     return b"".join(
         _ENTRY.pack(
             transaction.version,
@@ -87,14 +87,14 @@ def encode_txn_index(entries: Iterable[AbortedTransaction]) -> bytes:
 
 
 def read_txn_index(files: Files, path: str) -> TransactionIndex:
-    """Return the entries of a file."""
+    """Return the entries of the .txnindex file at `path`; raises CorruptFile."""
     return parse_txn_index(read_small_file(files, path, SIDE_FILE_BYTES_MAX), path)
 
 
 def find_aborted(
     entries: Sequence[AbortedTransaction], start_offset: int, end_offset: int
 ) -> tuple[list[AbortedTransaction], bool]:
-    """Return the aborted transactions that overlap [start, end), and if the search is complete.
+    """Return (the aborted transactions that overlap [start, end), True if the search is complete).
 
     It is complete if an entry's last stable offset is at or above the end: later segments have no
     further entry. Source: TransactionIndex.collectAbortedTxns.

@@ -391,7 +391,11 @@ class LeaderRules:
         now_ms: int,
         is_skimmed: bool = False,
     ) -> Iterator[_Validated]:
-        """Yield a batch's records; after the last one raise if some violate a rule of the topic."""
+        """Yield a batch's records; after the last one raise if some violate a rule of the topic.
+
+        The error names every refused record, as ProduceResponse.recordErrors does. `is_skimmed`:
+        the records are stored unchanged, and their keys and values are not parsed.
+        """
         errors: list[RecordError] = []
         is_time_wrong = False
         missing_keys = invalid_magics = 0
@@ -421,7 +425,10 @@ class LeaderRules:
         now_ms: int,
         is_skimmed: bool,
     ) -> str | None:
-        """Return why the topic refuses a record's timestamp, None if it accepts it."""
+        """Return why the topic refuses a record's timestamp, None if it accepts it.
+
+        `is_skimmed`: the broker does not parse key and value, which changes Kafka's message.
+        """
         config, time_ms = self._config, record.timestamp_ms
         if config.message_timestamp_type is TimestampType.CREATE_TIME and time_ms != NO_TIMESTAMP:
             # As in Java, differences beyond int64 wrap around, and may pass the check.

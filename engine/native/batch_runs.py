@@ -75,7 +75,10 @@ class BatchRun(NamedTuple):
     record_count: int
 
     def iter_checksums(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the start and end of each batch in the buffer, and its stored CRC."""
+        """Yield (start, end, stored CRC) of each batch.
+
+        Start and end are positions in the buffer.
+        """
         used = self.frame_count * WIDTH
         starts, crcs = self.frames[_START:used:WIDTH], self.frames[_CRC:used:WIDTH]
         starts.append(self.end)
@@ -87,28 +90,28 @@ class BatchRun(NamedTuple):
         return self.frames[(self.frame_count - 1) * WIDTH + _START]
 
     def batch(self, number: int) -> tuple[int, memoryview]:
-        """Return the position of a batch in the file, and its bytes."""
+        """Return the position in the file of the batch with this index, and the batch's bytes."""
         slot = number * WIDTH
         start = self.frames[slot + _START]
         return self.frames[slot + _POSITION], self.buffer[start : start + self.frames[slot + _SIZE]]
 
     def frame(self, number: int) -> array[int]:
-        """Return the numbers of a batch, a copy."""
+        """Return a copy of the FRAME of the batch with this index: its header fields as numbers."""
         return self.frames[number * WIDTH : (number + 1) * WIDTH]
 
     def is_to_open(self, number: int) -> bool:
-        """Return whether a batch must be decompressed: it is compressed, and not passed over."""
+        """Return True if this batch must be decompressed: it is compressed, and not left out."""
         slot = number * WIDTH
         return (
             not self.frames[slot + _PASSED] and self.frames[slot + _ATTRIBUTES] & _CODEC_BITS != 0
         )
 
     def field(self, name: str) -> list[int]:
-        """Return one field of FRAME for each batch."""
+        """Return the values of one field of FRAME, one for each batch of the run."""
         return self.frames[FRAME.index(name) : self.frame_count * WIDTH : WIDTH].tolist()
 
     def pass_over(self, number: int) -> None:
-        """Mark a batch so that its records are left out."""
+        """Mark the batch with this index, so that `fill` leaves out its records."""
         self.frames[number * WIDTH + _PASSED] = 1
 
 
@@ -180,12 +183,11 @@ class RowFiller:
         self._numbers_at = self._pointer(self.numbers.buffer_info()[0])
 
     def fill(self, data: Buffer, frames: array[int], first: int, count: int) -> int:
-        """Add the records of the batches from `first` on to the columns.
+        """Add the records of `count` batches, from the one with index `first` on, to the columns.
 
-        `data` has `count` batches.
-
-        Returns why it stopped; the slot `frame` of `numbers` then has the batch where it stopped.
-        `data` is bytes or a writable buffer.
+        `data` is the bytes, or a writable buffer, that the run's `frames` refer to. Returns why it
+        stopped (DONE, FULL, COMPRESSED or ODD); the slot `frame` of `numbers` then has the index of
+        the batch where it stopped.
         """
         numbers = self.numbers
         numbers[0], numbers[1], numbers[2] = first, count, len(data)
@@ -203,14 +205,14 @@ def kept_find_path() -> str | None:
 
 
 def kept_fill_path() -> str | None:
-    """Return the cache path of the compiled `fill`, as `kept_find_path` does."""
+    """Return the cache path of the compiled `fill` for this machine, None without a folder."""
     return flat_path("run-fill", __file__, _SOURCES)
 
 
 def load_runs() -> RunCode | None:
-    """Return the cached code of this machine, None without it.
+    """Return the cached code of both functions for this machine, None without one of them.
 
-    The caller must test it before use.
+    The caller must test the code before use.
     """
     find_path, fill_path = kept_find_path(), kept_fill_path()
     if find_path is None or fill_path is None:

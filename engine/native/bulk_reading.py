@@ -16,9 +16,10 @@ class BulkReading:
         self._count = 0
 
     def count(self, records: int) -> None:
-        """Count read records; load the compiled code once they exceed BULK_RECORDS_MIN.
+        """Add to the number of records read.
 
-        For fewer records the load costs more than it saves.
+        Load the compiled code once it exceeds BULK_RECORDS_MIN. For fewer records the load costs
+        more than it saves.
         """
         if self._count <= BULK_RECORDS_MIN < self._count + records:
             if self._take_up is None:

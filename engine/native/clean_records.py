@@ -101,11 +101,11 @@ class CompiledCleaner:
         self._make_room(_COUNT_FAST, _BYTES_FAST)
 
     def _at(self, memory: bytearray | memoryview) -> object:
-        """Return the address of writable memory, as an argument."""
+        """Return the address of writable memory, as an argument for the compiled code."""
         return self._by_reference(self._byte_in(memory))
 
     def _make_room(self, count: int, out_bytes: int) -> None:
-        """Make the output memory, for `count` records of one batch and `out_bytes` bytes."""
+        """Allocate the output memory: for `count` records of a batch and `out_bytes` bytes."""
         self._room_count, self._room_bytes = count, out_bytes
         self._out = memoryview(bytearray(out_bytes))
         self._made = (*self._map, self._at(bytearray(8 * SPAN * count)), self._at(self._out))
@@ -120,12 +120,11 @@ class CompiledCleaner:
         size: int,
         limit: int,
     ) -> Noted | None:
-        """Put the keys of records from `start_offset` on into the map.
+        """Put into the map the keys of a batch's records from `start_offset` on, with offsets.
 
-        None for records off the fast path.
-
-        `data` holds `count` records, as bytes or a writable buffer. The map gets no more than
-        `limit` keys.
+        `data` is the `count` decompressed records, as bytes or a writable buffer. `size` is the
+        number of keys that the map has; it gets no more than `limit`. Returns None for records that
+        this code cannot parse: the caller then decodes them one by one.
         """
         length = len(data)
         if not length:
@@ -153,11 +152,12 @@ class CompiledCleaner:
         horizon_ms: int | None,
         new_horizon_ms: int,
     ) -> KeptRecords | None:
-        """Select the records to keep and write them; None for records off the fast path.
+        """Select a batch's records to keep and write them; None for records this code cannot parse.
 
-        The map has offsets up to `latest_offset` (inclusive). `horizon_ms` is the batch's delete
-        horizon, None without one; `new_horizon_ms` is the horizon that a kept tombstone gives it.
-        The payload that is returned is valid until the next call.
+        `data` is the `count` decompressed records. The map has offsets up to `latest_offset`
+        (inclusive). `horizon_ms` is the batch's delete horizon, None without one; `new_horizon_ms`
+        is the horizon that a kept tombstone gives it. The payload that is returned is valid until
+        the next call.
         """
         size = len(data)
         # A record has at least seven bytes, so a wrong count must not allocate memory.
@@ -212,16 +212,16 @@ def kept_keep_path() -> str | None:
 
 
 def load_cleaner() -> CleanerCode | None:
-    """Return the cached compiled code, None unless all parts are cached."""
+    """Return the cached compiled code, None unless both functions are cached."""
     paths = kept_note_path(), kept_keep_path()
     note, keep = (None if path is None else load_flat(path) for path in paths)
     return None if note is None or keep is None else CleanerCode(note, keep)
 
 
 def load_or_compile_cleaner() -> bool:
-    """Load the cached code, or start its compilation for later cleanings.
+    """Use the cached code if it is right; without it start its compilation for later cleanings.
 
-    Return whether it is used.
+    Return True if compiled code is in use.
     """
     if CleanerTier.code is not None:
         return True
@@ -247,7 +247,7 @@ _SLOTS = 5
 
 
 def _sample_map() -> MapMemory:
-    """Return an empty offset map of a few slots, so that samples collide in it."""
+    """Return an empty offset map of few slots, in which the digests of the samples collide."""
     return MapMemory(bytearray(16 * _SLOTS), memoryview(bytearray(8 * _SLOTS)).cast("q"), _SLOTS)
 
 
@@ -267,12 +267,12 @@ def _digest(key: bytes) -> bytes:
 
 
 def is_note_right(address: int) -> bool:
-    """Return whether compiled code for `note_keys` gives the right results for the samples."""
+    """Return True if compiled code for `note_keys` gives the right results for the samples."""
     memory = _sample_map()
     compiled = CompiledCleaner(CleanerCode(address, address), memory)
 
     def noted(data: bytes, count: int, limit: int = 4, start: int = 10) -> Noted | None:
-        """Return the result of the code for a sample, None if it refuses it."""
+        """Return what the code returns for a sample: None if it refuses it."""
         size = len(_read_map(memory))
         return compiled.note_keys(
             data, count, base_offset=10, start_offset=start, size=size, limit=limit
@@ -289,7 +289,7 @@ def is_note_right(address: int) -> bool:
 
 
 def is_keep_right(address: int) -> bool:
-    """Return whether compiled code for `keep_records` gives the right results for the samples."""
+    """Return True if compiled code for `keep_records` gives the right results for the samples."""
     memory = _sample_map()
     for slot, (key, offset) in enumerate({b"k": 11, _LONG: 14}.items()):
         start = int.from_bytes(_digest(key)[:8], "little") % _SLOTS
@@ -316,7 +316,7 @@ def is_keep_right(address: int) -> bool:
             return found
         return found._replace(payload=bytes(found.payload))
 
-    # The records of "j" and of the long key stay; their time deltas from the new horizon are
+    # The records of "j" and of the long key are kept; their time deltas from the new horizon are
     # −1995 and −1989 ms.
     second = bytes.fromhex("10 00 951f 02 02 6a 01 00")
     fourth = bytes.fromhex("9c01 00 891f 08 8c01") + _LONG + bytes.fromhex("00 00")

@@ -64,8 +64,9 @@ def _inlined(function: Callable[..., object]) -> Dispatcher:
 def _read_key(raw: Bytes, at: int, size: int) -> tuple[int, int, int, int, int, int, int]:
     """Read a record up to its value.
 
-    Returns its end (0: off the fast path), the position after its timestamp, timestamp and offset
-    deltas, the start of its key, the key's size (−1 for null), and whether it has a value.
+    Returns its end (0 if this code cannot parse it), the position after its timestamp, timestamp
+    and offset deltas, the start of its key, the key's size (−1 for null), and 1 if it has a value,
+    else 0.
     """
     length, at = raw_varint(raw, at, size, 4)
     end = at + (length >> 1)
@@ -144,7 +145,11 @@ def note_kernel(
     offsets: Numbers,
     scratch: Bytes,
 ) -> int:
-    """Put the last offset of each key into the map; the module docstring has the parameters."""
+    """Put the last offset of each key of a batch into the offset map.
+
+    Returns 0 for records that it cannot parse (the map is then unchanged), 1 if all are noted, 2 if
+    the map is full. The module docstring has the parameters.
+    """
     size = _I64(size)
     base = numbers[_N_BASE_OFFSET]
     start = numbers[_N_START_OFFSET]
@@ -182,7 +187,7 @@ def note_kernel(
 
 @_inlined
 def _put_varint(out: Bytes, at: int, value: int) -> int:
-    """Write a zig-zag number; return the position after it."""
+    """Write a number as a zigzag varint at position `at`; return the position after it."""
     rest = _U64((value << 1) ^ (value >> 63))
     while rest > _U64(127):
         put_byte(out, at, _I64(rest & _U64(127)) | 128)
@@ -194,7 +199,7 @@ def _put_varint(out: Bytes, at: int, value: int) -> int:
 
 @_inlined
 def _varint_size(value: int) -> int:
-    """Return the bytes of a zigzag varint."""
+    """Return the number of bytes of a number's zigzag varint."""
     rest = _U64((value << 1) ^ (value >> 63))
     size = _I64(1)
     while rest > _U64(127):
@@ -205,7 +210,10 @@ def _varint_size(value: int) -> int:
 
 @_inlined
 def _copy_shifted(raw: Bytes, spans: Numbers, kept: int, shift: int, out: Bytes) -> int:
-    """Write records whose time deltas all move by so many ms; returns how many bytes they take."""
+    """Write the kept records with `shift` ms added to each time delta.
+
+    Return their size in bytes.
+    """
     out_at = _I64(0)
     for index in range(kept):
         place = _SPAN * index
@@ -240,9 +248,9 @@ def keep_kernel(  # noqa: C901, PLR0913, PLR0917 (no calls)
     spans: Numbers,
     out: Bytes,
 ) -> int:
-    """Select the records of a block to keep, and write them.
+    """Select the records of a batch to keep, and write them.
 
-    The module docstring has the parameters.
+    Returns 0 for records that it cannot parse, else 1. The module docstring has the parameters.
     """
     size = _I64(size)
     base = numbers[_K_BASE_OFFSET]
@@ -299,12 +307,12 @@ def keep_kernel(  # noqa: C901, PLR0913, PLR0917 (no calls)
 
 
 def compile_note_kernel() -> tuple[str, str]:
-    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
+    """Compile `note_kernel`; return its LLVM code and the function's name in that code."""
     return _compiled(NOTE_SIGNATURE, note_kernel)
 
 
 def compile_keep_kernel() -> tuple[str, str]:
-    """Compile the kernel; return the same parts as `compile_note_kernel`."""
+    """Compile `keep_kernel`; return its LLVM code and the function's name in that code."""
     return _compiled(KEEP_SIGNATURE, keep_kernel)
 
 

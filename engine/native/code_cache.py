@@ -23,24 +23,30 @@ _SUFFIXES = (".o", ".flat", ".lock", ".trial", ".tmp")
 
 
 def kept_path(name: str) -> str:
-    """Return the path of a file in the folder of compiled code."""
+    """Return the path of a file in the user's cache folder of compiled code."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return f"{base}/kctl/native/{name}"
 
 
 def key_of(text: bytes) -> str:
-    """Return the key that starts the names of cached files: a checksum of the source text."""
+    """Return the key in the names of cached files: checksums (16 hex digits) of the source text."""
     return f"{zlib.crc32(text):08x}{zlib.adler32(text):08x}"
 
 
 def sources_of(files: RealFiles, beside: str, sources: tuple[str, ...]) -> bytes:
-    """Return the content of files in the folder of `beside`; raises StorageError."""
+    """Return the joined content of source files in the folder of the file `beside`.
+
+    Raises StorageError if one cannot be read.
+    """
     folder = os.path.dirname(beside)
     return b"".join(files.read_bytes(f"{folder}/{source}") for source in sources)
 
 
 def read_own_file(files: RealFiles, path: str) -> bytes | None:
-    """Return a file's content if no other user could have written it, else None."""
+    """Return a cached file's content; None if it is absent or another user could have written it.
+
+    The file's time of change is renewed now and then, so that it does not count as unused.
+    """
     try:
         status = os.stat(path)
         is_ours = status.st_uid == os.getuid() and not status.st_mode & 0o022
@@ -48,7 +54,7 @@ def read_own_file(files: RealFiles, path: str) -> bytes | None:
     except (StorageError, OSError):
         return None
     if content is not None:
-        # Another process may have removed it; on a read-only file system no process removes files.
+        # Another process may have removed the file, or the file system may be read-only.
         with suppress(StorageError, OSError):
             if _age_ms(files, path) > KEPT_CODE_NOTED_MS:
                 os.utime(path)
@@ -56,7 +62,7 @@ def read_own_file(files: RealFiles, path: str) -> bytes | None:
 
 
 def make_folder() -> bool:
-    """Create the cache folder, accessible only to its owner; return whether it exists."""
+    """Create the cache folder, accessible only to its owner; return True if it exists."""
     try:
         os.makedirs(kept_path(""), mode=0o700, exist_ok=True)
     except OSError:
@@ -66,7 +72,7 @@ def make_folder() -> bool:
 
 
 def add_to_cache(files: RealFiles, path: str, content: bytes) -> bool:
-    """Add a file to the cache, and remove unused ones; return whether it could be added."""
+    """Add a file to the cache, and remove unused ones; return True if it could be added."""
     try:
         if not make_folder():
             return False
@@ -79,7 +85,7 @@ def add_to_cache(files: RealFiles, path: str, content: bytes) -> bool:
 
 
 def _remove_unused(files: RealFiles, kept: str) -> None:
-    """Remove cached files unused for long, except those that belong to the kept file."""
+    """Remove cached files not used for KEPT_CODE_UNUSED_MS, except the one kept and its lock."""
     folder, _, own = kept.rpartition("/")
     own = own.partition(".")[0]
     for name in files.list_dir(folder):
@@ -93,5 +99,5 @@ def _remove_unused(files: RealFiles, kept: str) -> None:
 
 
 def _age_ms(files: RealFiles, path: str) -> int:
-    """Return the milliseconds since a file was changed, below 0 if the clock was set back."""
+    """Return the milliseconds since a file was last changed; below 0 if the clock was set back."""
     return RealClock().wall_ms() - files.modified_ms(path)

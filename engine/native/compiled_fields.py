@@ -30,9 +30,9 @@ def load_fields(path: str) -> FieldReader | None:
 
 
 def load_or_compile_fields() -> bool:
-    """Load the cached reader, or start its compilation for later commands.
+    """Use the cached field reader if it is right; without one start its compilation.
 
-    Return whether it is used.
+    The compilation is for later commands. Return True if a reader is in use.
     """
     path = kept_fields_path()
     if path is None:

@@ -11,14 +11,14 @@ from engine.native.run_samples import is_fill_right, is_find_right
 
 
 def is_right(code: RunCode) -> bool:
-    """Return whether both functions give the right results for the samples."""
+    """Return True if the compiled find and fill give the right results for the samples."""
     return is_find_right(code.find) and is_fill_right(code)
 
 
 def load_or_compile_runs() -> bool:
-    """Load the cached code, or start its compilation for later commands.
+    """Use the cached find and fill if they are right; without them start their compilation.
 
-    Return whether it is used.
+    The compilation is for later commands. Return True if compiled code is in use.
     """
     if kept_find_path() is None:
         return False

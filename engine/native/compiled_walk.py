@@ -60,7 +60,7 @@ def create_walk(address: int) -> RecordWalk:
     byte_in, by_reference = ctypes.c_char.from_buffer, ctypes.byref
 
     def walk(data: Buffer, position: int, count: int) -> Walked:
-        """Call the compiled code; small or read-only buffers are copied before the call."""
+        """Check records with the compiled code; small or read-only buffers are copied before."""
         size = len(data) - position
         block: object
         if size < COPIED_FOR_A_CALL_BYTES_MAX:
@@ -90,7 +90,7 @@ class CompiledWalkLoader:
         self._checks_left = WALK_CACHE_CHECKS_MAX
 
     def begin(self) -> None:
-        """Schedule the check for cached code, and its compilation if there is none."""
+        """Schedule `_load_or_schedule` for WALK_TAKE_UP_DELAY_MS after the broker's start."""
         self._after(WALK_TAKE_UP_DELAY_MS, self._load_or_schedule)
 
     def _load_or_schedule(self) -> None:
@@ -101,38 +101,44 @@ class CompiledWalkLoader:
         self._after(WALK_COMPILE_DELAY_MS, self._compile)
 
     def _use_cached(self, path: str) -> bool:
-        """Use the cached code if it is right; return whether there is any, right or not."""
+        """Use the cached walk if it gives right results.
+
+        Return True if one is cached, right or not.
+        """
         walk = load_walk(path)
         if walk is not None:
             record_walk.use_compiled(walk)
         return walk is not None
 
     def _compile(self) -> None:
-        """Start the compiler's process, and poll for its end."""
+        """Start the compiler's process, and schedule the first check for its end."""
         pid = self._start()
         if pid is not None:
             self._pid = pid
             self._after(WALK_COMPILE_POLL_MS, self._poll)
 
     def _poll(self) -> None:
-        """Use the compiled code once the compiler has ended; give up after several checks."""
+        """If the compiler's process has ended, use the code it cached; else schedule another check.
+
+        After an end without cached code, checks are repeated until `_checks_left` is 0.
+        """
         if not processes.is_running(self._pid):
             path = kept_walk_path()
-            # It ends at once if the compiler process of another broker is running.
+            # The process ends at once if another broker's compiler process is running.
             self._checks_left -= 1
             if path is None or self._use_cached(path) or not self._checks_left:
                 return
         self._after(WALK_COMPILE_POLL_MS, self._poll)
 
     def _after(self, delay_ms: int, action: Callable[[], None]) -> None:
-        """Schedule an action on the loop, so many ms from now."""
+        """Schedule an action on the loop, `delay_ms` from now."""
         self._timers.call_at(self._clock.monotonic_ms() + delay_ms, action)
 
 
 def start_compiler() -> int | None:
-    """Start the process that compiles and caches the walk.
+    """Start a process that compiles and caches every function of `flat_compiler` not yet cached.
 
-    Return its pid, None if it cannot start.
+    Return its pid, None if it cannot start or numba is not installed.
     """
     if find_spec("numba") is None:
         return None

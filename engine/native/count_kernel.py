@@ -34,7 +34,11 @@ _OFFSET_MAX = 1 << 62
 
 
 def count_kernel(raw: Bytes, numbers: Numbers, _unused: Numbers) -> int:
-    """Count the records of batches that follow each other by offset, as their headers state."""
+    """Count the records of batches that follow each other by offset, from their headers alone.
+
+    Stops at the limit, or before an odd batch (one that this code cannot count), and puts the
+    results into `numbers`. Returns 1.
+    """
     position = numbers[_POSITION]
     next_offset = numbers[_NEXT_OFFSET]
     epoch = numbers[_EPOCH]
@@ -83,6 +87,6 @@ def count_kernel(raw: Bytes, numbers: Numbers, _unused: Numbers) -> int:
 
 
 def compile_count_kernel() -> tuple[str, str]:
-    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
+    """Compile `count_kernel`; return its LLVM code and the function's name in that code."""
     compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(count_kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

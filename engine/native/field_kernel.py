@@ -31,7 +31,10 @@ _KEY, _NULL_KEY, _NULL_VALUE, _HEADERS = 1, 2, 4, 8
 def field_kernel(  # noqa: C901, PLR0912 (no calls)
     raw: Bytes, size: int, count: int, out: Numbers
 ) -> int:
-    """Find the fields of each record; the module docstring has the parameters and the result."""
+    """Find the fields of each record of a decompressed batch, and put their positions into `out`.
+
+    The module docstring has the parameters and the result.
+    """
     size = types.int64(size)
     at = types.int64(0)
     slot = types.int64(0)
@@ -91,6 +94,6 @@ def field_kernel(  # noqa: C901, PLR0912 (no calls)
 
 
 def compile_kernel() -> tuple[str, str]:
-    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
+    """Compile `field_kernel`; return its LLVM code and the function's name in that code."""
     compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(field_kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

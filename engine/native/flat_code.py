@@ -31,7 +31,7 @@ _MACHINES = ("x86_64", "aarch64")
 
 
 def flat_path(name: str, beside: str, sources: tuple[str, ...]) -> str | None:
-    """Return the path of a function's cached code; `sources` are files next to `beside`.
+    """Return the path of a function's cached code; `sources` are files in the folder of `beside`.
 
     The path has a hash of the sources. None if this machine cannot run such code, or a source is
     missing.
@@ -47,13 +47,16 @@ def flat_path(name: str, beside: str, sources: tuple[str, ...]) -> str | None:
 
 
 def keep_flat(path: str, code: bytes) -> bool:
-    """Cache code for later runs; return whether that worked."""
+    """Write machine code to the cache, for later runs of kctl; return True if that worked."""
     head = b"%b%08x\n" % (_MARK, zlib.crc32(code))
     return add_to_cache(RealFiles(), path, head.ljust(_HEAD_BYTES, b"\0") + code)
 
 
 def load_flat(path: str) -> int | None:
-    """Map cached code, for as long as the process lives; return its address, None without it."""
+    """Map cached machine code into memory for as long as the process lives; return its address.
+
+    None if the file is absent, damaged, or cannot be mapped.
+    """
     content = read_own_file(RealFiles(), path)
     if content is None or len(content) <= _HEAD_BYTES or not content.startswith(_MARK):
         return None

@@ -46,70 +46,82 @@ class Kernel(NamedTuple):
 
 
 def _compile_walk() -> tuple[str, str]:
-    """Return the kernel's LLVM code and its name; raises ImportError without numba."""
+    """Return the LLVM code and name of the check of records; raises ImportError without numba."""
     from engine.native.walk_kernel import compile_kernel
 
     return compile_kernel()
 
 
 def _is_walk_right(path: str) -> bool:
-    """Return whether code at a path can be loaded, and gives the right results for samples."""
+    """Return True if the walk at a cache path can be loaded and is right about the samples."""
     walk = load_walk(path)
     return walk is not None and is_walk_right(walk)
 
 
 def _compile_fields() -> tuple[str, str]:
+    """Return the LLVM code and name of the field reader; raises ImportError without numba."""
     from engine.native.field_kernel import compile_kernel
 
     return compile_kernel()
 
 
 def _are_fields_right(path: str) -> bool:
+    """Return True if the field reader at a cache path can be loaded and reads samples right."""
     reader = load_fields(path)
     return reader is not None and is_right_about_samples(reader)
 
 
 def _compile_note() -> tuple[str, str]:
+    """Return the LLVM code and name of the cleaner's `note_keys`.
+
+    Raises ImportError without numba.
+    """
     from engine.native.cleaner_kernel import compile_note_kernel
 
     return compile_note_kernel()
 
 
 def _is_note_right_at(path: str) -> bool:
+    """Return True if `note_keys` at a cache path can be loaded and is right about the samples."""
     address = load_flat(path)
     return address is not None and is_note_right(address)
 
 
 def _compile_keep() -> tuple[str, str]:
+    """Return the LLVM code and name of the cleaner's `keep_records`; ImportError without numba."""
     from engine.native.cleaner_kernel import compile_keep_kernel
 
     return compile_keep_kernel()
 
 
 def _is_keep_right_at(path: str) -> bool:
+    """Return True if `keep_records` at a cache path can be loaded and is right about samples."""
     address = load_flat(path)
     return address is not None and is_keep_right(address)
 
 
 def _compile_find() -> tuple[str, str]:
+    """Return the LLVM code and name of the run finder; raises ImportError without numba."""
     from engine.native.run_kernel import compile_find_kernel
 
     return compile_find_kernel()
 
 
 def _is_find_right_at(path: str) -> bool:
+    """Return True if the run finder at a cache path can be loaded and is right about samples."""
     address = load_flat(path)
     return address is not None and is_find_right(address)
 
 
 def _compile_fill() -> tuple[str, str]:
+    """Return the LLVM code and name of the column filler; raises ImportError without numba."""
     from engine.native.run_kernel import compile_fill_kernel
 
     return compile_fill_kernel()
 
 
 def _is_fill_right_at(path: str) -> bool:
-    """Return True if compiled fill code gives right results; needs the cached find code."""
+    """Return True if the column filler at a cache path is right; needs the cached run finder."""
     find_path = kept_find_path()
     find = None if find_path is None else load_flat(find_path)
     fill = load_flat(path)
@@ -117,12 +129,14 @@ def _is_fill_right_at(path: str) -> bool:
 
 
 def _compile_count() -> tuple[str, str]:
+    """Return the LLVM code and name of the header counter; raises ImportError without numba."""
     from engine.native.count_kernel import compile_count_kernel
 
     return compile_count_kernel()
 
 
 def _is_count_right_at(path: str) -> bool:
+    """Return True if the header counter at a cache path can be loaded and counts samples right."""
     address = load_flat(path)
     return address is not None and is_count_right(address)
 
@@ -139,7 +153,7 @@ KERNELS = (WALK, FIELDS, NOTE, KEEP, FIND, FILL, COUNT)
 
 
 def compile_flat(kernel: Kernel, path: str) -> bool:
-    """Compile, test and cache a function; return whether it is cached."""
+    """Compile a function, test it on samples, cache it at `path`; return True if it is cached."""
     # Code for any processor of this architecture: numba looks at these when it is imported.
     os.environ |= {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     try:
@@ -164,7 +178,10 @@ def compile_flat(kernel: Kernel, path: str) -> bool:
 
 
 def _compile_unless_cached(kernel: Kernel) -> bool:
-    """Compile a function unless it is cached or being compiled; return whether it is cached."""
+    """Compile and cache a function unless it is cached; return True if it then is.
+
+    False also if another process compiles it at the moment, or this machine has no cache path.
+    """
     path = kernel.path()
     if path is None:
         return False
@@ -184,7 +201,7 @@ def _compile_unless_cached(kernel: Kernel) -> bool:
 
 
 def main() -> int:
-    """Compile the functions that are not cached; returns the exit code."""
+    """Compile all functions that are not cached; return the exit code, 0 if all are cached then."""
     if not make_folder():
         return 1
     os.nice(_LOWEST_PRIORITY)

@@ -44,7 +44,7 @@ def extract_flat_code(llvm_text: str, name: str) -> bytes:
     module = llvm.parse_assembly(wrapper.sub("", llvm_text))
     defined = [function.name for function in module.functions if not function.is_declaration]
     if defined != [name]:
-        # Another function would stand before it, or be called by it.
+        # Another function would precede it in the code, or be called by it.
         raise NotFlat(name)
     return _extract_code(llvm.ObjectFileRef.from_data(machine.emit_object(module)), name)
 

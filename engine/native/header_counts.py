@@ -93,7 +93,11 @@ class HeaderCounter:
         )
 
     def count(self, within: HeaderRange) -> CountedRecords:
-        """Count the records of a range; before an odd batch, leave out the last two batches."""
+        """Count the records of a range of a log file from the batch headers in it.
+
+        An odd batch, which the compiled code cannot count, ends the count; the two batches before
+        it are then left out of the result too.
+        """
         numbers, total = self._numbers, 0
         numbers[:] = array("q", (
             self._pread, within.descriptor, within.limit, within.file_end, self._passes_control,
@@ -124,7 +128,7 @@ def load_count() -> int | None:
 
 
 def is_count_right(code: int) -> bool:
-    """Return whether compiled code counts sample batches correctly.
+    """Return True if compiled code counts the records of sample batches correctly.
 
     Code is cached and used only if it does. Raises StorageError if the sample file cannot be
     written.
@@ -154,7 +158,7 @@ def is_count_right(code: int) -> bool:
 
 
 def _build_batch(base_offset: int, count: int, attributes: int) -> bytes:
-    """Return a batch of so many offsets, whose records are zeroes."""
+    """Return a batch with `count` offsets, whose records are zeroes: only its header is read."""
     size = HEADER_BYTES + 9 * count
     return struct.pack(
         ">qiibIhiqqqhii", base_offset, size - 12, 4, 2, 0, attributes, count - 1, 0, 0, -1, -1, -1,
@@ -163,9 +167,10 @@ def _build_batch(base_offset: int, count: int, attributes: int) -> bytes:
 
 
 def load_or_compile_count() -> bool:
-    """Load the cached code, or start its compilation for later commands.
+    """Use the cached counter if it is right; without one start its compilation.
 
-    Return whether it is used.
+    The compilation is for later commands; only the first call does anything. Return True if a
+    counter is in use.
     """
     from engine.native.compiled_walk import start_compiler
 

@@ -27,7 +27,7 @@ def _inlined(function: Callable[..., object]) -> Dispatcher:
 
 @_inlined
 def int32_at(raw: Bytes, at: int) -> int:
-    """Return the int32 at a position."""
+    """Return the signed big-endian int32 at a position."""
     value = (
         (_I64(raw[at]) << 24)
         | (_I64(raw[at + 1]) << 16)
@@ -39,12 +39,12 @@ def int32_at(raw: Bytes, at: int) -> int:
 
 @_inlined
 def int64_at(raw: Bytes, at: int) -> int:
-    """Return the int64 at a position."""
+    """Return the signed big-endian int64 at a position."""
     return (int32_at(raw, at) << 32) | (int32_at(raw, at + 4) & 0xFFFFFFFF)
 
 
 @_inlined
 def int16_at(raw: Bytes, at: int) -> int:
-    """Return the int16 at a position."""
+    """Return the signed big-endian int16 at a position."""
     value = (_I64(raw[at]) << 8) | _I64(raw[at + 1])
     return (value ^ 0x8000) - 0x8000

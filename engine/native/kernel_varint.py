@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
 def raw_varint(raw: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
-    """Return an unsigned number and the position after it; `end` + 1 if it is incomplete."""
+    """Return an unsigned varint of at most `longest` bytes, and the position after it.
+
+    If it is incomplete at `end`, or longer, the position returned is `end` + 1.
+    """
     value = 0
     shift = 0
     behind = end + 1

@@ -50,12 +50,13 @@ _PLACES = tuple(sum(_SIZES[:n]) for n in range(len(WORDS)))
 
 
 def _jit(function: Callable[..., object]) -> Dispatcher:
+    """Decorate a helper so that numba compiles it as a separate function, without Python's lock."""
     return numba.njit(nogil=True, error_model="numpy", inline="never")(function)
 
 
 @_jit
 def _put_number(out: Bytes, at: int, value: int) -> int:
-    """Write a number in decimal; return the position after it."""
+    """Write a number in decimal at position `at` of `out`; return the position after it."""
     if value < 0:
         out[at] = 45
         at += 1
@@ -78,8 +79,11 @@ def _put_number(out: Bytes, at: int, value: int) -> int:
 
 
 @_jit
-def _varint(raw: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
-    """Return a zig-zag number and the position after it; position −1 if it is incomplete."""
+def _zigzag_varint(raw: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
+    """Decode a zigzag varint.
+
+    Return the number and the position after it: −1 if it is incomplete.
+    """
     value = _U64(0)
     shift = _U64(0)
     for _ in range(longest):
@@ -96,7 +100,10 @@ def _varint(raw: Bytes, at: int, end: int, longest: int) -> tuple[int, int]:
 
 @_jit
 def _sequence_length(raw: Bytes, i: int, end: int) -> int:
-    """Return the bytes of the UTF-8 sequence at `i`; of a wrong one, minus those replaced."""
+    """Return the length in bytes of the UTF-8 sequence at `i`.
+
+    For an invalid sequence it is negative: minus the number of bytes that one U+FFFD replaces.
+    """
     lead = raw[i]
     if lead < 0xC2 or lead > 0xF4:
         return -1
@@ -113,7 +120,7 @@ def _sequence_length(raw: Bytes, i: int, end: int) -> int:
 
 @_jit
 def _is_ascii(raw: Bytes, start: int, end: int) -> bool:
-    """Return whether the bytes from `start` to `end` (exclusive) are all below 128."""
+    """Return True if the bytes from `start` to `end` (exclusive) are all below 128."""
     i = start
     words = _U64(0)
     while i + 8 <= end:
@@ -130,7 +137,10 @@ def _is_ascii(raw: Bytes, start: int, end: int) -> bool:
 
 @_jit
 def _put_text(out: Bytes, at: int, raw: Bytes, start: int, end: int) -> int:
-    """Copy UTF-8, each invalid part replaced as Java does (see java_text.py)."""
+    """Copy UTF-8 text to `out`, each invalid part replaced as Java does; return the end in `out`.
+
+    java_text.py has Java's rule.
+    """
     if _is_ascii(raw, start, end):
         copy_bytes(out, at, raw, start, end - start)
         return at + end - start
@@ -153,19 +163,20 @@ def _put_text(out: Bytes, at: int, raw: Bytes, start: int, end: int) -> int:
 def _put_header_names(
     out: Bytes, at: int, raw: Bytes, position: int, end: int, count: int
 ) -> tuple[int, int]:
-    """Write header names separated by commas.
+    """Write the names of a record's headers, separated by commas.
 
-    Returns the end positions in `out` and in `raw`, −1 off the fast path.
+    Returns the end positions in `out` and in `raw`; the latter is −1 for bytes that plain Python
+    must decode.
     """
     for n in range(count):
-        size, position = _varint(raw, position, end, 5)
+        size, position = _zigzag_varint(raw, position, end, 5)
         if position < 0 or size < 0 or size > end - position:
             return at, -1
         if n:
             out[at] = 44
             at += 1
         at = _put_text(out, at, raw, position, position + size)
-        size, position = _varint(raw, position + size, end, 5)
+        size, position = _zigzag_varint(raw, position + size, end, 5)
         if position < 0 or size > end - position:
             return at, -1
         position += size if size > 0 else 0
@@ -174,7 +185,7 @@ def _put_header_names(
 
 @_jit
 def _put_word(out: Bytes, at: int, words: Bytes, word: int) -> int:
-    """Write one of the fixed texts of a line, by its number; return the position after it."""
+    """Write one of the fixed texts of a line, chosen by its index; return the position after it."""
     size = _SIZES[word]
     copy_bytes(out, at, words, _PLACES[word], size)
     return at + size
@@ -184,7 +195,7 @@ def _put_word(out: Bytes, at: int, words: Bytes, word: int) -> int:
 def _put_metadata(
     out: Bytes, at: int, words: Bytes, numbers: Numbers, delta_ms: int, delta: int
 ) -> int:
-    """Write the first part of the line, up to the time."""
+    """Write the first part of a record's line, up to the time; return the position after it."""
     at = _put_word(out, at, words, _OFFSET)
     at = _put_number(out, at, numbers[_BASE_OFFSET] + delta)
     append_ms = numbers[_APPEND_MS]
@@ -199,7 +210,10 @@ def _put_metadata(
 def _put_sizes(
     out: Bytes, at: int, words: Bytes, key_size: int, value_size: int, sequence: int
 ) -> int:
-    """Write the part of the line from the key's size to the start of the header names."""
+    """Write a record's line from the key's size to the start of the header names.
+
+    Returns the position after it.
+    """
     at = _put_word(out, at, words, _KEY_SIZE)
     at = _put_number(out, at, key_size)
     at = _put_word(out, at, words, _VALUE_SIZE)
@@ -211,7 +225,7 @@ def _put_sizes(
 
 @_jit
 def _note_offset(numbers: Numbers, gaps: Numbers, offset: int) -> None:
-    """Note an offset; record a gap if it does not follow the previous one."""
+    """Keep a record's offset as the last one; add a gap if it does not follow the previous one."""
     last = numbers[_LAST_OFFSET]
     if offset != last + 1 and (last != -1 or numbers[_CHECK_FIRST_GAP]):
         count = numbers[_GAP_COUNT]
@@ -232,27 +246,29 @@ def _put_record(
     numbers: Numbers,
     gaps: Numbers,
 ) -> tuple[int, int]:
-    """Write one record's line.
+    """Write the line of one record.
 
-    Return its end positions in `raw` and `out`, −1 off the fast path.
+    Return its end positions in `raw` and `out`; the former is −1 if plain Python must decode it.
     """
-    delta_ms, position = _varint(raw, position + 1, end, 10)
+    delta_ms, position = _zigzag_varint(raw, position + 1, end, 10)
     if position < 0:
         return -1, at
-    delta, position = _varint(raw, position, end, 5)
+    delta, position = _zigzag_varint(raw, position, end, 5)
     if position < 0 or delta < -0x80000000 or delta > 0x7FFFFFFF:
         return -1, at
     # With damaged deltas, sequence numbers wrap by other rules; the general path handles those.
     base_sequence = numbers[_BASE_SEQUENCE]
     if base_sequence >= 0 and (delta < 0 or delta > 0x7FFFFFFF - base_sequence):
         return -1, at
-    key_size, key_at = _varint(raw, position, end, 5)
+    key_size, key_at = _zigzag_varint(raw, position, end, 5)
     if key_at < 0 or key_size < -1 or key_size > end - key_at:
         return -1, at
-    value_size, value_at = _varint(raw, key_at + (key_size if key_size > 0 else 0), end, 5)
+    value_size, value_at = _zigzag_varint(raw, key_at + (key_size if key_size > 0 else 0), end, 5)
     if value_at < 0 or value_size < -1 or value_size > end - value_at:
         return -1, at
-    headers, position = _varint(raw, value_at + (value_size if value_size > 0 else 0), end, 5)
+    headers, position = _zigzag_varint(
+        raw, value_at + (value_size if value_size > 0 else 0), end, 5
+    )
     if position < 0 or headers < 0:
         return -1, at
     _note_offset(numbers, gaps, numbers[_BASE_OFFSET] + delta)
@@ -277,11 +293,14 @@ def _put_record(
 def _put_records(
     raw: Bytes, out: Bytes, at: int, words: Bytes, numbers: Numbers, gaps: Numbers
 ) -> int:
-    """Write the lines of a batch's records; returns the end in `out`, −1 off the fast path."""
+    """Write the lines of a batch's records; return the end in `out`.
+
+    −1 if plain Python must decode the batch.
+    """
     position = numbers[_RAW_START]
     end = numbers[_RAW_END]
     for _ in range(numbers[_RECORD_COUNT]):
-        size, position = _varint(raw, position, end, 5)
+        size, position = _zigzag_varint(raw, position, end, 5)
         if position < 0 or size < 0 or size > end - position:
             return -1
         record_end = position + size
@@ -293,7 +312,7 @@ def _put_records(
 
 @_jit
 def _big_endian(raw: Bytes, at: int, count: int) -> int:
-    """Return a signed number of 2, 4 or 8 bytes."""
+    """Return the signed big-endian number of `count` (2, 4 or 8) bytes at a position."""
     value = _U64(0)
     for i in range(count):
         value = (value << _U64(8)) | _U64(raw[at + i])
@@ -310,7 +329,10 @@ def _put_pair(out: Bytes, at: int, words: Bytes, word: int, value: int) -> int:
 
 @_jit
 def _put_batch_head(raw: Bytes, start: int, out: Bytes, at: int, words: Bytes) -> int:
-    """Write the first half of a batch's line."""
+    """Write the first half of a batch's line, up to the delete horizon.
+
+    Return the position after it.
+    """
     base_offset = _big_endian(raw, start, 8)
     delta = _big_endian(raw, start + 23, 4)
     sequence = _big_endian(raw, start + 53, 4)
@@ -338,7 +360,10 @@ def _put_batch_head(raw: Bytes, start: int, out: Bytes, at: int, words: Bytes) -
 def _put_batch_tail(
     raw: Bytes, start: int, out: Bytes, at: int, words: Bytes, position: int, valid: int
 ) -> int:
-    """Write the second half of a batch's line."""
+    """Write the second half of a batch's line, from its position on.
+
+    Return the position after it.
+    """
     at = _put_pair(out, at, words, _B_POSITION, position)
     attributes = _big_endian(raw, start + 21, 2)
     word = _APPEND_TIME if attributes & 0x08 else _CREATE_TIME
@@ -356,9 +381,9 @@ def _put_batch_tail(
 
 @_jit
 def _load_batch(raw: Bytes, start: int, numbers: Numbers) -> bool:
-    """Set the numbers of a batch that its records' lines need.
+    """Read from a batch's header the numbers that its records' lines need.
 
-    False for a batch off the fast path.
+    Returns False for a batch that plain Python must dump.
     """
     numbers[_RAW_START] = start + 61
     numbers[_RAW_END] = start + 12 + _big_endian(raw, start + 8, 4)
@@ -389,7 +414,7 @@ def _put_batches(
     positions: Numbers,
     valid: Bytes,
 ) -> None:
-    """Write the lines of whole batches, up to one that needs the general path or more room."""
+    """Write the lines of whole batches, up to one without room or that plain Python must dump."""
     at = 0
     for n in range(numbers[_BATCH_COUNT]):
         start = positions[n]
@@ -425,7 +450,11 @@ def line_kernel(
     positions: Numbers,
     valid: Bytes,
 ) -> int:
-    """Write the lines of one batch's records, or of whole batches; see the module docstring."""
+    """Write the lines of one batch's records, or those of whole batches.
+
+    Returns 1 if plain Python must write the batch's lines, else 0; whole batches always return 0.
+    See the module docstring.
+    """
     if numbers[_BATCH_COUNT]:
         _put_batches(raw, out, words, numbers, gaps, positions, valid)
         return 0
@@ -437,6 +466,6 @@ def line_kernel(
 
 
 def compile_kernel() -> tuple[bytes, str]:
-    """Compile for this machine's processor; returns object code and the function's name."""
+    """Compile `line_kernel` for this machine's processor; return its object code and its name."""
     compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(line_kernel)
     return object_code(compiled)

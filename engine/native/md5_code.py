@@ -33,17 +33,21 @@ START = (0xEFCDAB8967452301, 0x1032547698BADCFE)
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
 def md5_block(_typing: Context, state: types.Type, block: types.Type, _at: types.Type) -> Intrinsic:
-    """Update the state with the block at `block[at]`."""
+    """Update the four words of an MD5 state with the 64-byte block at `block[at]`."""
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
     ) -> ir.Value:
-        """Emit the 64 steps over one block, and add their result to the state."""
+        """Emit the 64 steps of MD5 over one block, and add their result to the state."""
         state_at, block_at, at = args
         words = builder.bitcast(builder.gep(block_at, [at]), _WORD.as_pointer())
         kept = builder.bitcast(state_at, _WORD.as_pointer())
 
         def word(pointer: ir.Value, number: int) -> tuple[ir.Value, ir.Value]:
+            """Emit the load of the 32-bit word with this index.
+
+            Return its value and its address.
+            """
             place = builder.gep(pointer, [ir.Constant(_WORD, number)])
             return builder.load(place, align=1), place
 
@@ -70,7 +74,7 @@ def md5_block(_typing: Context, state: types.Type, block: types.Type, _at: types
 def _mixed(
     builder: ir.IRBuilder, step: int, b: ir.Value, c: ir.Value, d: ir.Value
 ) -> tuple[ir.Value, int]:
-    """Return the mix of three words in one step of MD5, and the number of the block's word."""
+    """Emit the mix of three words in one step of MD5; also return the index of the block's word."""
     if step < 16:
         return builder.xor(d, builder.and_(b, builder.xor(c, d))), step
     if step < 32:

@@ -18,7 +18,7 @@ VARLONG_SHIFT_MAX: Final = 49
 
 
 def multibyte_varint(data: Buffer, position: int, first: int, shift_max: int) -> tuple[int, int]:
-    """Return an unsigned integer of several bytes, and the position after it.
+    """Decode a varint of two or more bytes; return the unsigned number and the position after it.
 
     `first` is its first byte, at `position` - 1. Raises IndexError if the data ends before it, or
     if it is longer than `shift_max` allows.

@@ -65,14 +65,14 @@ def load_native(
 def _key(
     llvmlite: ModuleType, llvm: ModuleType, files: RealFiles, beside: str, sources: tuple[str, ...]
 ) -> str:
-    """Return the cache key: of compiler version, processor and sources."""
+    """Return the key in the cached file's name: a hash of compiler, processor and sources."""
     features = llvm.get_host_cpu_features().flatten()
     text = f"{llvmlite.__version__} {llvm.get_host_cpu_name()} {features}".encode()
     return key_of(text + sources_of(files, beside, sources))
 
 
 def _read_object(files: RealFiles, path: str) -> tuple[bytes, str] | None:
-    """Return the object code and its symbol; None if the file is absent or damaged."""
+    """Return the cached object code and its symbol; None if the file is absent or damaged."""
     content = read_own_file(files, path)
     if content is None:
         return None
@@ -86,7 +86,10 @@ def _read_object(files: RealFiles, path: str) -> tuple[bytes, str] | None:
 
 
 def _link(llvm: ModuleType, code: bytes, symbol: str) -> int | None:
-    """Link object code into this process; return the address of `symbol`."""
+    """Link object code into this process; return the address of the function named `symbol`.
+
+    None if the code has no such function.
+    """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     # Compiled code calls these functions for copies; the loader does not find them by itself.

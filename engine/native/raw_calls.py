@@ -27,7 +27,10 @@ def read_through(
     _count: types.Type,
     _position: types.Type,
 ) -> Intrinsic:
-    """Read bytes of a file by the `pread` at an address; return how many, -1 for an error."""
+    """Read `count` bytes at a file position by calling the `pread` at an address.
+
+    Returns how many bytes were read, -1 for an error.
+    """
 
     def generate(
         _context: BaseContext,
@@ -35,7 +38,7 @@ def read_through(
         _signature: Signature,
         args: Sequence[ir.Value],
     ) -> ir.Value:
-        """Emit a call through a pointer."""
+        """Emit the call of `pread` through a pointer."""
         address, descriptor, target_at, count, position = args
         long, pointer = ir.IntType(64), ir.IntType(8).as_pointer()
         kind = ir.FunctionType(long, [ir.IntType(32), pointer, long, long])

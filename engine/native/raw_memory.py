@@ -80,7 +80,7 @@ def copy_through(
     _start: types.Type,
     _count: types.Type,
 ) -> Intrinsic:
-    """Copy as `copy_bytes` does, with the `memcpy` at an address.
+    """Copy as `copy_bytes` does, by calling the `memcpy` at an address.
 
     It is for code that may not link to other code.
     """
@@ -88,7 +88,7 @@ def copy_through(
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
     ) -> ir.Value:
-        """Emit a call through a pointer."""
+        """Emit the call of `memcpy` through a pointer."""
         address, target_at, at, source_at, start, count = args
         pointer = ir.IntType(8).as_pointer()
         kind = ir.FunctionType(pointer, [pointer, pointer, ir.IntType(64)])
@@ -106,7 +106,7 @@ def copy_through(
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
 def prefetch(_typing: Context, target: types.Type, _at: types.Type) -> Intrinsic:
-    """Request a line of memory into the processor's cache, to be written.
+    """Request that the processor load the cache line of `target[at]`, which will be written.
 
     Any address is allowed.
     """
@@ -169,7 +169,7 @@ def _stored(
 def put_byte(
     _typing: Context, target: types.Type, _at: types.Type, _value: types.Type
 ) -> Intrinsic:
-    """Store the lowest byte of a number."""
+    """Store the lowest byte of a number at `target[at]`."""
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]
@@ -186,7 +186,7 @@ def put_byte(
 def put_eight(
     _typing: Context, target: types.Type, _at: types.Type, _value: types.Type
 ) -> Intrinsic:
-    """Store eight bytes in the machine's byte order."""
+    """Store a number's eight bytes at `target[at]` in the machine's byte order."""
 
     def generate(
         context: BaseContext, builder: ir.IRBuilder, _signature: Signature, args: Sequence[ir.Value]

@@ -56,7 +56,7 @@ def create_field_reader(address: int) -> FieldReader:
     call = ctypes.PYFUNCTYPE(ctypes.c_int)(address)
 
     def read(data: bytes, count: int) -> Fields | None:
-        """Return the fields of `count` records, None for records off the fast path."""
+        """Return the fields of `count` records, None if the code cannot parse one of them."""
         # A record has at least seven bytes, so a wrong count must not allocate a large array.
         if count * 7 > len(data):
             return None
@@ -70,7 +70,7 @@ def create_field_reader(address: int) -> FieldReader:
 
 
 def use_fields(reader: FieldReader) -> bool:
-    """Use a reader from now on if it is right about the samples; return whether it is."""
+    """Use a reader from now on if it is right about the samples; return True if it is."""
     is_right = is_right_about_samples(reader)
     if is_right:
         FieldTier.read = staticmethod(reader)
@@ -100,5 +100,5 @@ _SAMPLES: tuple[tuple[bytes, int, Fields | None], ...] = (
 
 
 def is_right_about_samples(reader: FieldReader) -> bool:
-    """Return whether a reader gives the right results for the samples."""
+    """Return True if a reader gives the right results for all samples of encoded records."""
     return all(reader(block, count) == expected for block, count, expected in _SAMPLES)

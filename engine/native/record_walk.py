@@ -44,9 +44,10 @@ class RecordWalk(Protocol):
 
 
 def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C901 (no calls)
-    """Check the records in plain Python; return the walk over them, None off the fast path.
+    """Check the records in plain Python, without decoding them.
 
-    Consecutive records of the same form are checked together, in few steps.
+    Return the walk over them, None if a record has an uncommon form, for full decoding. Consecutive
+    records of the same form are checked together, in few steps.
     """
     least, greatest, nulls = _DELTA_MAX, -_DELTA_MAX, 0
     index = size_before = search_from = 0
@@ -107,7 +108,10 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
 
 
 def _headers_end(data: Buffer, position: int, raw: int) -> int:
-    """Return the position after the headers; IndexError if one needs the slow path."""
+    """Return the position after a record's headers; `raw` is the first byte of their number.
+
+    Raises IndexError if the record must be decoded in full.
+    """
     if raw > 0x7F:
         raw, position = multibyte_varint(data, position, raw, VARINT_SHIFT_MAX)
     if raw & 1:
@@ -136,7 +140,7 @@ class WalkTier:
 
 
 def use_compiled(walk: RecordWalk) -> bool:
-    """Use a compiled walk from now on if it is right about the samples; return whether it is."""
+    """Use a compiled walk from now on if it is right about the samples; return True if it is."""
     is_right = is_walk_right(walk)
     if is_right:
         WalkTier.walk = staticmethod(walk)
@@ -166,7 +170,7 @@ _SAMPLES: tuple[tuple[bytes, int, Walked], ...] = (
 
 
 def is_walk_right(walk: RecordWalk) -> bool:
-    """Return whether a walk gives the right results for the samples, at every tested position."""
+    """Return True if a walk gives the right results for all samples, at both tested positions."""
     for block, count, expected in _SAMPLES:
         for before in (0, 3):
             if walk(memoryview(bytearray(before) + block), before, count) != expected:

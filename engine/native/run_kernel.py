@@ -101,7 +101,10 @@ def _inlined(function: Callable[..., object]) -> Dispatcher:
 
 
 def find_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
-    """Note whole batches of magic 2 that follow each other by offset, of one leader epoch."""
+    """Find complete batches of magic 2 that follow each other by offset, of one leader epoch.
+
+    Puts the FRAME of each into `frames`, and where it stopped into `numbers`. Returns 1.
+    """
     size = numbers[_D_SIZE]
     at = numbers[_D_AT]
     epoch = numbers[_D_EPOCH]
@@ -165,7 +168,10 @@ def find_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
 
 @_inlined
 def _is_passed_over(numbers: Numbers, frames: Numbers, slot: int) -> int:
-    """Return True if a batch's header excludes wanted records; see `narrowing.can_have`."""
+    """Return 1 if a batch is marked or its header excludes wanted records, else 0.
+
+    See `narrowing.can_have`.
+    """
     max_ms = frames[slot + _MAX_MS]
     base_offset = frames[slot + _BASE_OFFSET]
     has_one_time = _I64(0)
@@ -189,7 +195,7 @@ def _is_passed_over(numbers: Numbers, frames: Numbers, slot: int) -> int:
 def _copy(
     memcpy: int, raw: Bytes, start: int, size: int, readable: int, target: Bytes, at: int
 ) -> int:
-    """Copy a field, nothing for a size of -1; return its end in the target.
+    """Copy a field to `target[at]`, nothing for a size of -1; return its end in the target.
 
     Up to 16 bytes after that end may be overwritten; the target has room for them.
     """
@@ -206,8 +212,8 @@ def _copy(
 
 
 @_inlined
-def _number(raw: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return the result of `raw_varint`, faster for numbers of one byte."""
+def _read_varint(raw: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Return the same as `raw_varint`, faster for numbers of one byte."""
     value = _I64(0)
     behind = end + 1
     if at < end:
@@ -219,12 +225,12 @@ def _number(raw: Bytes, at: int, end: int) -> tuple[int, int]:
 
 
 @_inlined
-def _content(raw: Bytes, at: int, end: int) -> tuple[int, int, int]:
-    """Return the start of a field, its size (-1 for null), and the position after it.
+def _read_sized(raw: Bytes, at: int, end: int) -> tuple[int, int, int]:
+    """Return the start of a length-prefixed field, its size (-1 for null), the position after it.
 
     For a truncated field the position is beyond `end`, as it is for all later fields.
     """
-    size, start = _number(raw, at, end)
+    size, start = _read_varint(raw, at, end)
     behind = start
     if size & 1:
         size = _I64(-1)
@@ -235,13 +241,15 @@ def _content(raw: Bytes, at: int, end: int) -> tuple[int, int, int]:
 
 
 @_inlined
-def _record(raw: Bytes, at: int, batch_end: int) -> tuple[int, int, int, int, int, int, int, int]:
-    """Return the end of a record (0: off the fast path) and its fields.
+def _read_record(
+    raw: Bytes, at: int, batch_end: int
+) -> tuple[int, int, int, int, int, int, int, int]:
+    """Return the end of a record (0 if this code cannot parse it) and its fields.
 
     These are timestamp and offset deltas, start and size of key and value, and the position of the
     number of headers.
     """
-    length, at = _number(raw, at, batch_end)
+    length, at = _read_varint(raw, at, batch_end)
     end = at + (length >> 1)
     is_fast = _I64(1)
     # One byte of attributes and five of numbers: an empty record has six.
@@ -249,9 +257,9 @@ def _record(raw: Bytes, at: int, batch_end: int) -> tuple[int, int, int, int, in
         is_fast = _I64(0)
         end = at
     time, at = raw_varint(raw, at + 1, end, 8)
-    delta, at = _number(raw, at, end)
-    key_start, key_size, at = _content(raw, at, end)
-    value_start, value_size, at = _content(raw, at, end)
+    delta, at = _read_varint(raw, at, end)
+    key_start, key_size, at = _read_sized(raw, at, end)
+    value_start, value_size, at = _read_sized(raw, at, end)
     if delta & 1 or at > end or not is_fast:
         end = _I64(0)
     time = (time >> 1) ^ -(time & 1)
@@ -259,20 +267,21 @@ def _record(raw: Bytes, at: int, batch_end: int) -> tuple[int, int, int, int, in
 
 
 @_inlined
-def _headers(raw: Bytes, at: int, end: int, takes: int, numbers: Numbers) -> int:
-    """Walk and copy a record's headers; return the position after them, 0 off the fast path.
+def _copy_headers(raw: Bytes, at: int, end: int, takes: int, numbers: Numbers) -> int:
+    """Parse a record's headers, and copy them to the columns if `takes` is not 0.
 
-    The copied bytes count only once the whole batch is copied.
+    Returns the position after them, 0 if this code cannot parse them. The copied bytes count only
+    once the whole batch is copied.
     """
-    count, at = _number(raw, at, end)
+    count, at = _read_varint(raw, at, end)
     if count & 1:
         at = end + 1
     memcpy = numbers[_L_MEMCPY]
     readable = numbers[_L_SIZE]
     left = count >> 1
     while left > 0 and at <= end:
-        name_start, name_size, at = _content(raw, at, end)
-        content_start, content_size, at = _content(raw, at, end)
+        name_start, name_size, at = _read_sized(raw, at, end)
+        content_start, content_size, at = _read_sized(raw, at, end)
         if name_size < 0:
             at = end + 1
         if takes and at <= end:
@@ -300,7 +309,10 @@ def _headers(raw: Bytes, at: int, end: int, takes: int, numbers: Numbers) -> int
 
 @_inlined
 def _has_room(numbers: Numbers, count: int, payload: int) -> int:
-    """Return whether the columns have room for a batch, even if it were all keys, or all values."""
+    """Return 1 if the columns have room for a batch, even one of only keys or only values.
+
+    Else 0.
+    """
     takes = numbers[_L_TAKES]
     most = numbers[_L_BYTES_MAX] - payload
     has_room = _I64(1)
@@ -330,7 +342,10 @@ def _is_wanted(numbers: Numbers, offset: int, time_ms: int) -> int:
 
 @_inlined
 def _put_schema_id(raw: Bytes, start: int, size: int, numbers: Numbers, row: int) -> None:
-    """Note the id of a value in a schema-registry envelope: a zero byte, then an int32."""
+    """Put a value's schema id into its row: the int32 after a zero byte, if the value starts so.
+
+    Any other value gets _NO_SCHEMA_ID.
+    """
     schema_id = _I64(_NO_SCHEMA_ID)
     if size >= 5 and raw[start] == 0:
         schema_id = int32_at(raw, start + 1)
@@ -341,7 +356,10 @@ def _put_schema_id(raw: Bytes, start: int, size: int, numbers: Numbers, row: int
 def _take_batch(  # noqa: PLR0915 (no calls)
     raw: Bytes, numbers: Numbers, frames: Numbers, slot: int
 ) -> int:
-    """Append the records of a batch to the columns; return whether all are on the fast path."""
+    """Append the wanted records of a batch to the columns.
+
+    Returns 1; 0 if this code cannot parse the batch, whose records then do not count.
+    """
     readable = numbers[_L_SIZE]
     takes = numbers[_L_TAKES]
     memcpy = numbers[_L_MEMCPY]
@@ -365,7 +383,7 @@ def _take_batch(  # noqa: PLR0915 (no calls)
     batch_end = frames[slot + _START] + frames[slot + _SIZE]
     left = frames[slot + _COUNT]
     while left > 0:
-        end, time_ms, offset, key_start, key_size, value_start, value_size, at = _record(
+        end, time_ms, offset, key_start, key_size, value_start, value_size, at = _read_record(
             raw, at, batch_end
         )
         if end == 0:
@@ -375,7 +393,7 @@ def _take_batch(  # noqa: PLR0915 (no calls)
         if is_append_time:
             time_ms = frames[slot + _MAX_MS]
         is_wanted = _is_wanted(numbers, offset, time_ms)
-        at = _headers(raw, at, end, takes & _HEADERS * is_wanted, numbers)
+        at = _copy_headers(raw, at, end, takes & _HEADERS * is_wanted, numbers)
         if at != end:
             break
         left -= 1
@@ -415,7 +433,10 @@ def _take_batch(  # noqa: PLR0915 (no calls)
 
 
 def fill_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
-    """Put the records of batches into columns; see the module docstring."""
+    """Put the wanted records of batches into columns; return why it stopped, such as _FULL.
+
+    See the module docstring.
+    """
     while numbers[_L_FRAME] < numbers[_L_FRAME_COUNT]:
         slot = numbers[_L_FRAME] * _FRAME
         frames[slot + _ROWS] = 0
@@ -446,12 +467,12 @@ def fill_kernel(raw: Bytes, numbers: Numbers, frames: Numbers) -> int:
 
 
 def compile_find_kernel() -> tuple[str, str]:
-    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
+    """Compile `find_kernel`; return its LLVM code and the function's name in that code."""
     return _compiled(find_kernel)
 
 
 def compile_fill_kernel() -> tuple[str, str]:
-    """Compile the kernel; return the same parts as `compile_find_kernel`."""
+    """Compile `fill_kernel`; return its LLVM code and the function's name in that code."""
     return _compiled(fill_kernel)
 
 

@@ -76,7 +76,7 @@ _LATER = _build_batch(_BASE_OFFSET + 8, 0, 1, _FIRST)
 
 
 def _run_find(code: RunCode, log: bytes, frames_max: int = FRAMES_MAX) -> BatchRun:
-    """Return the run that the code finds in a log of samples."""
+    """Return the run that the compiled find returns for a log of samples."""
     finder = RunFinder(code, passes_control=True)
     return finder.find(
         memoryview(bytearray(b"??" + log)),
@@ -90,7 +90,7 @@ def _run_find(code: RunCode, log: bytes, frames_max: int = FRAMES_MAX) -> BatchR
 
 
 def is_find_right(address: int) -> bool:
-    """Return whether code for `find` gives the right results for samples."""
+    """Return True if code for `find` gives the right results for samples."""
     code = RunCode(address, address)
     run = _run_find(code, _LOG + _LATER)
     first = (
@@ -114,9 +114,12 @@ _SIZE_SLOT = FRAME.index("size")
 
 
 def _run_fill(
-    code: RunCode, frames: array[int], log: bytes, **said: int
+    code: RunCode, frames: array[int], log: bytes, **more_slots: int
 ) -> tuple[int, _Memory, int]:
-    """Fill columns with batches of a log; returns the verdict, the columns, and the rows."""
+    """Run the compiled fill over all batches of a log; return verdict, columns, number of rows.
+
+    `more_slots` are further slots of its numbers.
+    """
     room = len(log) + SLACK_BYTES
     kinds = {"offsets": "q", "times": "q", "schema_ids": "q", "keys": "B", "values": "B",
              "names": "B", "contents": "B"}  # fmt: skip
@@ -126,7 +129,7 @@ def _run_fill(
         "takes": KEYS | VALUES | SCHEMA_IDS | HEADERS, "last_offset": 1 << 62, "first_ms": -1 << 62,
         "last_ms": 1 << 62, "rows_max": room, "bytes_max": room, "headers_max": room,
         "least_ms": 1 << 62, "most_ms": -1 << 62,
-    } | said  # fmt: skip
+    } | more_slots  # fmt: skip
     slots |= {name: column.buffer_info()[0] for name, column in memory._asdict().items()}
     for name, value in slots.items():
         filler.numbers[FILL.index(name)] = value
@@ -135,7 +138,7 @@ def _run_fill(
 
 
 def is_fill_right(code: RunCode) -> bool:
-    """Return whether code for `fill` gives the right results for samples.
+    """Return True if code for `fill` gives the right results for samples.
 
     Its `find` must be right.
     """
@@ -174,7 +177,10 @@ def _are_all_taken(code: RunCode, frames: array[int], log: bytes) -> bool:
 
 
 def _are_others_refused(code: RunCode, frames: array[int], log: bytes) -> bool:
-    """Return True if the code refuses records off the fast path, without room, and damaged ones."""
+    """Return True if the code leaves out unwanted records and stops where it must.
+
+    It must stop for a lack of room, a compressed batch, and damaged records.
+    """
     later = {"first_offset": _BASE_OFFSET + 4, "last_offset": _BASE_OFFSET + 4}
     verdict, memory, rows = _run_fill(code, frames, log, takes=VALUES, **later)
     if (verdict, rows, memory.value_ends[1]) != (DONE, 1, 200):

@@ -52,7 +52,11 @@ class _Shape(NamedTuple):
 def find_uniform_run(
     data: Buffer, start: int, size: int, index: int, count: int
 ) -> UniformRun | None:
-    """Return the records after the one at `start` that have its form, None if they are too few."""
+    """Return how many records after the one at `start` have its form, and their time deltas.
+
+    `size` is that record's size in bytes, `index` that of the record after it, `count` how many
+    more records the batch has. None if too few have that form.
+    """
     search_end = start + size * (UNIFORM_RUN_MIN + 1)
     if count < UNIFORM_RUN_MIN or len(data) < search_end:
         return None
@@ -80,7 +84,7 @@ def find_uniform_run(
 
 
 def _prefix(column: bytes, allowed: bytes) -> int:
-    """Return how many of the first bytes of a column are all among the allowed ones."""
+    """Return how many bytes at the start of a column are all among the allowed ones."""
     return len(column) - len(column.lstrip(allowed))
 
 
@@ -105,7 +109,10 @@ def _cut_at_times(data: Buffer, at: int, size: int, count: int, width: int) -> U
 
 
 def _extremes(first: bytes, last: bytes) -> set[int]:
-    """Return numbers of two bytes with the least and the greatest delta among them."""
+    """Return a set of raw two-byte varints that has those of the least and the greatest delta.
+
+    `first` has the first byte of each number, `last` the second.
+    """
     joined = bytearray(2 * len(first))
     joined[_LOW_AT::2], joined[1 - _LOW_AT :: 2] = first, last
     numbers = memoryview(joined).cast("H")
@@ -140,14 +147,14 @@ def _find_shape(data: Buffer, start: int, size: int) -> _Shape | None:
 
 
 def _after_varint(data: Buffer, at: int) -> int:
-    """Return the position after a varint."""
+    """Return the position after the varint at `at`."""
     while data[at] > 0x7F:
         at += 1
     return at + 1
 
 
 def _after_content(data: Buffer, at: int) -> int:
-    """Return the position after a length and its content; a length of −1 has none."""
+    """Return the position after a length varint and its content; a length of −1 has no content."""
     raw, shift = data[at] & 0x7F, 0
     while data[at] > 0x7F:
         at += 1
@@ -157,13 +164,13 @@ def _after_content(data: Buffer, at: int) -> int:
 
 
 def _delta_width(index: int) -> int:
-    """Return how many bytes an offset delta takes."""
+    """Return the number of bytes in the varint of an offset delta."""
     return max((2 * index).bit_length() + 6, 7) // 7
 
 
 @lru_cache(maxsize=UNIFORM_BLOCKS_KEPT)
 def _delta_bytes(block: int) -> tuple[bytes, ...]:
-    """Return the first, second … byte of the deltas of a block's indexes."""
+    """Return the varints of a block's offset deltas as columns: all first bytes, all second, …"""
     start = block * _BLOCK
     end = start + _BLOCK
     first = (_LOW_GOES_ON if start else _LOW) + _LOW_GOES_ON * (_BLOCK // _STEP - 1)

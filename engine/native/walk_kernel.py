@@ -30,14 +30,14 @@ _DELTA_MAX = 1 << 62
 
 @numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
 def _sized_field_end(raw: Bytes, at: int, end: int) -> tuple[int, int]:
-    """Return whether there is content, and its end; beyond `end` if it is truncated."""
+    """Return 1 if a field has content (0: null), and its end: beyond `end` if it is truncated."""
     size, at = raw_varint(raw, at, end, 4)
     is_there = 1 - (size & 1)
     return is_there, at + (size >> 1) * is_there
 
 
 def walk_kernel(raw: Bytes, size: int, count: int, out: Numbers) -> int:
-    """Check the records of a block; see the module docstring."""
+    """Check the records of a decompressed batch; the module docstring has parameters and result."""
     size = types.int64(size)
     at = types.int64(0)
     least = _DELTA_MAX
@@ -78,6 +78,6 @@ def walk_kernel(raw: Bytes, size: int, count: int, out: Numbers) -> int:
 
 
 def compile_kernel() -> tuple[str, str]:
-    """Compile the kernel; return its LLVM code, the function's name in it, and numba's wrapper."""
+    """Compile `walk_kernel`; return its LLVM code and the function's name in that code."""
     compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(walk_kernel)
     return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

@@ -22,7 +22,10 @@ _MASKED: Final = b"***"
 
 
 def anonymise_content(content: bytes, method: str, key: bytes | None = None) -> bytes | None:
-    """Return a content hashed or masked; None for the method DROP."""
+    """Return a content hashed or masked, None for the method DROP.
+
+    With a `key` the hash is an HMAC, so that contents cannot be guessed by hashing them.
+    """
     if method == DROP:
         return None
     if method == MASK:

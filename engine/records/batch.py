@@ -84,12 +84,12 @@ class BatchView:
 
     @property
     def batch_length(self) -> int:
-        """Return the number of bytes after the length field."""
+        """Return the length field: the number of bytes of the batch after that field."""
         return self._header[1]
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of the complete batch."""
+        """Return the size of the complete batch, with its header."""
         return self._header[1] + LENGTH_OVERHEAD_BYTES
 
     @property
@@ -134,12 +134,12 @@ class BatchView:
 
     @property
     def is_transactional(self) -> bool:
-        """Return whether the batch belongs to a transaction (markers included)."""
+        """Return True if the batch belongs to a transaction; True for its marker too."""
         return self._header[5] & TRANSACTIONAL_FLAG != 0
 
     @property
     def is_control(self) -> bool:
-        """Return whether the records are control records."""
+        """Return True if the records are control records."""
         return self._header[5] & CONTROL_FLAG != 0
 
     @property
@@ -189,7 +189,7 @@ class BatchView:
 
     @property
     def has_producer_id(self) -> bool:
-        """Return whether an idempotent or transactional producer wrote the batch."""
+        """Return True if an idempotent or transactional producer wrote the batch."""
         return self._header[9] > -1
 
     @property
@@ -260,11 +260,11 @@ class BatchView:
             raise CorruptRecord(f"CRC {computed}", self.crc, position=self._position + CRC_AT)
 
     def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
-        """Yield the records as Kafka's `iterator` does.
+        """Yield the records as Kafka's `iterator` does; the checksum is not verified.
 
         Uncompressed records are yielded up to the damaged one; of a compressed batch with a damaged
-        record, none is yielded. The checksum is not verified. Raises CorruptRecord,
-        DecompressedTooLarge. Source: `DefaultRecordBatch.iterator`.
+        record, none is yielded. Raises CorruptRecord, DecompressedTooLarge. Source:
+        `DefaultRecordBatch.iterator`.
         """
         if self.record_count == 0:
             return
@@ -293,7 +293,10 @@ class BatchView:
             raise error.at(None, self._position + HEADER_BYTES) from error
 
     def records_in(self, opened: bytes) -> list[Record]:
-        """Decode all records from `opened`, the result of `decompress_records`, or raise."""
+        """Return all records decoded from `opened`, the result of `decompress_records`.
+
+        Raises CorruptRecord.
+        """
         origin = self._decoding_origin(is_decompressed=self.codec is not Codec.NONE)
         return list(decode_records(opened, origin))
 

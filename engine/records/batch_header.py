@@ -80,7 +80,7 @@ set_place: Final = struct.Struct(">qii").pack_into
 
 
 def read_length(buffer: _Read, position: int) -> int:
-    """Return the length of the batch at a position."""
+    """Return the length field of the batch at a position."""
     length: int
     (length,) = _unpack_int32(buffer, position + LENGTH_AT)
     return length
@@ -94,15 +94,15 @@ def read_last_offset_delta(buffer: _Read, position: int) -> int:
 
 
 def set_crc(buffer: _Written, position: int, crc: int) -> None:
-    """Set the checksum, unsigned."""
+    """Set the checksum of the batch at a position, unsigned."""
     _pack_uint32(buffer, position + CRC_AT, crc)
 
 
 def set_attributes(buffer: _Written, position: int, attributes: int) -> None:
-    """Set the attributes; the checksum must be set again."""
+    """Set the attributes of the batch at a position; the checksum must be set again."""
     _pack_int16(buffer, position + CHECKED_FROM, attributes)
 
 
 def set_max_timestamp(buffer: _Written, position: int, timestamp_ms: int) -> None:
-    """Set the largest timestamp; the checksum must be set again."""
+    """Set the largest timestamp of the batch at a position; the checksum must be set again."""
     _pack_int64(buffer, position + 35, timestamp_ms)

@@ -89,7 +89,7 @@ class BatchSettings(NamedTuple):
 
     @property
     def attributes(self) -> int:
-        """Return the attribute bits."""
+        """Return the attribute bits of a header with these settings."""
         return (
             self.codec
             | APPEND_TIME_FLAG * (self.timestamp_type is TimestampType.LOG_APPEND_TIME)
@@ -203,10 +203,8 @@ class BatchBuilder:
     def append_fast(self, timestamp_ms: int, run: FastRun, start: int, *, limit_bytes: int) -> int:
         """Add records of a run from `start` on while the batch stays within the limit.
 
-        Return how many.
-
-        Equals `append` after `has_room_for` for each record, except that even the first record must
-        be within the limit.
+        Returns the number of added records. Equals `append` after `has_room_for` for each record,
+        except that even the first record must be within the limit.
         """
         base_ms = timestamp_ms if self._base_timestamp_ms is None else self._base_timestamp_ms
         taken = 0
@@ -319,7 +317,7 @@ def build_batch_like(
     max_timestamp_ms: int,
     record_count: int,
 ) -> bytearray:
-    """Return a batch of other, encoded records with the header fields of an existing batch.
+    """Return a batch with the header fields of an existing batch and other, encoded records.
 
     The records' deltas are relative to its base offset and the given base timestamp. Raises
     BatchRefused for settings that contradict each other.
@@ -439,7 +437,10 @@ def prepare_run(
     key: bytes | None = None,
     headers: Iterable[Header] = (),
 ) -> FastRun:
-    """Return records for `append_fast`; with `keys` each record has its own key."""
+    """Return records for `append_fast`, which share their headers.
+
+    With `keys` each record has its own key, else all have `key`.
+    """
     key_bytes, header_bytes = bytearray(), bytearray()
     if keys is None:
         _write_sized(key_bytes, key)
@@ -467,7 +468,7 @@ def _header_name(name: str) -> bytes:
 
 
 def _write_sized(out: bytearray, content: Buffer | None) -> None:
-    """Append length (zigzag varint, -1 for None) and bytes."""
+    """Append the length (zigzag varint, -1 for None) and the bytes of a key or value."""
     if content is None:
         out.append(1)
     else:

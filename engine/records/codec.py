@@ -18,7 +18,7 @@ class Codec(IntEnum):
 
     @property
     def label(self) -> str:
-        """Return the codec's name in configurations and in the output of Kafka's tools."""
+        """Return the codec's name in settings and in the output of Kafka's tools."""
         return _LABELS[self]
 
 

@@ -140,7 +140,7 @@ def decompress_into(
 
 @lru_cache
 def select_fast_decompressor(codec: int) -> FastDecompressor:
-    """Return the fast-path decompressor of a codec of magic 2.
+    """Return the fast decompressor of a codec number of magic 2.
 
     It writes the content to an arena's start and returns its size; None if the data needs the
     general path, is damaged or does not fit. Then `decompress_into` raises the exact error.
@@ -165,7 +165,7 @@ def select_fast_decompressor(codec: int) -> FastDecompressor:
 
 
 def _open_nothing(_data: memoryview, _arena: memoryview) -> int | None:
-    """Return None: there is no fast decompression for the codec."""
+    """Return None, as the fast decompressor of a codec that has none."""
     return None
 
 
@@ -202,7 +202,10 @@ def _open_pieces(
     keep_prefix: bool,
     arena: memoryview | None,
 ) -> Iterator[Buffer]:
-    """Return the decompressed pieces of the data; import the codec's module if necessary."""
+    """Return an iterator of the decompressed pieces; import the codec's module if necessary.
+
+    With `keep_prefix` the pieces before a fault are yielded; `arena` is memory for the content.
+    """
     if codec is Codec.GZIP:
         from engine.records import gzip
 

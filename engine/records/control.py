@@ -73,7 +73,10 @@ def control_type_id(record: Record) -> int:
 
 
 def control_type(record: Record) -> ControlType:
-    """Return a control record's type, UNKNOWN for a number of a later Kafka."""
+    """Return a control record's type, UNKNOWN for a number of a later Kafka.
+
+    Raises CorruptRecord.
+    """
     return _TYPES.get(control_type_id(record), ControlType.UNKNOWN)
 
 
@@ -97,7 +100,7 @@ def parse_marker(record: Record) -> EndTransactionMarker:
 def read_marker(batch: memoryview) -> EndTransactionMarker | None:
     """Return the marker in a control batch of exactly the form that `build_marker` writes.
 
-    None for a control batch of any other form.
+    None for a control batch of any other form, which `parse_marker` reads record by record.
     """
     if len(batch) != MARKER_BATCH_BYTES:
         return None

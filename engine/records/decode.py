@@ -75,7 +75,11 @@ class Origin(NamedTuple):
     is_decompressed: bool
 
     def corrupt(self, expected: str, got: object, position: int) -> CorruptRecord:
-        """Return the CorruptRecord for a position in the records."""
+        """Return the CorruptRecord for a position in the records.
+
+        If they were compressed, its message has the position, and its position is that of the
+        records.
+        """
         if self.is_decompressed:
             where = f"{expected} at byte {position} of the decompressed records"
             return CorruptRecord(where, got, position=self.place)
@@ -148,14 +152,20 @@ def decode_records(
 
 
 def _time_rule(origin: Origin) -> tuple[TimestampType, int, int]:
-    """Return the records' timestamp type, base time and the factor of their deltas."""
+    """Return the records' timestamp type, base time, and the factor of their deltas.
+
+    The factor is 0 for append time: all records then have the batch's time.
+    """
     if origin.append_time_ms is None:
         return TimestampType.CREATE_TIME, origin.base_timestamp_ms, 1
     return TimestampType.LOG_APPEND_TIME, origin.append_time_ms, 0
 
 
 def _read_headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], int]:
-    """Return 1 to 63 headers; IndexError for another number, and for malformed ones."""
+    """Return 1 to 63 headers, whose count is in the byte `raw`, and the position after them.
+
+    IndexError for another number, and for malformed ones.
+    """
     if raw > 0x7F or raw & 1:
         raise IndexError
     headers = []
@@ -198,7 +208,10 @@ def decode_header_key(key: bytes) -> str:
 
 
 def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord | None) -> None:
-    """Raise `fault`, or CorruptRecord for bytes after the last record."""
+    """Raise `fault`, or CorruptRecord for bytes after the last record.
+
+    `fault` is the reason why the data is incomplete, None if it is complete.
+    """
     if fault is not None:
         raise fault
     if position != len(data):
@@ -212,7 +225,11 @@ def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord 
 def _read_strictly(
     data: bytes, start: int, origin: Origin, fault: CorruptRecord | None
 ) -> tuple[Record, int]:
-    """Decode one record; return it and the next position. `fault` replaces RecordsEndEarly."""
+    """Return the record at `start` and the position after it.
+
+    Any error raised is Kafka's exact one. `fault`, the reason why the data is incomplete, is raised
+    instead of RecordsEndEarly if not None.
+    """
     try:
         return read_record(data, start, origin)
     except RecordsEndEarly:
@@ -255,7 +272,8 @@ def skim_records(
 ) -> Iterator[Record]:
     """Yield the records in decompressed `data` without headers, with empty keys and values.
 
-    A null key or value remains null. `fault` has the meaning it has in `decode_records`.
+    Like Kafka's leader, it parses every record but copies no contents. A null key or value remains
+    None. `fault` has the meaning it has in `decode_records`.
     """
     position, last = 0, origin.record_count - 1
     for index in range(origin.record_count):
@@ -274,7 +292,10 @@ def skim_records(
 
 
 def _skim_record(data: bytes, position: int, origin: Origin) -> tuple[Record, int]:
-    """Decode a record without its contents (empty key and value); return it and its end."""
+    """Parse one record without its contents.
+
+    Return it (key and value empty or None) and its end.
+    """
     _, position = read_varint(data, position)
     time, position = read_varlong(data, position + 1)
     delta, position = read_varint(data, position)
@@ -300,7 +321,12 @@ def _skim_record(data: bytes, position: int, origin: Origin) -> tuple[Record, in
 
 
 def _skim_sized(data: bytes, position: int) -> tuple[int, int]:
-    """Return a size, and the position after that many bytes."""
+    """Read the length varint of a key, value or header.
+
+    Return the length and the position after it. The position returned is after the contents. A
+    negative length, null, has no contents. Raises RecordsEndEarly if the contents end after the
+    data.
+    """
     size, position = read_varint(data, position)
     end = position + max(size, 0)
     if end > len(data):
@@ -309,13 +335,13 @@ def _skim_sized(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _ends_early(origin: Origin, expected: str, got: str, position: int) -> RecordsEndEarly:
-    """Return RecordsEndEarly with the position in the batch where the records end."""
+    """Return RecordsEndEarly; its position counts from the batch's start, not the records'."""
     placed = origin.corrupt(expected, got, position)
     return RecordsEndEarly(placed.expected, placed.got, position=placed.position)
 
 
 def _read_body(body: bytes, origin: Origin) -> tuple[Record, int]:
-    """Decode a record from the bytes after its length; return it and its end position."""
+    """Decode a record from the bytes after its length; return it and its end position in `body`."""
     if not body:
         raise CorruptRecord("the attributes of a record", "the end", position=0)
     time, position = read_varlong(body, 1)
@@ -356,7 +382,10 @@ def _read_header(body: bytes, position: int) -> tuple[Header, int]:
 
 
 def _read_sized(body: bytes, position: int) -> tuple[bytes | None, int]:
-    """Return the bytes (None for a negative length) and the position after them."""
+    """Read a length varint and that many bytes; return the bytes and the position after them.
+
+    The bytes are None for a negative length. Raises CorruptRecord if fewer bytes are left.
+    """
     at = position
     size, position = read_varint(body, position)
     if size < 0:

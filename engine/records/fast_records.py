@@ -57,7 +57,10 @@ class _BySize(dict[int, T]):
 
 @lru_cache(maxsize=64)
 def _heads(headers: bytes, time: bytes, delta_size: int) -> _BySize[bytes]:
-    """Return the bytes between two records' contents, by the size of the second content."""
+    """Return the bytes between two records' contents, by the size of the second content.
+
+    These are the first record's headers, then the second's length, attributes and timestamp delta.
+    """
     rest = b"\0" + time
     fixed_size = len(rest) + delta_size + len(headers)
     return _BySize(lambda size: headers + varint_bytes(fixed_size + size) + rest)
@@ -65,7 +68,7 @@ def _heads(headers: bytes, time: bytes, delta_size: int) -> _BySize[bytes]:
 
 @lru_cache(maxsize=8)
 def _sized(key: bytes) -> _BySize[bytes]:
-    """Return the encoded bytes before a value by the value's size: the key and the size varint."""
+    """Return the bytes before a value (key and size varint) by the value's size."""
     return _BySize(lambda size: key + varint_bytes(size))
 
 
@@ -76,7 +79,10 @@ _DELTAS: list[bytes] = []
 
 
 def _deltas(start: int, stop: int) -> list[bytes]:
-    """Return the encoded offset deltas from `start` to `stop` (exclusive)."""
+    """Return the varint of each offset delta from `start` to `stop` (exclusive).
+
+    Made once, then kept.
+    """
     if len(_DELTAS) < stop:
         _DELTAS.extend(map(varint_bytes, range(len(_DELTAS), max(stop, 2 * len(_DELTAS)))))
     return _DELTAS[start:stop]
@@ -97,7 +103,11 @@ class FastRun(NamedTuple):
 def encode_fast(
     run: FastRun, start: int, *, timestamp_delta: int, first_delta: int, room_bytes: int
 ) -> tuple[int, bytes]:
-    """Encode records from `start` on that fit into `room_bytes`; return their number and bytes."""
+    """Encode the records of a run from index `start` on that fit into `room_bytes`.
+
+    Returns their number (0 if the first one does not fit) and their bytes. All have the given
+    timestamp delta; their offset deltas count up from `first_delta`.
+    """
     values = run.values[start:]
     keys = None if run.keys is None else run.keys[start:]
     fixed_size = len(run.key) + len(run.headers)
@@ -135,7 +145,10 @@ class _Bounds(NamedTuple):
 
 
 def _bounds(values: Sequence[bytes], keys: Sequence[bytes] | None, fixed_size: int) -> _Bounds:
-    """Return the smallest and the largest possible size of the encoded records."""
+    """Return the smallest and the largest possible size in bytes of these records encoded.
+
+    `fixed_size` is the size of the parts that all of them share: one key for all, and the headers.
+    """
     size = sum(map(len, values)) + (0 if keys is None else sum(map(len, keys)))
     size += fixed_size * len(values)
     return _Bounds(size + _LEAST_BYTES * len(values), size + _MOST_BYTES * len(values))

@@ -46,7 +46,10 @@ _NAME_CHUNK_BYTES = 256
 
 
 def compress(payload: Buffer, level: int) -> bytes:
-    """Return the payload as one member; `level` −1 is zlib's default."""
+    """Return the payload as one gzip member (header, deflated data, trailer), as Java writes it.
+
+    `level` −1 is zlib's default.
+    """
     compressor = zlib.compressobj(level, zlib.DEFLATED, _DEFLATE_WBITS)
     body = compressor.compress(payload) + compressor.flush()
     trailer = _TRAILER.pack(zlib.crc32(payload), len(payload) & 0xFFFFFFFF)
@@ -54,9 +57,10 @@ def compress(payload: Buffer, level: int) -> bytes:
 
 
 def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> Iterator[bytes]:
-    """Yield the content of all members; with `keep_prefix` also the content before damage.
+    """Yield the decompressed content of all gzip members, piece by piece.
 
-    The last piece may exceed the limit by one byte. Raises CompressedDataCorrupt.
+    The last piece may exceed `limit_bytes` by one byte. Raises CompressedDataCorrupt; with
+    `keep_prefix` the content before the damage is yielded first.
     """
     position = _header_end(data, 0)
     if position is None:
@@ -73,7 +77,7 @@ def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> 
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Decompress one member in Java's form to an arena and return its size.
+    """Decompress one gzip member in Java's form into `arena`; return the content's size.
 
     None for any other form, for damage, and if the arena is too small: call `pieces` then.
     """
@@ -94,7 +98,7 @@ def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
 
 
 def _header_end(data: memoryview, start: int) -> int | None:
-    """Return the position after a member's header, None if no complete header starts there."""
+    """Return the position after the gzip header at `start`, None without a valid one."""
     if len(data) - start < len(_HEADER) or data[start : start + len(_MAGIC)] != _MAGIC:
         return None
     flags = data[start + 3]
@@ -136,7 +140,11 @@ def _after_zero(data: memoryview, start: int) -> int | None:
 def _iter_member(
     data: memoryview, start: int, feed_bytes: int, piece_bytes: int, keep_prefix: bool
 ) -> Generator[bytes, None, int]:
-    """Yield a member's content and return the position after its trailer."""
+    """Yield the content of the gzip member whose deflated data begins at `start`.
+
+    Check its trailer. The generator returns the position after the trailer. Raises
+    CompressedDataCorrupt for damage.
+    """
     inflater = zlib.decompressobj(_DEFLATE_WBITS)
     position, checksum, size = start, 0, 0
     while not inflater.eof:
@@ -151,7 +159,7 @@ def _iter_member(
             raise DeflatedDataBroken("deflated data", error, position=position) from error
         if not piece and not feed:
             raise CompressedDataCorrupt("more deflated data", "the end", position=position)
-        # At the end the same bytes may stand in both.
+        # At the end of the deflated data both tails may have the same bytes.
         left = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         position += len(feed) - len(left)
         checksum = zlib.crc32(piece, checksum)

@@ -123,7 +123,7 @@ class LegacyMessage:
 
     @property
     def crc(self) -> int:
-        """Return the stored CRC-32, unsigned."""
+        """Return the stored CRC-32, unsigned; `computed_crc` returns the correct one."""
         crc: int
         (crc,) = _CRC.unpack_from(self._buffer, self._position + _CRC_AT)
         return crc
@@ -170,7 +170,10 @@ class LegacyMessage:
 
     @property
     def key_size(self) -> int:
-        """Return the stored size of the key: negative for null, too large in a damaged message."""
+        """Return the stored size of the key in bytes.
+
+        The size is negative for a null key, and too large in a damaged message.
+        """
         return self._read(_SIZE, self._key_at)
 
     @property
@@ -180,9 +183,9 @@ class LegacyMessage:
 
     @property
     def value_size(self) -> int:
-        """Return the stored size of the value.
+        """Return the stored size of the value in bytes.
 
-        Negative for null, too large in a damaged message.
+        The size is negative for a null value, and too large in a damaged message.
         """
         return self._read(_SIZE, self._value_at)
 
@@ -192,11 +195,14 @@ class LegacyMessage:
         return self._read_sized(self._value_at)
 
     def is_crc_valid(self) -> bool:
-        """Return whether the stored checksum equals the checksum of the bytes."""
+        """Return True if the stored checksum equals the checksum of the bytes."""
         return self.crc == self.computed_crc()
 
     def computed_crc(self) -> int:
-        """Return the CRC-32 of the bytes that the checksum covers; it is computed once."""
+        """Return the CRC-32 of the bytes that the checksum covers.
+
+        Computed at the first call, then kept.
+        """
         if self._computed_crc is None:
             self._require_whole()
             start = self._position
@@ -291,7 +297,7 @@ class LegacyBatch(LegacyMessage):
 
     @property
     def last_offset(self) -> int:
-        """Return the offset of the last record (inclusive)."""
+        """Return the last record's offset (inclusive): a wrapper's own offset."""
         return self.offset
 
     @property
@@ -307,7 +313,10 @@ class LegacyBatch(LegacyMessage):
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the largest record timestamp, −1 for magic 0."""
+        """Return the largest record timestamp, −1 for magic 0.
+
+        Raises CorruptRecord for a higher magic.
+        """
         self._require_known_magic()
         return self.timestamp_ms
 
@@ -318,18 +327,21 @@ class LegacyBatch(LegacyMessage):
 
     @property
     def raw(self) -> memoryview:
-        """Return the bytes of the whole message."""
+        """Return the bytes of the whole message.
+
+        Raises CorruptRecord if the buffer lacks some of them.
+        """
         self._require_whole()
         return self._buffer[self._position : self._position + self._size]
 
     def ensure_valid(self) -> None:
-        """Raise CorruptRecord if the checksum is wrong."""
+        """Raise CorruptRecord if the stored checksum is not that of the bytes."""
         computed = self.computed_crc()
         if computed != self.crc:
             raise CorruptRecord(f"CRC {computed}", self.crc, position=self._position + _CRC_AT)
 
     def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
-        """Yield the message, or the records it wraps, as Kafka's `iterator` does.
+        """Yield the message as a record, or the records it wraps, as Kafka's `iterator` does.
 
         A wrapper is completely decompressed and parsed before the first record is yielded.
         Checksums are not verified. Raises CorruptRecord, DecompressedTooLarge.
@@ -338,15 +350,15 @@ class LegacyBatch(LegacyMessage):
             yield message.to_record()
 
     def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
-        """Return all records, or raise the errors of `records`."""
+        """Return the list of all records that `records` yields, or raise its errors."""
         return list(self.records(limit_bytes=limit_bytes))
 
     def salvage_records(
         self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
     ) -> Iterator[Record]:
-        """Yield the records as `records` does.
+        """Yield the records as `records` does: nothing can be salvaged from a damaged wrapper.
 
-        Relative offsets are known only after the last message.
+        The relative offsets inside a wrapper become absolute only with the last message.
         """
         return self.records(limit_bytes=limit_bytes)
 
@@ -404,7 +416,10 @@ class LegacyBatch(LegacyMessage):
         return inner
 
     def _inner_base_offset(self, inner: list[LegacyMessage]) -> int:
-        """Return the number to add to the relative offsets of inner messages."""
+        """Return the number to add to the relative offsets of a wrapper's inner messages.
+
+        It is 0 for magic 0, whose inner offsets are absolute, and for a wrapper with offset 0.
+        """
         if self.magic == 0 or self.offset == 0:
             return 0
         last_inner = inner[-1].offset
@@ -417,5 +432,6 @@ class LegacyBatch(LegacyMessage):
         return self.offset - last_inner
 
     def _require_known_magic(self) -> None:
+        """Raise CorruptRecord if the magic is neither 0 nor 1, the two formats before batches."""
         if self.magic not in (0, 1):
             raise CorruptRecord("magic 0 or 1", self.magic, position=self._position + _MAGIC_AT)

@@ -40,7 +40,7 @@ class LegacySettings(NamedTuple):
 
     @property
     def has_append_time(self) -> bool:
-        """Return True if the broker sets the timestamps."""
+        """Return True if messages get the broker's append time instead of their own timestamps."""
         return self.magic > 0 and self.timestamp_type is TimestampType.LOG_APPEND_TIME
 
     def check(self) -> None:
@@ -56,7 +56,7 @@ class LegacySettings(NamedTuple):
 def build_messages(records: Iterable[Record], settings: LegacySettings) -> bytearray:
     """Return the records as consecutive messages, or as one wrapper if there is a codec.
 
-    Empty if there are no records. Raises BatchRefused for headers, which these formats lack, for
+    Returns no bytes for no records. Raises BatchRefused for headers, which these formats lack, for
     timestamps below −1 and for offsets that do not rise.
     """
     settings.check()
@@ -69,7 +69,9 @@ def build_messages(records: Iterable[Record], settings: LegacySettings) -> bytea
         last_offset = record.offset
         time = settings.append_time_ms if settings.has_append_time else record.timestamp_ms
         max_time = max(max_time, time)
-        write_message(out, record.offset - shift, record.key, record.value, time, _plain(settings))
+        write_message(
+            out, record.offset - shift, record.key, record.value, time, _uncompressed(settings)
+        )
     if not out or not is_wrapped:
         return out
     wrapped = compress(settings.codec, out, settings.level, settings.magic)
@@ -101,8 +103,8 @@ def write_message(
     out += checked
 
 
-def _plain(settings: LegacySettings) -> LegacySettings:
-    """Return the settings of messages inside a wrapper: only the wrapper is compressed."""
+def _uncompressed(settings: LegacySettings) -> LegacySettings:
+    """Return the settings for messages inside a wrapper: the same without the codec."""
     return settings._replace(codec=Codec.NONE)
 
 

@@ -58,7 +58,7 @@ class _Frame(NamedTuple):
 
 
 def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> bytes:
-    """Return one frame of independent 64 KiB blocks.
+    """Return the payload as one LZ4 frame of independent 64 KiB blocks.
 
     `level` None uses LZ4 fast, a number LZ4 HC at that level. `wrong_checksum` writes the header
     checksum that clients of magic 0 write and expect.
@@ -71,7 +71,10 @@ def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> byt
 
 
 def _compress_by_default(payload: Buffer) -> list[bytes]:
-    """Return blocks of LZ4 fast; a block that does not shrink is stored uncompressed."""
+    """Compress with LZ4 fast; return the parts of a frame's body: each block after its length word.
+
+    A block that does not shrink is stored uncompressed.
+    """
     from cramjam import lz4
 
     parts: list[bytes] = []
@@ -87,9 +90,9 @@ def _compress_by_default(payload: Buffer) -> list[bytes]:
 
 
 def _compress_high(payload: Buffer, level: int) -> list[bytes]:
-    """Return blocks of LZ4 HC, taken from a frame of the library.
+    """Compress with LZ4 HC at a level; return the blocks of a frame, each with its length word.
 
-    Its block functions lack levels.
+    The blocks are taken from a frame made by the library, whose block functions lack levels.
     """
     from cramjam import lz4
 
@@ -110,10 +113,10 @@ def _compress_high(payload: Buffer, level: int) -> list[bytes]:
 def pieces(
     data: memoryview, *, ignore_header_checksum: bool, arena: memoryview | None = None
 ) -> Iterator[Buffer]:
-    """Yield the decompressed blocks; without an arena each one is overwritten by the next.
+    """Yield the decompressed blocks of a frame.
 
-    With an arena, blocks are written to it one after another as long as the largest block fits.
-    Raises CompressedDataCorrupt.
+    Without an arena the next block overwrites each one. With an arena, blocks are written to it one
+    after another as long as the largest block fits. Raises CompressedDataCorrupt.
     """
     frame = _read_header(data, ignore_header_checksum=ignore_header_checksum)
     scratch: memoryview | None = None
@@ -143,13 +146,13 @@ def pieces(
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Decompress a frame in the form of Kafka's clients to an arena and return its size.
+    """Decompress a frame in the form of Kafka's clients into `arena`; return the content's size.
 
     None for any other form, for damage, and if the arena is too small: call `pieces` then.
     """
     if data[:_HEADER_BYTES_MIN] != _FAST_HEAD:
         return None
-    decompress_into, failure = _block_reader()
+    decompress_into, failure = _load_decompressor()
     position, size = _HEADER_BYTES_MIN, 0
     end = len(data) - 4
     last_room = len(arena) - _WRITTEN_BLOCK_BYTES
@@ -169,15 +172,15 @@ def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
             else:
                 size += decompress_into(block, room)
     except (failure, ValueError):
-        # The latter: more is stored than a block may have.
+        # A ValueError: an uncompressed block is larger than a block may be.
         return None
     return None
 
 
 def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
-    """Read the frame's descriptor; raises CompressedDataCorrupt.
+    """Return what the header of an LZ4 frame states; raises CompressedDataCorrupt.
 
-    Kafka's messages of magic 0 have a wrong header checksum, which can be ignored.
+    Kafka's messages of magic 0 have a wrong header checksum: `ignore_header_checksum` accepts it.
     """
     if len(data) < _HEADER_BYTES_MIN or data[:4] != _MAGIC:
         raise CompressedDataCorrupt("an lz4 frame", bytes(data[:7]).hex() or "nothing", position=0)
@@ -205,19 +208,22 @@ def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
 
 def _header_checksum(hashed: bytes) -> int:
     """Return the checksum byte of a frame header: the second lowest of its XXH32."""
-    return (_checksum_of()(hashed) >> 8) & 0xFF
+    return (_load_xxh32()(hashed) >> 8) & 0xFF
 
 
 @cache
-def _checksum_of() -> Callable[[Buffer], int]:
-    """Return the function for xxHash32, the checksum inside LZ4 frames."""
+def _load_xxh32() -> Callable[[Buffer], int]:
+    """Import the function for xxHash32, the checksum inside LZ4 frames; imported at first use."""
     from xxhash import xxh32_intdigest
 
     return xxh32_intdigest
 
 
 def _read_word(data: memoryview, position: int) -> int:
-    """Return the little-endian uint32 at a position; raise CompressedDataCorrupt at the end."""
+    """Return the little-endian uint32 at a position.
+
+    Raise CompressedDataCorrupt if the data ends.
+    """
     if position + _WORD.size > len(data):
         raise CompressedDataCorrupt("four more bytes of lz4", "the end", position=position)
     word: int
@@ -226,7 +232,7 @@ def _read_word(data: memoryview, position: int) -> int:
 
 
 def _check_length(length: int, length_max: int, bytes_left: int, position: int) -> None:
-    """Raise CompressedDataCorrupt for a block longer than the maximum or the data left."""
+    """Raise CorruptRecord's kind for compressed data if a block is too long."""
     bound = min(length_max, bytes_left)
     if length > bound:
         raise CompressedDataCorrupt(
@@ -236,7 +242,7 @@ def _check_length(length: int, length_max: int, bytes_left: int, position: int) 
 
 def _check_block(block: memoryview, stored: int, position: int) -> None:
     """Raise CompressedDataCorrupt if the block's checksum is not `stored`."""
-    computed = _checksum_of()(block)
+    computed = _load_xxh32()(block)
     if computed != stored:
         raise CompressedDataCorrupt(
             f"lz4 block checksum {computed:#x}", f"{stored:#x}", position=position
@@ -244,8 +250,11 @@ def _check_block(block: memoryview, stored: int, position: int) -> None:
 
 
 @cache
-def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
-    """Return the function that decompresses a block into a buffer, and the error it raises."""
+def _load_decompressor() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
+    """Import the function that decompresses a block into a buffer; also return the error it raises.
+
+    The function returns the decompressed size in bytes. Imported at first use.
+    """
     from cramjam import DecompressionError, lz4
 
     return lz4.decompress_block_into, DecompressionError
@@ -253,7 +262,7 @@ def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Excep
 
 def _decompress_block(block: memoryview, target: memoryview, position: int) -> memoryview:
     """Decompress a block into `target`; return the part of it that was filled."""
-    decompress_into, failure = _block_reader()
+    decompress_into, failure = _load_decompressor()
     try:
         size = decompress_into(block, target)
     except failure as error:

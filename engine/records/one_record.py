@@ -39,6 +39,7 @@ _pack_checked: Final = Struct(">hiqqqhii").pack
 
 
 def _varint(number: int) -> bytes:
+    """Return a number as a zigzag varint; for sizes too large for the table `_VARINTS`."""
     out = bytearray()
     write_varint(out, number)
     return bytes(out)
@@ -75,11 +76,11 @@ def encode_record(time_ms: int, key: bytes, value: bytes | None, base_sequence: 
 
 
 def one_record_batch(base_offset: int, leader_epoch: int, record: bytes) -> bytes:
-    """Return the batch for the bytes of `encode_record`, with its base offset and leader epoch."""
+    """Return a complete batch: the prologue with its CRC-32C, then `encode_record`'s bytes."""
     length = len(record) + _PROLOGUE_REST_BYTES
     return _pack_prologue(base_offset, length, leader_epoch, MAGIC, crc32c(record)) + record
 
 
 def batch_bytes(record: bytes) -> int:
-    """Return the size of the batch for the bytes of `encode_record`."""
+    """Return the size in bytes that `one_record_batch` makes of the bytes of `encode_record`."""
     return len(record) + _PROLOGUE_BYTES

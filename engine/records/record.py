@@ -21,7 +21,7 @@ class TimestampType(IntEnum):
 
     @property
     def label(self) -> str:
-        """Return the name that Kafka's tools print."""
+        """Return the name that Kafka's tools print, such as `CreateTime`."""
         return _LABELS[self]
 
 

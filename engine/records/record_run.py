@@ -80,11 +80,14 @@ class RecordRun(NamedTuple):
         return self.slice(start, end)
 
     def at_places(self, places: Sequence[int]) -> RecordRun:
-        """Return a run of the records at these indexes, counted from 0."""
+        """Return a run with only the records at these indexes, which count from 0."""
         return self._change_columns(lambda column: [column[place] for place in places])
 
     def _change_columns(self, change: Callable[[Sequence[Any]], Sequence[Any]]) -> RecordRun:
-        """Return a run with `change` applied to each column."""
+        """Return a run whose columns are the results of `change`.
+
+        Timestamp type and epoch remain.
+        """
         return RecordRun(
             self.leader_epoch,
             self.timestamp_type,
@@ -97,7 +100,7 @@ class RecordRun(NamedTuple):
 
 
 def records_of(runs: Iterable[RecordRun]) -> list[tuple[Record, int]]:
-    """Return (record, leader epoch) for each record of the runs."""
+    """Return all records of the runs in order, each as (record, leader epoch of its batch)."""
     return [(record, run.leader_epoch) for run in runs for record in run.records()]
 
 
@@ -115,14 +118,17 @@ def read_runs(batch: RecordBatch) -> list[RecordRun]:
 
 
 def _of_one_time_type(records: Iterable[Record], leader_epoch: int) -> Iterator[RecordRun]:
-    """Yield a run for each group of successive records with one timestamp type."""
+    """Yield one run for each group of successive records that have the same timestamp type."""
     for kind, alike in groupby(records, attrgetter("timestamp_type")):
         offsets, times, _, keys, values, headers, *_ = zip(*alike, strict=True)
         yield RecordRun(leader_epoch, kind, offsets, times, keys, values, headers)
 
 
 def read_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
-    """Return the records of a batch by compiled code; None if they must be decoded one by one."""
+    """Return the records of a batch decoded by compiled code; None if that cannot decode them.
+
+    `opened` is the decompressed records. `read_runs` decodes them one by one instead.
+    """
     read, count = FieldTier.read, batch.record_count
     if read is None or count < 1 or len(opened) >= _SIZE_END:
         return None
@@ -152,7 +158,11 @@ def read_run_fast(batch: BatchView, opened: bytes) -> RecordRun | None:
 def _slice_contents(
     data: bytes, starts: Sequence[int], ends: Sequence[int], has_content: int, has_null: int
 ) -> Sequence[bytes | None]:
-    """Return each record's bytes: None for an end below 0, and for all if `has_content` is 0."""
+    """Return the keys or the values of all records, cut from `data` at the given positions.
+
+    None for each record with an end below 0, and for all records if `has_content` is 0. `has_null`
+    is 0 if no record has an end below 0.
+    """
     if not has_content:
         return [None] * len(starts)
     places = zip(starts, ends, strict=True)

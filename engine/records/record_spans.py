@@ -35,7 +35,10 @@ class RecordSpan(NamedTuple):
 
 
 def find_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
-    """Return the positions of `count` records that fill the block; None off the fast path."""
+    """Return the positions of the `count` records that fill the decompressed block `data`.
+
+    None for an uncommon form or damage: the cleaner then decodes the records one by one.
+    """
     spans: list[RecordSpan] = []
     add, new, size, position, last_delta = spans.append, new_tuple, len(data), 0, -1
     try:
@@ -77,7 +80,7 @@ def find_spans_fast(data: bytes, count: int) -> list[RecordSpan] | None:
 
 
 def copy_spans(data: bytes, spans: Sequence[RecordSpan], time_shift: int) -> bytes:
-    """Return the bytes of records, with `time_shift` ms added to their timestamp deltas."""
+    """Return the encoded records at these spans, their time deltas moved by `time_shift` ms."""
     view = memoryview(data)
     pieces: list[bytes | memoryview] = []
     if not time_shift:

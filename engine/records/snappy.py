@@ -30,7 +30,7 @@ _GROWTH_OUT, _GROWTH_IN = 64, 3
 
 
 def compress(payload: Buffer) -> bytes:
-    """Return the payload as a xerial stream."""
+    """Return the payload as snappy-java's (xerial) stream: a header, then blocks with lengths."""
     from cramjam import snappy
 
     view = memoryview(payload)
@@ -44,9 +44,10 @@ def compress(payload: Buffer) -> bytes:
 def pieces(
     data: memoryview, limit_bytes: int, *, arena: memoryview | None = None
 ) -> Iterator[Buffer]:
-    """Yield the decompressed blocks; with an arena, they are written into it one after another.
+    """Yield the decompressed blocks of a xerial stream, or the content of one raw snappy block.
 
-    Raises CompressedDataCorrupt, and DecompressedTooLarge if the blocks together exceed the limit.
+    With an arena, the blocks are written into it one after another. Raises CompressedDataCorrupt,
+    and DecompressedTooLarge if the blocks together exceed the limit.
     """
     if len(data) < len(_HEADER) or data[: len(_MAGIC)] != _MAGIC:
         yield _decompress_block(data, 0, limit_bytes, arena)
@@ -72,13 +73,14 @@ def pieces(
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Decompress a stream of the written form to an arena and return its size.
+    """Decompress a stream in the form that `compress` writes into `arena`.
 
-    None for any other form, for damage, and if the arena is too small: call `pieces` then.
+    Return the content's size. None for any other form, for damage, and if the arena is too small:
+    call `pieces` then.
     """
     if data[: len(_HEADER)] != _HEADER:
         return None
-    decompress_into, failure = _block_reader()
+    decompress_into, failure = _load_decompressor()
     position, size, end = len(_HEADER), 0, len(data)
     try:
         while position + 4 <= end:
@@ -94,8 +96,11 @@ def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
 
 
 @cache
-def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
-    """Return the function that decompresses a block into a buffer, and the error it raises."""
+def _load_decompressor() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
+    """Import the function that decompresses a block into a buffer; also return the error it raises.
+
+    The function returns the decompressed size in bytes. Imported at first use.
+    """
     from cramjam import DecompressionError, snappy
 
     return snappy.decompress_raw_into, DecompressionError

@@ -27,7 +27,7 @@ class VarintTooLong(CorruptRecord):
 
 
 def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
-    """Return an int32 and the position after it.
+    """Decode the zigzag varint of an int32 at a position; return it and the position after it.
 
     Raises VarintTruncated and VarintTooLong.
     """
@@ -37,7 +37,7 @@ def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
 
 
 def read_varlong(buffer: Buffer, position: int) -> tuple[int, int]:
-    """Return an int64 and the position after it.
+    """Decode the zigzag varint of an int64 at a position; return it and the position after it.
 
     Raises VarintTruncated and VarintTooLong.
     """

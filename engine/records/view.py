@@ -50,7 +50,7 @@ def batch_at(buffer: memoryview, position: int) -> RecordBatch:
 
 
 def size_at(buffer: memoryview, position: int) -> int | None:
-    """Return the size of the batch at `position`, None if fewer than PROLOGUE_BYTES are left.
+    """Return the size in bytes of the batch at `position`, None if PROLOGUE_BYTES are not left.
 
     Raises CorruptRecord for a length below that of the smallest message.
     """
@@ -58,7 +58,10 @@ def size_at(buffer: memoryview, position: int) -> int | None:
 
 
 def _read_size(buffer: memoryview, position: int) -> int:
-    """Return the size in bytes with offset and length fields; raise CorruptRecord if too small."""
+    """Return a batch's size in bytes, offset and length fields included, from its length field.
+
+    Raises CorruptRecord for a length below that of the smallest message.
+    """
     length = read_length(buffer, position)
     if length < MESSAGE_BYTES_MIN:
         raise CorruptRecord(
@@ -95,7 +98,7 @@ def batches_in(
             raise CorruptRecord(
                 f"a batch of {size or PROLOGUE_BYTES} bytes", f"{left} bytes", position=position
             )
-        # All that `batch_at` asks is answered.
+        # `batch_at` would repeat the checks of size and magic made above.
         yield LegacyBatch(buffer, position) if magic < MAGIC else BatchView(buffer, position)
         position += size
 

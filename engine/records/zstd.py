@@ -36,7 +36,7 @@ _ARENA_FULL = "whole buffer"
 
 
 def compress(payload: Buffer, level: int) -> bytes:
-    """Return one frame without content size and checksum.
+    """Return the payload as one Zstandard frame without content size and checksum.
 
     Kafka flushes its stream before it closes it, so that each frame ends with an empty block.
     """
@@ -54,15 +54,16 @@ def pieces(
     keep_prefix: bool = False,
     arena: memoryview | None = None,
 ) -> Iterator[Buffer]:
-    """Yield the content of all frames; with `keep_prefix` also the content before damage.
+    """Yield the content of all Zstandard frames, in one piece.
 
-    The content is written to the arena if one is given. Raises CompressedDataCorrupt;
-    DecompressedTooLarge if the content exceeds the limit or the arena.
+    The content is written to the arena if one is given. Raises CompressedDataCorrupt, with
+    `keep_prefix` after the content before the damage; DecompressedTooLarge if the content exceeds
+    the limit or the arena.
     """
     if not data:
         # Empty data is valid, it has no frames; it is no truncated frame.
         return
-    decompress_into, failure = _reader()
+    decompress_into, failure = _load_decompressor()
     target = arena
     if target is None:
         target = memoryview(bytearray(min(size_bound(data), limit_bytes)))
@@ -80,13 +81,13 @@ def pieces(
 
 
 def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
-    """Decompress all frames to an arena and return the size.
+    """Decompress all Zstandard frames into `arena` and return the content's size in bytes.
 
     None for damage, and if the arena is too small: `pieces` then raises the exact error.
     """
     if not data:
         return 0
-    decompress_into, failure = _reader()
+    decompress_into, failure = _load_decompressor()
     try:
         return decompress_into(data, arena)
     except failure:
@@ -94,8 +95,11 @@ def decompress_fast(data: memoryview, arena: memoryview) -> int | None:
 
 
 @cache
-def _reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
-    """Return the function that decompresses frames into a buffer, and the error it raises."""
+def _load_decompressor() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
+    """Import the function that decompresses frames into a buffer; also return the error it raises.
+
+    The function returns the decompressed size in bytes. Imported at first use.
+    """
     from cramjam import DecompressionError, zstd
 
     return zstd.decompress_into, DecompressionError
@@ -122,7 +126,10 @@ def size_bound(data: memoryview) -> int:
 
 
 def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
-    """Return the largest size that a frame can decompress to, and the position after it."""
+    """Return the largest size in bytes that a frame can decompress to, and the position after it.
+
+    `position` is that of the frame header's descriptor byte, after the magic number.
+    """
     descriptor = data[position]
     single_segment = descriptor >> 5 & 1
     content_size_bytes = _CONTENT_SIZE_BYTES[descriptor >> 6] or single_segment
@@ -144,7 +151,7 @@ def _find_written(data: memoryview, zeroes: memoryview) -> memoryview:
     The library does not return their number, so the decompression runs again over an arena of ones:
     the bytes that are equal in both arenas were written.
     """
-    decompress_into, failure = _reader()
+    decompress_into, failure = _load_decompressor()
     ones = memoryview(bytearray(b"\xff") * len(zeroes))
     with suppress(failure):
         decompress_into(data, ones)

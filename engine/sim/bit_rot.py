@@ -68,7 +68,7 @@ class BitRotRules:
     def damage_of(self, broker_id: int) -> BitRot | None:
         """Return the present damage of a broker's disk, None if it has none.
 
-        A damage whose bytes were written again since is ended first.
+        A damage whose bytes the broker has written again meanwhile is ended first.
         """
         rot = self._rots.get(broker_id)
         if rot is not None and not self._nodes[broker_id].disk.files.has_flipped:
@@ -98,7 +98,7 @@ class BitRotRules:
         return None if history is None or history.state is None else history.state.leader_epoch
 
     def explains(self, host: str, partition: TopicPartition, base_offset: int) -> bool:
-        """Return True if bit rot explains a batch with a wrong checksum that `host` has sent.
+        """Return True if bit rot explains a batch with a wrong checksum that broker `host` sent.
 
         Damage that ended a moment ago counts too: its response may still be in flight.
         """
@@ -157,7 +157,7 @@ class BitRotRules:
         return rot
 
     def end(self, rot: BitRot) -> None:
-        """Repair a disk: the bits are read again as they were written."""
+        """Repair a broker's disk: reads return the bytes that were written."""
         if self._rots.get(rot.broker_id) == rot:
             self._nodes[rot.broker_id].disk.files.flip_back()
             self._end(rot)
@@ -185,7 +185,7 @@ class BitRotRules:
 
 
 def _committed_batches(partition: Partition, history: History) -> list[tuple[str, int, int, int]]:
-    """Return path, position, size and base offset of each committed batch of a replica."""
+    """Return (path, position, size, base offset) of each committed batch of a replica, in order."""
     found = []
     for segment in partition.log.segments:
         data = bytes(segment.file.read_at(0, segment.size_bytes))

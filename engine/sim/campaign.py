@@ -12,7 +12,10 @@ from engine.sim.simulation import RunResult, run_plan
 
 
 def run_seed(seed: int, *, duration_ms: int, is_traced: bool = False) -> RunResult:
-    """Run the plan of one seed; the result has trace lines only if `is_traced`."""
+    """Run the simulation that a seed determines; return its result.
+
+    The result has trace lines only if `is_traced`.
+    """
     return run_plan(plan_of(seed, duration_ms=duration_ms), is_traced=is_traced)
 
 

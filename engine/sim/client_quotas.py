@@ -84,11 +84,14 @@ class QuotaRules:
         self._waiting_clients: set[str] = set()
 
     def check_quota_of(self, client: str) -> None:
-        """Check Q2 for a client from now on; it must wait for the end of each throttle time."""
+        """Check rule Q2 for a client from now on.
+
+        It must wait for the end of each throttle time.
+        """
         self._waiting_clients.add(client)
 
     def record_request(self, client: str, address: Address, call: Call) -> int:
-        """Record a request; return its number, from 0 on."""
+        """Record that a client sends a request; return the request's number, from 0 on."""
         number = self._sent_count
         self._sent_count += 1
         key, size = (client, address.host), _produced_bytes(call)
@@ -118,9 +121,10 @@ class QuotaRules:
         sent_ms: int,
         now_ms: int,
     ) -> int:
-        """Check Q1 for a response: a throttled client sent no request before its time; record it.
+        """Check rule Q1: a throttled client gets no response before its throttle time is over.
 
-        Returns the throttle time of the response in ms.
+        Only requests sent on the same connection after the throttled response count. Returns the
+        throttle time of this response in ms.
         """
         key = (client, address)
         throttled = self._throttled.get(key)
@@ -145,16 +149,16 @@ class QuotaRules:
         return throttle_ms
 
     def check(self, nodes: Iterable[SimulatedBroker], now_ms: int) -> None:
-        """Check Q2.
+        """Check rule Q2: a broker accepts no more bytes of a client than its produce quota allows.
 
-        The bytes accepted from each waiting client against the quotas that the brokers have.
+        Only clients that wait for the end of throttle times are checked.
         """
         for node in nodes:
             for client in sorted(self._waiting_clients):
                 self._check(node, client, now_ms)
 
     def _check(self, node: SimulatedBroker, client: str, now_ms: int) -> None:
-        """Check Q2 for one client and broker.
+        """Check rule Q2 for one client and broker, by the quota that the broker has now.
 
         The measurement starts again when the quota changes or the broker restarts.
         """

@@ -49,7 +49,7 @@ class ClientEvents(Protocol):
     """Receives the events of clients: acknowledged batches, records read, damage, broken rules."""
 
     def record(self, subject: str, text: str) -> None:
-        """Add a line to the trace."""
+        """Add a line to the trace of the run."""
         ...
 
     def record_acknowledged(
@@ -193,7 +193,7 @@ class ClusterRequests:
         self.controller: Address | None = None
 
     def after(self, delay_ms: int, work: Callable[[], None]) -> None:
-        """Run `work` after a delay."""
+        """Run `work` once after a delay."""
         self.timers.call_at(self.timers.clock.monotonic_ms() + delay_ms, work)
 
     def send(self, address: Address, call: Call) -> Promise[Response]:
@@ -215,6 +215,7 @@ class ClusterRequests:
                 promise.keep(response.result())
 
         def send() -> None:
+            """Send the request after the throttle time, and keep the promise with its response."""
             response = self._send(address, call)
             response.watch(lambda: take(response))
 
@@ -222,9 +223,9 @@ class ClusterRequests:
         return promise
 
     def _send(self, address: Address, call: Call) -> Promise[Response]:
-        """Send a call on the connection to `address`, opened on first use.
+        """Send a call on the connection to `address`, which is opened on first use.
 
-        Report it to the quota rules.
+        Report the request and its response to the quota rules.
         """
         connection = self._connections.get(address)
         if connection is None:
@@ -286,6 +287,7 @@ class ClusterRequests:
         response = self.send(self.any_broker(), Call("Metadata", request, highest=9))
 
         def take() -> None:
+            """Store the leaders of the response; call `done`, also after a failure."""
             if response.error is None:
                 self._apply_metadata(response.result().message)
             done()
@@ -293,7 +295,7 @@ class ClusterRequests:
         response.watch(take)
 
     def _apply_metadata(self, response: messages.MetadataResponse) -> None:
-        """Keep the addresses of the controller and of each partition's leader."""
+        """Store the addresses of the controller and of each partition's leader."""
         addresses = {node.node_id: Address(node.host, node.port) for node in response.brokers}
         self.controller = addresses.get(response.controller_id)
         for topic in response.topics:
@@ -394,13 +396,13 @@ class SimulatedProducer:
         self._is_finishing = True
 
     def add(self, partition: TopicPartition) -> None:
-        """Send to one more partition as well."""
+        """Send to one more partition from now on."""
         if partition not in self._lanes:
             self._lanes[partition] = _Lane()
             self._partitions.append(partition)
 
     def give_up(self) -> None:
-        """Stop sending, and ignore later responses: the topic will be deleted."""
+        """Stop sending, and ignore later responses, because the topic will be deleted."""
         self._is_finishing = True
         self._lanes.clear()
 
@@ -411,9 +413,9 @@ class SimulatedProducer:
     def _request_producer_id(
         self, lane: _Lane | None = None, done: Callable[[], None] | None = None
     ) -> None:
-        """Request a producer id, for `lane` or for all partitions.
+        """Request a producer id for `lane`, or for all partitions if it is None.
 
-        Then call `done`, or start sending.
+        Then call `done`, or start sending if no lane is given. An error is retried.
         """
         request = messages.InitProducerIdRequest(
             transactional_id=None, transaction_timeout_ms=60_000
@@ -580,7 +582,8 @@ class SimulatedProducer:
     def _on_all_responses(self, partition: TopicPartition) -> None:
         """Remove accepted batches from the front of the queue, then send the next or retry.
 
-        Without acks=all a batch with any response is removed: it is sent only once.
+        Called once all batches in flight have a response. Without acks=all a batch with any
+        response is removed: it is sent only once.
         """
         lane = self._lanes.get(partition)
         if lane is None:
@@ -610,6 +613,7 @@ class SimulatedProducer:
         lane.loss_count = self._events.loss_count(partition)
 
         def go_on() -> None:
+            """Send to the partition again, once the new producer id is there."""
             lane.waits = False
             if partition in self._lanes:
                 self._retry_later(partition)
@@ -617,11 +621,12 @@ class SimulatedProducer:
         self._request_producer_id(lane, go_on)
 
     def _retry_later(self, partition: TopicPartition) -> None:
-        """Request the leader, and send again after the back-off."""
+        """Request the partition's leader, and send the queue again after the back-off."""
         lane = self._lanes[partition]
         lane.waits = True
 
         def again() -> None:
+            """Send the partition's queue again."""
             lane.waits = False
             self._send(partition)
 

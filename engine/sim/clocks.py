@@ -23,7 +23,7 @@ class ClockSpread:
         self._offsets.setdefault(machine, [(0, 0)]).append((now_ms, offset_ms))
 
     def since(self, start_ms: int) -> int:
-        """Return the largest difference between any two clock readings' offsets since `start_ms`.
+        """Return the largest difference in ms between two machines' clocks since `start_ms`.
 
         It limits how much earlier than expected time-based retention may delete a record.
         """

@@ -58,7 +58,7 @@ class CommittedKeys:
         self._cleaned: dict[BatchId, Sequence[KeyedRecord]] = {}
 
     def commit(self, batch: BatchView, now_ms: int) -> None:
-        """Add the next committed batch."""
+        """Add the next committed batch of the partition; `now_ms` is when it was committed."""
         records = self._records[batch.base_offset] = tuple(keyed_records(batch))
         self._committed_ms[batch.base_offset] = now_ms
         for record in records:
@@ -100,9 +100,10 @@ class CommittedKeys:
             yield from (record for record in records if record.offset >= start)
 
     def left_of(self, batch: BatchView, committed: BatchId | None) -> Sequence[KeyedRecord] | None:
-        """Return the records of a log's batch; None if no cleaning could produce this batch.
+        """Return the records of a batch in a log; None if no cleaning could produce this batch.
 
-        `committed` is the batch that was committed at the same base offset.
+        `committed` is the batch that was committed at the same base offset, None if there was none.
+        A cleaning may only remove records from it.
         """
         found = id_of(batch)
         if committed is None or found != committed._replace(crc=found.crc):
@@ -143,8 +144,10 @@ class CommittedKeys:
         return None
 
     def _may_lack(self, offset: int, committed_ms: int, now_ms: int, *, has_earlier: bool) -> bool:
-        """Return True if a log may lack a tombstone, and have an earlier record of its key if
-        `has_earlier`.
+        """Return True if a log may lack a tombstone of this offset, because cleanings removed it.
+
+        With `has_earlier` the log still has an earlier record of the key: that is allowed only if a
+        replica joined the ISR or lost writes since.
         """
         due_ms = committed_ms + self._stay_ms(committed_ms)
         if due_ms > now_ms or not has_earlier:

@@ -72,7 +72,7 @@ class SimulatedConsumer:
             self._find_leader(partition)
 
     def _find_leader(self, partition: TopicPartition) -> None:
-        """Request the partition's leader, and fetch after the back-off."""
+        """Request the leader of a partition, and fetch after the back-off."""
         self._found_ms[partition] = self._requests.timers.clock.monotonic_ms()
         self._requests.find_leaders(
             [partition.topic],

@@ -42,11 +42,11 @@ class RunContext(Protocol):
         ...
 
     def random(self, purpose: str) -> Random:
-        """Return a random generator for one purpose."""
+        """Return a random generator for one purpose, which the run's seed determines."""
         ...
 
     def client(self, name: str) -> ClusterRequests:
-        """Create the connections of a client."""
+        """Create the connections of a client with this name, and return them."""
         ...
 
 
@@ -129,13 +129,13 @@ class CoordinatedClients:
         requests.timers.call_soon(reader.start)
 
     def check_all(self) -> None:
-        """Check G3: the coordinators' state agrees with their logs."""
+        """Check rule G3: the state of the coordinators agrees with their logs."""
         if self.transactors or self.members or self.copiers:
             with self._invariants.without_disk_faults():
                 self.coordinators.check()
 
     def finish(self) -> None:
-        """Let all clients complete their current work and stop."""
+        """Make all clients complete their current work and stop."""
         for transactor in self.transactors:
             transactor.finish()
         for member in self.members:
@@ -146,8 +146,8 @@ class CoordinatedClients:
     def waiting(self) -> list[str]:
         """Return a line for each client that has not finished, and each open transaction or commit.
 
-        A client is left out if it cannot finish: a coordinator's partition, or a partition of its
-        transaction, has too few in-sync replicas for good.
+        Empty once the run may end. A client is left out if it cannot finish: a coordinator's
+        partition, or a partition of its transaction, has too few in-sync replicas for good.
         """
         held = {
             key.topic
@@ -203,8 +203,8 @@ class CoordinatedClients:
         return any(rules.is_excused(key) for key in rows if key.topic == TRANSACTION_TOPIC)
 
     def _open_transactions(self) -> list[str]:
-        """Return text on producers with open transactions, and partitions with an LSO below the HW
-        (T7).
+        """Return a line for each client with open transactions, and for each partition whose last
+        stable offset is below its high watermark (T7).
         """
         rules, rows = self._ledger.transactions, self._invariants.topics.rows
         if not (self.transactors or self.copiers) or self._has_lost_transactions():
@@ -222,7 +222,10 @@ class CoordinatedClients:
         return waiting
 
     def _end_transactions_of_other_times(self) -> None:
-        """Initialize ids of transactions whose time-out is delayed by a clock set back."""
+        """Initialize the transactional ids whose time-out a clock that was set back delays.
+
+        A new instance of the id ends its transaction at once.
+        """
         for node in self._world.nodes.values():
             if node.broker is None:
                 continue
@@ -254,4 +257,5 @@ def _begin(requests: ClusterRequests, client: _Client) -> None:
 
 
 def _run(client: _Client) -> None:
+    """Run a client's coroutine on the loop."""
     drive(client.run())

@@ -56,14 +56,17 @@ class GroupFold:
         self._has_leader = False
 
     def on_leader_epoch(self) -> None:
-        """Treat later records as alternatives: the new leader may have applied each or not."""
+        """Treat the records from here on as alternatives, as the leader's epoch starts here.
+
+        The new leader may have applied each of them or not.
+        """
         self._has_leader = True
         for pending in self._open.values():
             for key, committed in pending:
                 self._later.setdefault(key, set()).add(committed.offset)
 
     def take(self, batches: Iterable[BatchView]) -> None:
-        """Apply the next batches of the log."""
+        """Apply the next batches of the log of `__consumer_offsets`."""
         for batch in batches:
             if batch.is_control:
                 self._end(batch)
@@ -106,7 +109,7 @@ class GroupFold:
             self.generations.pop(group_id, None)
 
     def _end(self, batch: BatchView) -> None:
-        """Apply a transaction's offsets at its commit marker, if they are newer.
+        """Apply the offsets of a transaction at its commit marker, unless newer ones are committed.
 
         Discard them on abort.
         """
@@ -162,11 +165,14 @@ class TransactionFold:
         self._has_leader = False
 
     def on_leader_epoch(self) -> None:
-        """Treat later records as alternatives: the leader may have applied each or not."""
+        """Treat the records from here on as alternatives, as the leader's epoch starts here.
+
+        The new leader may have applied each of them or not.
+        """
         self._has_leader = True
 
     def take(self, batches: Iterable[BatchView]) -> None:
-        """Apply the next batches of the log."""
+        """Apply the next batches of the log of `__transaction_state`."""
         for batch in batches:
             for record in () if batch.is_control else batch.records():
                 pair = TransactionRecord(bytes(record.key or b""), _copy_bytes(record.value))

@@ -53,7 +53,7 @@ class _Reading:
         self.end = loaded.start_offset
 
     def is_of(self, partition: Partition, loaded_epoch: int | None) -> bool:
-        """Return True if the leader still serves what it loaded, in this epoch or a later one.
+        """Return True if the leader still serves the state that it loaded in `loaded_epoch`.
 
         A leader that restarts may lead on in the same epoch. A leader that lost its partition and
         got it back has loaded it again, even if its log was truncated in between.
@@ -65,7 +65,7 @@ class _Reading:
         return has_epoch_at(partition.log.epochs.entries, self.loaded)
 
     def read_to_end(self, partition: Partition) -> None:
-        """Fold the log's batches that were appended since the last call."""
+        """Apply the batches that were appended to the leader's log since the last call."""
         end = partition.log.log_end_offset
         if self.end < end:
             self.fold.take(content_batches(partition, self.end, end))

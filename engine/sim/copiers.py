@@ -68,7 +68,7 @@ class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
     """Receives the events of copiers: the offsets at which they resume."""
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
-        """Return the smallest offsets that a copier may find committed from now on."""
+        """Return, for each partition, the smallest offset that a copier may find committed now."""
         ...
 
     def check_resume(
@@ -78,7 +78,10 @@ class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
         floors: Mapping[TopicPartition, int],
         host: str,
     ) -> None:
-        """Record the committed offsets at which a copier resumes, and the broker they came from."""
+        """Check the committed offsets at which a copier resumes, which broker `host` returned.
+
+        `floors` is the result of `resumes` before the request.
+        """
         ...
 
     def start_of(self, partition: TopicPartition) -> int:
@@ -88,7 +91,7 @@ class CopierEvents(MembershipEvents, TransactorEvents, Protocol):
     def resume_at(self, partition: TopicPartition, position: int) -> int | None:
         """Return the offset at which a copier resumes that has read lost records.
 
-        None if it has not.
+        None if it has read none.
         """
         ...
 
@@ -250,7 +253,10 @@ class Copier:
     # One transaction
 
     async def _copy(self, ids: Ids, partition: TopicPartition, place: _Place) -> bool:
-        """Copy the next records in a transaction; return False if the member must join again."""
+        """Copy the next records of a partition in a transaction; return True to continue.
+
+        False if the member must join its group again.
+        """
         fetched = await self._fetch(partition, place)
         if fetched is None:
             return True
@@ -292,7 +298,7 @@ class Copier:
             if self._draws(0.5):
                 break
         assert transaction.copied is not None
-        await self._stand_still()
+        await self._pause_at_random()
         await self._transactions.add_offsets(ids, transaction.copied.group_id)
         code = await self._commit_offset(ids, transaction.copied)
         if code != NONE:
@@ -301,18 +307,21 @@ class Copier:
             return None
         if crashes:
             raise InstanceEnds("it crashes before the end of a transaction")
-        await self._stand_still()
+        await self._pause_at_random()
         is_commit = not self._draws(_ABORT_SHARE)
         await self._transactions.end(ids, transaction, is_commit=is_commit)
         return is_commit
 
-    async def _stand_still(self) -> None:
+    async def _pause_at_random(self) -> None:
         """Pause at random, like a process that gets no processor time (step 4)."""
         if self._draws(_STILL_SHARE):
             await self._group.pause(self._random.randrange(*_STILL_MS))
 
     async def _commit_offset(self, ids: Ids, copied: Copied) -> int:
-        """Send TxnOffsetCommit until it has a final response; raises InstanceEnds."""
+        """Send TxnOffsetCommit until it has a final response; return NONE or a code to join again.
+
+        Raises InstanceEnds if the instance is fenced.
+        """
         of = messages.TxnOffsetCommitRequest
         row = of.TxnOffsetCommitRequestPartition(
             partition_index=copied.partition.partition,
@@ -343,9 +352,9 @@ class Copier:
     # Reading
 
     async def _fetch(self, partition: TopicPartition, place: _Place) -> _Fetched | None:
-        """Return the records of a partition from the copier's position on.
+        """Return the number of records of a partition from the copier's position on, and their end.
 
-        None if there are none yet.
+        None if there are none yet, or the request failed.
         """
         leader = self._requests.leaders.get(partition)
         row = None if leader is None else await self._fetch_from(leader, partition, place)

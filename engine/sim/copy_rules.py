@@ -54,7 +54,7 @@ class CopyRules:
 
     @property
     def committed_count(self) -> int:
-        """Return how many copy transactions were acknowledged as committed."""
+        """Return the number of copy transactions that were acknowledged as committed."""
         return sum(
             transaction.outcome is SentOutcome.COMMITTED
             for copies in self._copies.values()
@@ -62,7 +62,10 @@ class CopyRules:
         )
 
     def is_excused(self, group_id: str, partition: TopicPartition) -> bool:
-        """Return True if a group's copies of a partition are not checked."""
+        """Return True if a group's copies of a partition are not checked.
+
+        Records of it may be lost or differ, or a broker that was not the leader misled the group.
+        """
         return group_id in self._misled or any(
             bool(history.losses or history.forks or history.excuse)
             for key, history in self._histories.items()
@@ -70,7 +73,7 @@ class CopyRules:
         )
 
     def record_begin(self, copied: Copied, transaction: SentTransaction) -> None:
-        """Record a transaction that copies."""
+        """Record that a transaction begins that copies the records described by `copied`."""
         copies = self._copies.setdefault((copied.group_id, copied.partition), [])
         copies.append((copied, transaction))
 
@@ -97,9 +100,11 @@ class CopyRules:
         *,
         is_leader: bool,
     ) -> None:
-        """Check the committed offsets at which a copier resumes, 0 for none (X1).
+        """Check rule X1: the offsets at which a copier resumes are those of committed transactions.
 
-        `floors` has the smallest possible committed offsets when the copier sent its request.
+        Offset 0 means none. `floors` has the smallest possible committed offsets when the copier
+        sent its request; `is_leader` is False if another broker than the coordinator's leader
+        responded.
         """
         if not is_leader:
             self._misled.add(group_id)
@@ -120,7 +125,7 @@ class CopyRules:
     def check_end(
         self, group_id: str, offsets: Mapping[TopicPartition, int], is_committed: IsCommitted
     ) -> None:
-        """Check that the group's copies adjoin and end at its final committed offsets (X1)."""
+        """Check rule X1: a group's copies adjoin, and end at its final committed offsets."""
         for (of_group, partition), copies in sorted(self._copies.items(), key=lambda it: it[0]):
             if of_group != group_id or self.is_excused(group_id, partition):
                 continue

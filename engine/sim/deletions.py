@@ -60,7 +60,7 @@ class DeletionRules:
         self._starts: dict[tuple[str, TopicPartition, str | None], int] = {}
 
     def record_configs(self, topic: str, config: Mapping[str, str]) -> None:
-        """Record a topic's retention settings."""
+        """Record a topic's retention settings, which give reasons to delete records from now on."""
         for key in _KEYS:
             if key in config:
                 self._given_to[topic, key].add(int(config[key]))
@@ -79,11 +79,11 @@ class DeletionRules:
         *,
         is_leader: bool = False,
     ) -> None:
-        """Check L6 if a replica's log starts later than any other replica's before.
+        """Check rule L6: a replica's log start offset rises only if there is a reason.
 
-        If its start has increased, there must be a reason for the deletion. Then its start becomes
-        the smallest offset that replicas must have. `is_leader` means that the replica is the
-        leader in the stored epoch.
+        Called if the log starts later than any replica's did before. The start then becomes the
+        smallest offset that replicas must have. `is_leader`: the replica is the leader in the
+        stored epoch.
         """
         replica = broker, key, log.topic_id
         before = self._starts.get(replica, 0)
@@ -103,7 +103,10 @@ class DeletionRules:
     def _fault_of(
         self, history: History, key: TopicPartition, log: LocalLog, start: int, moment: Moment
     ) -> str:
-        """Return as text why a record below `start` must not be deleted; empty if all may be."""
+        """Return as text why a record below `start` must not be deleted; empty if all may be.
+
+        Reasons are retention by time and by size, a DeleteRecords request, and a loss.
+        """
         config = log.config
         # A replica that has not learned of a loss keeps its former start.
         if log.log_start_offset > history.known_end:

@@ -68,13 +68,16 @@ class Disk:
         return unsynced - kept
 
     def begin_life(self) -> None:
-        """Record the start of a process, which trusts the page cache even after a failed sync."""
+        """Record the start of a process on the machine of this disk.
+
+        It trusts the page cache even after a failed sync, and the disk may then be hollow.
+        """
         self.is_hollow = self.is_hollow or self.files.has_dropped_writes
         self.cuts_with_failed_sync = False
 
     @property
     def loses_power(self) -> bool:
-        """Return True if a sync has failed that was to fail together with the power."""
+        """Return True if the sync has failed that was to cut the power at the same time."""
         return self.cuts_with_failed_sync and self.files.has_dropped_writes
 
     def fail_read(self, directory: str, skip: int) -> None:
@@ -88,7 +91,7 @@ class Disk:
         self._apply_faults()
 
     def stop_after(self, changes: int) -> None:
-        """Stop the disk after `changes` further changes, possibly in the middle of a callback."""
+        """Stop the disk after `changes` further changes, also in the middle of a callback."""
         self.has_failed_once = True
         self.files.stop_at(self.files.operations + changes)
 

@@ -63,15 +63,15 @@ class EpochRules:
         self._controllers.setdefault(name, []).append(epoch)
 
     def roll_back(self, controller_epoch: int) -> None:
-        """Forget later controller epochs, which are used again after a rollback.
+        """Forget later controller epochs, after the store was set back to an older backup.
 
-        All brokers are restarted.
+        They are used again. All brokers are restarted then.
         """
         for name, epochs in self._controllers.items():
             self._controllers[name] = [epoch for epoch in epochs if epoch <= controller_epoch]
 
     def on_replica_change(self, partition: Partition) -> None:
-        """Record a replica's leader epoch."""
+        """Record the leader epoch that a replica has reached."""
         key = partition.broker_id, partition.topic_partition, partition.log.topic_id
         self._reached[key] = max(self._reached.get(key, -1), partition.leader_epoch)
 
@@ -90,7 +90,7 @@ class EpochRules:
             self._first_epochs[partition.broker_id, partition.topic_partition] = key[2]
 
     def check_watermark_rise(self, partition: Partition) -> None:
-        """Check R6: a leader raised its high watermark only with followers that know its epoch."""
+        """Check rule R6: a leader raises its high watermark only with followers of its epoch."""
         key, topic_id = partition.topic_partition, partition.log.topic_id
         first_epoch = self._first_epochs[partition.broker_id, key]
         for broker_id in partition.in_sync.maximal_isr:
@@ -106,7 +106,7 @@ class EpochRules:
                 )
 
     def check_joining_follower(self, partition: Partition, broker_id: int) -> None:
-        """Check R11 for a follower that a leader adds to the ISR.
+        """Check rule R11 for a follower that a leader adds to the ISR.
 
         Its log must reach the start of the leader's epoch and the high watermark.
         """
@@ -133,7 +133,7 @@ class EpochRules:
             )
 
     def check_metadata(self, broker: Broker) -> None:
-        """Check C2: no leader epoch in a broker's metadata cache decreases."""
+        """Check rule C2: no leader epoch in a broker's metadata cache decreases."""
         cache = broker.metadata_cache
         heard = self._heard.get(broker.broker_id)
         if heard is None or heard.broker is not broker:
@@ -154,7 +154,10 @@ class EpochRules:
                 heard.epochs[key, topic_id] = partition.leader_epoch
 
     def _check_controller_of(self, heard: _ReceivedEpochs, name: str) -> None:
-        """Check C2: a broker accepts no metadata of an older controller than the last one."""
+        """Check rule C2: a broker accepts no metadata of an older controller than the last one.
+
+        `name` is the controller in the broker's metadata cache.
+        """
         epochs = self._controllers.get(name, [])
         possible = [epoch for epoch in epochs if epoch >= heard.controller_epoch]
         if possible:

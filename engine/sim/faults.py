@@ -55,7 +55,7 @@ class OperatorPort(Protocol):
     """
 
     def perform(self, fault: Fault) -> None:
-        """Send the requests of one order."""
+        """Send an operator's requests, of the kind that `fault` names."""
         ...
 
     def grow_again(self, name: str, count: int) -> None:
@@ -127,6 +127,7 @@ class Injector:
         number = self._number
 
         def end() -> None:
+            """Add the end to the trace, and undo the fault."""
             self._trace.add("heal", f"{fault.kind.value} of {fault.at_ms} ms is over")
             undo()
 
@@ -196,9 +197,10 @@ class Injector:
         return self._nodes[ids[fault.other % len(ids)] if found is None else found]
 
     def _by_role(self, fault: Fault) -> int | None:
-        """Return the leader, or an in-sync follower, of a partition that the fault selects.
+        """Return the id of the leader, or of an in-sync follower, of a partition.
 
-        None if no partition has a leader, or only the leader is in sync.
+        The fault's number selects the partition. None if no partition has a leader, or only the
+        leader is in sync.
         """
         states = [
             history.state
@@ -214,7 +216,10 @@ class Injector:
         return followers[fault.other % len(followers)] if followers else None
 
     def _peer(self, fault: Fault, node: SimulatedBroker) -> SimulatedBroker:
-        """Return the second broker of a fault between two, by the number drawn for the fault."""
+        """Return another broker than `node`, for a fault between two.
+
+        The fault's number selects it.
+        """
         others = [other for other in self._nodes.values() if other is not node]
         return others[fault.other % len(others)]
 
@@ -248,9 +253,9 @@ class Injector:
         self._schedule_end(fault, process.allow)
 
     def _bounce(self, fault: Fault, node: SimulatedBroker) -> None:
-        """Kill a process and expire its session at once.
+        """Kill a process, or cut its power, and expire its session at once.
 
-        It restarts before a slow controller notices.
+        It restarts before a slow controller notices that it was down.
         """
         clients = [member.client for member in node.process.nodes]
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
@@ -299,6 +304,7 @@ class Injector:
             return
 
         def resume() -> None:
+            """Resume the paused machines that have not restarted since."""
             for member, life in paused:
                 if member.machine.is_alive(life):
                     member.machine.resume()
@@ -350,6 +356,7 @@ class Injector:
             self._links.block(source, target)
 
         def heal() -> None:
+            """Make the links pass packets again."""
             for source, target in pairs:
                 self._links.heal(source, target)
 
@@ -372,6 +379,7 @@ class Injector:
             self._links.slow_down(source, target, _SLOW_MS)
 
         def heal() -> None:
+            """Remove the added latency."""
             for source, target in pairs:
                 self._links.slow_down(source, target, 0)
 
@@ -388,6 +396,7 @@ class Injector:
                 self._network.reset(node.name, other.name)
 
         def heal() -> None:
+            """Remove the fault of name resolution, unless a later one has replaced it."""
             # Keep a later fault of the same machine.
             if lookup_faults.get(node.name) is found:
                 del lookup_faults[node.name]
@@ -461,7 +470,10 @@ class Injector:
                             node.disk.remove_folder(f"{path}/{name}")
 
     def _depose(self, fault: Fault) -> None:
-        """Delete `/controller` as an operator would; the old controller may notice it late."""
+        """Delete `/controller` in the store, as an operator would to change the controller.
+
+        The old controller may notice it late.
+        """
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
         if controller is None or not self._server.machine.is_running:
             return
@@ -505,6 +517,7 @@ class Injector:
             machine.thread_delay_ms += _LATE_MS
 
         def catch_up() -> None:
+            """Remove the delay."""
             for machine in machines:
                 machine.thread_delay_ms -= _LATE_MS
 
@@ -531,6 +544,7 @@ class Injector:
         node.disk.fail_directory(directory)
 
         def heal() -> None:
+            """Make the directory usable again, and restart the broker."""
             node.disk.heal_directory(directory)
             node.restart_if_directory_is_offline()
 

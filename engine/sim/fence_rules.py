@@ -53,9 +53,10 @@ class FenceRules:
         return Fence(partition, self._leader_epoch(partition))
 
     def check_success(self, fence: Fence, host: str, request_name: str) -> None:
-        """Check T8: no request succeeds at `host` if its instance was fenced when it was sent.
+        """Check rule T8: no request of a fenced instance succeeds at broker `host`.
 
-        Excused unless the broker is still the leader of the same epoch.
+        `fence` was determined when the request was sent. Excused unless the broker is still the
+        leader of the same epoch.
         """
         partition, leader_epoch = fence
         is_leader = self._leads(host, partition) and self._leader_epoch(partition) == leader_epoch

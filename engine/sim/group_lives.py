@@ -45,7 +45,10 @@ class GroupLives:
                 self._apply_group(decoded.key.group, decoded.value)
 
     def _apply_group(self, group_id: str, value: object) -> None:
-        """Record the life of each member's generation; a tombstone ends the group's life."""
+        """Record in which life of the group each member's generation is.
+
+        A tombstone of the group ends its present life.
+        """
         if not isinstance(value, messages.GroupMetadataValue):
             self._ended_counts[group_id] += 1
             return
@@ -54,9 +57,9 @@ class GroupLives:
             self._lives[group_id, value.generation, member.member_id] = life
 
     def generation(self, group_id: str, generation_id: int, member_id: str) -> Generation:
-        """Return the generation that a member is in.
+        """Return the generation that a member is in, with the life of its group.
 
-        Without a record of it, one of the present life.
+        Without a record of the generation, it belongs to the present life.
         """
         key = group_id, generation_id, member_id
         return Generation(self._lives.get(key, self._ended_counts[group_id]), generation_id)

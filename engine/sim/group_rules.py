@@ -68,13 +68,13 @@ class GroupRules:
 
     @property
     def acknowledged_count(self) -> int:
-        """Return how many commits were acknowledged."""
+        """Return the number of offset commits that were acknowledged."""
         return sum(c.code == NONE for commits in self._commits.values() for c in commits)
 
     def check_assignment(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Check G1: no other member received these partitions in the same generation."""
+        """Check rule G1: each partition belongs to one member in a generation."""
         generation = self.lives.generation(group_id, generation_id, member_id)
         self._latest[group_id] = max(generation, self._latest.get(group_id, generation))
         for partition in partitions:
@@ -99,7 +99,10 @@ class GroupRules:
         return commit
 
     def record_response(self, commit: Commit, code: int) -> None:
-        """Record the response to a commit, and check G2."""
+        """Record the response to a commit, and check rule G2.
+
+        No commit that was sent in a generation which was over succeeds.
+        """
         commit.ended_at, commit.code = self._next_event(), code
         if code == NONE and commit.is_outdated and not self.is_excused:
             text = f"{commit.partition} {commit.number} was sent in a generation that was over"
@@ -111,7 +114,7 @@ class GroupRules:
         return self._event_count
 
     def check_end(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Check G4: a group's final offsets are those of acknowledged or unanswered commits."""
+        """Check rule G4: a group's final offsets belong to commits that were not refused."""
         if self.is_excused:
             return
         commits = self._commits.get(group_id, [])

@@ -170,12 +170,15 @@ class History:
 
     @property
     def known_end(self) -> int:
-        """Return the offset from which on no record was ever committed."""
+        """Return the offset from which on no record was ever committed, lost ones included."""
         return max((self.committed_end, *(loss.end for loss in self.losses)))
 
     @property
     def member_end(self) -> int:
-        """Return the offset below which each ISR member must have all committed records."""
+        """Return the offset below which each ISR member must have all committed records.
+
+        That is the committed end, or the start of a fork that reaches beyond it.
+        """
         end = self.committed_end
         return min((end, *(fork.first for fork in self.forks if end <= fork.end)))
 
@@ -186,7 +189,7 @@ class History:
     def is_in_fork(self, start: int, end: int) -> bool:
         """Return True if one fork contains [start, end), so that a replica may lack all of it.
 
-        A log that was truncated in the middle of a batch lacks the whole batch.
+        A log that was truncated inside a batch lacks the whole batch.
         """
         return any(fork.first <= start and end <= fork.end for fork in self.forks)
 
@@ -228,10 +231,10 @@ class History:
         self.judge_lossy()
 
     def roll_back(self, lacking: Mapping[int, int], end: int | None = None) -> None:
-        """Record the ISR members of a restored state, with the first offset that each one lacks.
+        """Record the ISR members after the store was set back to an older backup.
 
-        They count as members whose lost writes were not noticed, until they reach `end`, by default
-        the end of the committed records.
+        `lacking` has the first offset that each one lacks. They count as members whose lost writes
+        were not noticed, until they reach `end`, by default the end of the committed records.
         """
         end = self.committed_end if end is None else end
         for broker_id, first in lacking.items():
@@ -298,10 +301,10 @@ class History:
             self.keys.cut(loss.first)
 
     def begin_after(self, log_start_offset: int) -> None:
-        """Record that a leader's log starts above all committed records, after a loss.
+        """Record that a leader's log starts at `log_start_offset`, after a loss.
 
-        It was out of sync, and had deleted by age the records that the others had: no record
-        remains in between.
+        If that is above all committed records, the leader was out of sync, and had deleted by age
+        the records that the others had: no record remains in between.
         """
         if log_start_offset > self.committed_end:
             self.start = self.committed_end = log_start_offset
@@ -323,11 +326,10 @@ class History:
             self._lost.setdefault(batch.base_offset, set()).add(id_of(batch))
 
     def own_end(self, latest_epoch: int) -> int | None:
-        """Return the offset from which a log has only records from before a loss.
+        """Return the offset from which on a log has only records from before a loss.
 
-        None if it has none.
-
-        `latest_epoch` is the last epoch in the log, below 0 for none.
+        `latest_epoch` is the last epoch in the log, below 0 for none. None if the log has no such
+        records.
         """
         lost_from = (at for epoch, at in self._lost_from.items() if 0 <= latest_epoch < epoch)
         return min(lost_from, default=None)

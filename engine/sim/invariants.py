@@ -101,10 +101,11 @@ class _Seen(NamedTuple):
 
     @property
     def role(self) -> tuple[int, int]:
-        """Return the leader and the leader epoch."""
+        """Return (leader id, leader epoch)."""
         return self.leader_id, self.leader_epoch
 
     def __str__(self) -> str:
+        """Return leader, offsets and high watermark for the description of a violation."""
         return (
             f"leader {self.leader_id} of epoch {self.leader_epoch}, log {self.log_start_offset}.."
             f"{self.log_end_offset}, watermark {self.high_watermark}"
@@ -180,7 +181,7 @@ class Invariants:
             self._on_broken()
 
     def history(self, partition: TopicPartition) -> History:
-        """Return the true history of a partition; it is created at first use."""
+        """Return the history of a partition's committed records; it is created at first use."""
         history = self.histories.get(partition)
         if history is None:
             stay_ms = self.rules.tombstones_stay_ms
@@ -189,7 +190,7 @@ class Invariants:
         return history
 
     def is_excused(self, partition: TopicPartition) -> bool:
-        """Return True if a partition is not checked now."""
+        """Return True if a partition is not checked now, because a fault may lose its records."""
         history = self.histories.get(partition)
         return history is not None and history.excuse is not None
 
@@ -226,7 +227,7 @@ class Invariants:
         return broker.storage.replica_manager.partitions.get(partition)
 
     def check_all(self) -> None:
-        """Check the rules that no event triggers: watermarks of followers, cleaned logs (L7).
+        """Check the rules that no event triggers: watermarks of followers, and cleaned logs (L7).
 
         Called every half second of simulated time.
         """
@@ -307,7 +308,11 @@ class Invariants:
     def _check_replica_change(
         self, node: SimulatedBroker, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
-        """Check L1, L4, L6, R2 and R5 of a replica whose log or role has changed."""
+        """Check the rules for a replica whose log or role has changed since its last check.
+
+        L1: log start offset ≤ high watermark ≤ log end offset. L4: leader epochs rise. R5: the
+        leader epoch does not fall. Further rules if it leads, or if its log became shorter.
+        """
         key, who = partition.topic_partition, f"broker {node.broker_id}"
         if not now.log_start_offset <= now.high_watermark <= now.log_end_offset:
             self.broke("L1", f"{who} {key}: {now}")
@@ -337,7 +342,7 @@ class Invariants:
     def _check_at_start(
         self, node: SimulatedBroker, history: History, partition: Partition
     ) -> None:
-        """Check L6 for a replica."""
+        """Check rule L6 for a replica: its log start offset rises only if there is a reason."""
         key, moment = partition.topic_partition, Moment(self.now_ms, node.machine.clock.wall_ms())
         state, role = history.state, (node.broker_id, partition.leader_epoch)
         is_leader = state is not None and (state.leader, state.leader_epoch) == role
@@ -348,9 +353,11 @@ class Invariants:
     def _check_leader_change(
         self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
-        """Check R2, R5, R6, R9 and L6 of a leader, and record its new commits.
+        """Check the rules for a leader that is new, or whose log has changed; record its commits.
 
-        Commits of a leader from an epoch before a loss are not added to the history.
+        R2: it has all committed records. R5: an epoch has one leader. R6: its high watermark does
+        not fall. R9: it does not truncate its log as it becomes leader. Commits of a leader from an
+        epoch before a loss are not added to the history.
         """
         key = partition.topic_partition
         history = self.history(key)
@@ -410,9 +417,10 @@ class Invariants:
         *,
         has_risen: bool = True,
     ) -> None:
-        """Record the batches that a high watermark covers for the first time.
+        """Record the batches that a leader's high watermark covers for the first time.
 
-        If it increased, enough replicas must be in sync (R8).
+        If the watermark rose (`has_risen`), enough replicas must be in sync (R8). Then each ISR
+        member must have the records.
         """
         key = partition.topic_partition
         history.begin_behind_losses(partition.log.log_start_offset)
@@ -435,7 +443,7 @@ class Invariants:
     def _compare(
         self, history: History, broker_id: int, partition: Partition, start: int, end: int
     ) -> None:
-        """Check that a leader commits in [start, end) only batches that were committed (R6)."""
+        """Check rule R6: a leader commits in [start, end) only batches committed before."""
         for batch in content_batches(partition, start, end):
             if not history.has(batch):
                 key, committed = partition.topic_partition, history.committed.get(batch.base_offset)
@@ -444,7 +452,10 @@ class Invariants:
     def _check_member(
         self, history: History, broker_id: int, key: TopicPartition, why: str
     ) -> None:
-        """Check that an ISR member without losses has all committed records (R3)."""
+        """Check rule R3: an ISR member that lost no writes has all committed records.
+
+        `why` names the event after which it is checked, for the message.
+        """
         state, broker = history.state, self._nodes[broker_id].broker
         if state is None or broker_id not in state.isr or broker is None:
             return
@@ -464,7 +475,7 @@ class Invariants:
         return self._nodes[broker_id].has_files(str(key))
 
     def _check_in_sync_count(self, key: TopicPartition, partition: Partition) -> None:
-        """Check R8: the ISR has the size that a setting of the topic required at some time.
+        """Check rule R8: the ISR has the size that a setting of the topic required at some time.
 
         Brokers learn of changes late; in quiescence they know the latest (`quiescence.py`).
         """
@@ -502,7 +513,11 @@ class Invariants:
         sessions: Mapping[int, int | None],
         writer: str,
     ) -> None:
-        """Check one transaction of the store, and apply its changes to the rules' state."""
+        """Check one transaction of the store, and apply its changes to the rules' state.
+
+        Rule Z1: transaction ids are consecutive, and versions of a znode do not fall. A value of
+        None in `nodes` means that the znode is deleted, in `sessions` that the session has ended.
+        """
         self._sessions.on_transaction(nodes, sessions)
         if zxid != self._zxid + 1:
             self.broke("Z1", f"transaction {zxid} follows {self._zxid}")
@@ -519,9 +534,9 @@ class Invariants:
             self._apply_write(path, node, writer)
 
     def roll_back(self, stored: Stored, now: Stored) -> None:
-        """Replace the state of the store by an earlier one, while brokers still run.
+        """Replace the rules' state by that of an older backup, to which the store is set back.
 
-        A partition whose stored state is unchanged is checked as before.
+        Brokers still run. A partition whose stored state is unchanged is checked as before.
         """
         nodes = dict(stored.nodes)
         topics, topics_now = read_topics(nodes), read_topics(dict(now.nodes))
@@ -591,7 +606,10 @@ class Invariants:
             self.losses.on_broker_leave(int(match[1]))
 
     def _apply_write(self, path: str, node: Node, writer: str) -> None:
-        """Apply a written znode; check C1 if it is the controller epoch."""
+        """Apply a written znode to the rules' state.
+
+        Rule C1: the controller epoch rises with each write of it.
+        """
         if path == CONTROLLER_EPOCH:
             epoch = decode_controller_epoch(node.data, path)
             if epoch <= self.controller_epoch and self.controller_epoch:
@@ -616,7 +634,11 @@ class Invariants:
     def _check_written_state(
         self, key: TopicPartition, state: PartitionStateNode, writer: str
     ) -> None:
-        """Check C1, R5 and R13 for a new partition state, and R3 for replicas that join the ISR."""
+        """Check a new partition state that `writer` has written to the store.
+
+        C1: it has the present controller epoch. R5: the leader epoch rises with a change of leader.
+        R13: the leader was in the ISR before. R3: replicas that join the ISR have all records.
+        """
         history = self.history(key)
         before, history.state = history.state, state
         history.decided_ends.setdefault(state.leader_epoch, history.committed_end)
@@ -642,7 +664,7 @@ class Invariants:
                     history.keys.record_joined(self.now_ms)
 
     def _check_state(self, key: TopicPartition, state: PartitionStateNode) -> None:
-        """Check R13: the ISR is a subset of the assigned replicas and contains the leader."""
+        """Check rule R13: the ISR is a subset of the assigned replicas and contains the leader."""
         assigned = self.topics.replicas(key)
         if not state.isr or not set(state.isr) <= set(assigned):
             self.broke("R13", f"{key}: ISR of {state}, assigned {assigned}")

@@ -74,7 +74,7 @@ class Ledger:
         invariants.on_commit = self._committed_by_leader
 
     def record(self, subject: str, text: str) -> None:
-        """Add a line to the trace."""
+        """Add a line to the trace of the run."""
         self._trace.add(subject, text)
 
     def record_begin(self, transaction: SentTransaction) -> None:
@@ -105,7 +105,7 @@ class Ledger:
         self._fences.check_success(fence, host, request_name)
 
     def resumes(self, group_id: str) -> Mapping[TopicPartition, int]:
-        """Return the smallest offsets that a copier may find committed from now on."""
+        """Return, for each partition, the smallest offset that a copier may find committed now."""
         return self.copies.floors(group_id)
 
     def check_resume(
@@ -115,9 +115,9 @@ class Ledger:
         floors: Mapping[TopicPartition, int],
         host: str,
     ) -> None:
-        """Check the committed offsets at which a copier resumes.
+        """Check the committed offsets at which a copier resumes, which broker `host` returned.
 
-        `host` is the broker they came from.
+        `floors` is the result of `resumes` before the request.
         """
         is_leader = self.leads(host, self._coordinator_of(OFFSETS_TOPIC, group_id))
         self.copies.check_resume(group_id, offsets, floors, is_leader=is_leader)
@@ -130,7 +130,7 @@ class Ledger:
     def check_assignment(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Record the partitions that a member was assigned in a generation of its group."""
+        """Check that no other member has these partitions in the same generation of the group."""
         self.groups.check_assignment(group_id, generation_id, member_id, partitions)
 
     def record_commit(
@@ -140,7 +140,7 @@ class Ledger:
         return self.groups.record_commit(group_id, partition, generation_id, member_id)
 
     def record_response(self, commit: Commit, code: int) -> None:
-        """Record the response to a commit."""
+        """Record the response to an offset commit, and check that the commit was allowed."""
         self.groups.record_response(commit, code)
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
@@ -152,7 +152,7 @@ class Ledger:
         return self._invariants.history(partition).is_doomed
 
     def loss_count(self, partition: TopicPartition) -> int:
-        """Return how often records of a partition were lost."""
+        """Return how often records of a partition were lost in a way that Kafka allows too."""
         return len(self._invariants.history(partition).losses)
 
     def resume_at(self, partition: TopicPartition, position: int) -> int | None:
@@ -256,7 +256,10 @@ class Ledger:
     def record_acknowledged(
         self, producer: SimulatedProducer, batch: SentBatch, base_offset: int
     ) -> None:
-        """Record an accepted batch; check R8."""
+        """Record a batch that a leader accepted; check rule R8: with acks=all it is committed.
+
+        `base_offset` is -1 if the response has none, as for a repeated batch.
+        """
         self.acknowledged_count += batch.count
         if producer.kind.acks != ACKS_ALL:
             return
@@ -294,7 +297,11 @@ class Ledger:
     def read(
         self, consumer: str, partition: TopicPartition, position: int, content: bytes
     ) -> int | None:
-        """Check the records that a consumer read from a position against the committed ones."""
+        """Check the records that a consumer read from a position against the committed ones.
+
+        Returns the offset after the last record, None without one. While no leader is up, the
+        records are checked later.
+        """
         history, next_offset = self._invariants.history(partition), None
         is_seen = not self._invariants.is_unseen(partition)
         for batch in batches(content):
@@ -318,14 +325,17 @@ class Ledger:
     def check_damaged(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int
     ) -> None:
-        """Check R14: bit rot on the leader's disk explains a batch with a wrong checksum."""
+        """Check rule R14: bit rot on the disk of broker `host` explains a wrong checksum.
+
+        `base_offset` is that of the batch that the consumer received.
+        """
         self._trace.add(consumer, f"{partition} at {base_offset} from {host}: wrong checksum")
         if not self._invariants.rots.explains(host, partition, base_offset):
             text = f"{consumer} was given {partition} at {base_offset} damaged by {host}"
             self._invariants.broke("R14", text, partition)
 
     def _check_read(self, consumer: str, partition: TopicPartition, batch: BatchView) -> None:
-        """Check R14: a batch that a consumer read is or was committed."""
+        """Check rule R14: a batch that a consumer read is or was committed."""
         history = self._invariants.history(partition)
         if not history.has(batch) and not history.was_committed(batch):
             committed = history.committed.get(batch.base_offset)
@@ -354,7 +364,10 @@ class Ledger:
     def _check_gaps(
         self, consumer: str, partition: TopicPartition, content: bytes, span: tuple[int, int]
     ) -> None:
-        """Check L7: records that a consumer of a compacted topic did not get were superseded."""
+        """Check rule L7: records that a consumer of a compacted topic did not get were superseded.
+
+        `span` is the range of offsets [start, end) that the consumer has read.
+        """
         history, now_ms = self._invariants.history(partition), self._invariants.now_ms
         start, end = max(span[0], history.required_start), span[1]
         if history.is_lost(*span):
@@ -399,7 +412,7 @@ class Ledger:
         self.transactions.check_end(of_leaders)
 
     def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
-        """Check R1: the replicas' records are equal, apart from deleted ones at the start.
+        """Check rule R1: the replicas' records are equal, apart from deleted ones at the start.
 
         `contents` has the batches by broker. In a compacted topic each replica must have the last
         record of each key (L7).
@@ -430,7 +443,7 @@ class Ledger:
                 )
 
     def _check_cleaned(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
-        """Check L7: each replica of a compacted topic has the last record of each key."""
+        """Check rule L7: each replica of a compacted topic has the last record of each key."""
         history, now_ms = self._invariants.history(partition), self._invariants.now_ms
         for broker_id, content in contents.items():
             fault = history.fault_of(batches(content), history.committed_end, now_ms)
@@ -438,7 +451,10 @@ class Ledger:
                 self._invariants.broke("L7", f"{partition}: {broker_id} {fault}", partition)
 
     def _check_records(self, partition: TopicPartition, content: bytes) -> None:
-        """Check that each accepted record exists (R2), in order (T6), once if idempotent (T5)."""
+        """Check that a leader's log has each accepted record (R2).
+
+        They are in order (T6), and exist once if the producer is idempotent (T5).
+        """
         found: dict[str, list[tuple[int, int]]] = {}
         history = self._invariants.history(partition)
         keys, start = history.keys, self.start_of(partition)

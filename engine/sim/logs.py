@@ -23,9 +23,9 @@ def epochs_rise(epochs: Sequence[EpochStart], log_end_offset: int) -> bool:
 def content_ids(
     partition: Partition, start: int | None = None, end: int | None = None
 ) -> list[BatchId]:
-    """Return the identities of a replica's batches in [start, end); None.
+    """Return the identities of a replica's batches in [start, end).
 
-    From its start, to its end.
+    None means from its log start offset, or to its log end offset.
     """
     return [id_of(batch) for batch in content_batches(partition, start, end)]
 

@@ -56,9 +56,9 @@ class VirtualLoop:
             soon.popleft()()
 
     def _queue_next(self, end_ms: int) -> bool:
-        """Advance to the next due time and queue its callbacks.
+        """Advance to the next due time and queue its callbacks; return False if none is due.
 
-        False if none is due by `end_ms`.
+        A time after `end_ms` is not due.
         """
         due, soon = self._due, self._soon
         while due and not due[0][2]:

@@ -98,7 +98,7 @@ class LossRules:
         self._registered: set[int] = set()
 
     def on_controller_change(self, epoch: int) -> None:
-        """Record the epoch of a new controller."""
+        """Record the epoch of a new controller, which may not know of earlier losses of brokers."""
         self._controller_epoch = epoch
         self._judge_unseen()
 
@@ -128,7 +128,7 @@ class LossRules:
         history.judge_unseen(self._controller_epoch)
 
     def _has_all(self, broker_id: int, key: TopicPartition) -> bool:
-        """Return True if a broker's log reaches the end of all committed records."""
+        """Return True if a broker's log reaches the end of all committed records of a partition."""
         broker = self._nodes[broker_id].broker
         replica = None if broker is None else broker.storage.replica_manager.partitions.get(key)
         end = self._histories[key].committed_end
@@ -236,7 +236,7 @@ class LossRules:
                 del history.lossy[broker_id]
 
     def _first_missing(self, history: History, partition: Partition, now_ms: int) -> int | None:
-        """Return the first committed offset that a replica lacks; None if it has all."""
+        """Return the first committed offset that a replica lacks; None if it has all records."""
         batches, end = content_batches(partition), partition.log.log_end_offset
         return history.first_missing(batches, end, history.committed_end, now_ms)
 
@@ -271,7 +271,7 @@ class LossRules:
         self.on_controller_change(controller_epoch)
 
     def _check_recovery(self, broker_id: int, key: TopicPartition, end: int) -> None:
-        """Check L2: a log that was recovered over a damaged batch ends before it."""
+        """Check rule L2: a log that was recovered over a damaged batch ends before that batch."""
         recovered_from, rot = (
             self._recovered_from.pop((broker_id, key), None),
             self._rots.damage_of(broker_id),
@@ -285,10 +285,11 @@ class LossRules:
     def on_leader_epoch(
         self, history: History, partition: Partition, now_ms: int, *, is_new_epoch: bool = False
     ) -> str:
-        """Decide which records are lost at the start of a leader's epoch; return a fault as text.
+        """Decide which records are lost at the start of a leader's epoch.
 
-        In a new epoch no replica has records yet: followers truncate the records of earlier epochs
-        that the leader lost.
+        Returns, as text, how the leader's log contradicts the rules; empty if it does not. In a new
+        epoch no replica has records yet: followers truncate the records of earlier epochs that the
+        leader lost.
         """
         batches, log_end = content_batches(partition), partition.log.log_end_offset
         lossy, awaited = history.lossy.get(partition.broker_id), history.awaited
@@ -342,7 +343,7 @@ class LossRules:
             history.forks.append(Fork(returned_from, log_end))
 
     def _leads_or_rewrites(self, history: History, partition: Partition) -> tuple[bool, bool]:
-        """Return whether a replica leads as stored, and whether it rewrites an earlier epoch.
+        """Return (True if a replica leads as stored, True if it rewrites an earlier epoch).
 
         A leader whose loss was not noticed, and which learns of its epochs one by one, writes in
         the first of them, at offsets where other replicas have the lost records; these are removed

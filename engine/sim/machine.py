@@ -32,11 +32,11 @@ class MachineEvents(Protocol):
     """Receives events of machines."""
 
     def on_callback_end(self, machine: Machine) -> None:
-        """Called after each callback of a process, whether it ended or its disk stopped."""
+        """Check the rules after a callback of a process; it may have ended, or its disk stopped."""
         ...
 
     def broke(self, machine: Machine, error: Exception) -> None:
-        """Called with an exception that no code of a process caught."""
+        """Record an exception that no code of a process caught."""
         ...
 
 
@@ -91,7 +91,7 @@ class Machine:
             self.loop.soon(callback)
 
     def is_alive(self, life: int) -> bool:
-        """Return True if the process of number `life` is running or paused."""
+        """Return True if the life with this number is the present one, running or paused."""
         return self.is_running and self.life == life
 
     def enter(self, life: int, callback: Callable[[], None]) -> None:
@@ -104,7 +104,7 @@ class Machine:
         try:
             callback()
         except MachineStopped:
-            # `ran` finds the stopped disk.
+            # `on_callback_end` finds the stopped disk.
             pass
         except Exception as error:
             self._events.broke(self, error)
@@ -141,11 +141,13 @@ class MachineTimers:
         is_cancelled = False
 
         def run() -> None:
+            """Run the callback unless it is cancelled."""
             # A process may cancel a callback after a pause in which it was due.
             if not is_cancelled:
                 callback()
 
         def cancel() -> None:
+            """Cancel the callback, also one that is due in a paused process."""
             nonlocal is_cancelled
             is_cancelled = True
             cancel_timer()

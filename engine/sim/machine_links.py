@@ -51,15 +51,18 @@ class MachineLinks:
         return delay_ms if slow_ms is None else delay_ms + self._random.randrange(slow_ms)
 
     def is_blocked(self, key: tuple[str, str]) -> bool:
-        """Return True if frames from the first machine to the second are held."""
+        """Return True if frames from the first machine of `key` to the second are held."""
         return key in self._blocked
 
     def hold(self, key: tuple[str, str], send: Callable[[], None]) -> None:
-        """Keep a frame of a blocked link; `heal` calls `send`."""
+        """Keep a frame of a blocked link; `heal` calls `send` for it."""
         self._held.setdefault(key, []).append(send)
 
     def block(self, source: str, target: str) -> None:
-        """Block this direction; blocks are counted, so that faults may overlap."""
+        """Block frames from `source` to `target`.
+
+        Blocks are counted, so that faults may overlap.
+        """
         key = source, target
         self._blocked[key] = self._blocked.get(key, 0) + 1
 

@@ -67,7 +67,7 @@ class MemberEvents(MembershipEvents, Protocol):
         ...
 
     def record_response(self, commit: Commit, code: int) -> None:
-        """Record the response to a commit."""
+        """Record the response to an offset commit, and check it."""
         ...
 
 
@@ -92,7 +92,7 @@ class SimulatedMember:
         self._is_finishing = False
 
     def finish(self) -> None:
-        """Let the client end its membership: it leaves, or vanishes."""
+        """Make the client end its membership: it leaves, or vanishes."""
         self._is_finishing = True
 
     async def run(self) -> None:
@@ -112,7 +112,10 @@ class SimulatedMember:
         return self._random.random() < share
 
     async def _stay(self, assigned: list[TopicPartition]) -> bool:
-        """Send heartbeats and commits in a generation; return True to join again at once."""
+        """Send heartbeats and commits in a generation; return True to join again at once.
+
+        False after the member has left or vanished.
+        """
         while not self._is_finishing:
             await self._requests.pause(self._random.randrange(1, 2 * HEARTBEAT_MS))
             if self._draws(_STILL_SHARE):
@@ -135,7 +138,10 @@ class SimulatedMember:
         return True
 
     async def _commit(self, partition: TopicPartition) -> int | None:
-        """Commit the next number as offset; return the error code, None without a response."""
+        """Commit the next number as the offset of a partition.
+
+        Returns the error code, None without a response.
+        """
         membership = self._membership
         commit = self._events.record_commit(
             membership.group_id, partition, membership.generation_id, membership.member_id

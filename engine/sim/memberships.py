@@ -57,7 +57,7 @@ class MembershipEvents(Protocol):
     def check_assignment(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Record the partitions that a member was assigned in a generation of its group."""
+        """Check the partitions that a member was assigned in a generation of its group."""
         ...
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
@@ -104,7 +104,7 @@ class GroupRequests:
         self.coordinator = None
 
     async def _find(self) -> None:
-        """Request the group's coordinator; it stays unknown after an error."""
+        """Find the group's coordinator by a random broker; it stays unknown after an error."""
         request = messages.FindCoordinatorRequest(key=self.group_id, key_type=_GROUP_KEY_TYPE)
         call = Call("FindCoordinator", request, highest=3)
         try:
@@ -226,7 +226,7 @@ class Membership:
     # Responses
 
     def check_code(self, api_name: str, code: int) -> int:
-        """Check a response's error code, and return it; G2 is violated if no member may get it.
+        """Return a response's error code; check rule G2: a member may get this code.
 
         After an error that means a moved coordinator, the coordinator is requested again.
         """
@@ -238,7 +238,10 @@ class Membership:
         return code
 
     async def _is_accepted(self, api_name: str, code: int) -> bool:
-        """Return True if the code is NONE; on UNKNOWN_MEMBER_ID the next join is a new member's."""
+        """Return True if the code is NONE; otherwise wait for the back-off.
+
+        After UNKNOWN_MEMBER_ID the next join is that of a new member.
+        """
         if self.check_code(api_name, code) == NONE:
             return True
         self._events.record(self.name, f"{api_name}: {kafka_error(code).name}")

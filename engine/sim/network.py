@@ -104,11 +104,13 @@ class MachineNetwork:
         target_life, source_life = target.life, self.timers.life
 
         def refuse() -> None:
+            """Reset the client's end, as the process that it connected to has ended."""
             back.send(
                 lambda: source.enter(source_life, lambda: ours.close("connection reset by peer"))
             )
 
         def refuse_back() -> None:
+            """Reset the server's end, as the client's process has ended."""
             there.send(
                 lambda: target.enter(target_life, lambda: theirs.close("connection reset by peer"))
             )
@@ -134,6 +136,7 @@ class MachineNetwork:
             listener.queue_connection(Arrival(source.name, theirs.peer, theirs))
 
         def found() -> None:
+            """Let the connection arrive, once the host's name is resolved."""
             # Deliver this before everything that was sent meanwhile.
             _carry(there, target, target_life, refuse)(arrive)
             carry.open()

@@ -50,15 +50,15 @@ class NodeEvents(Protocol):
         ...
 
     def opened(self, node: SimulatedBroker) -> None:
-        """Called when a broker has started to serve."""
+        """Record that a broker has started to serve."""
         ...
 
     def record_fatal(self, node: SimulatedBroker, reason: str) -> None:
-        """Called when a broker reports that it cannot continue."""
+        """Record that a broker reports that it cannot continue."""
         ...
 
     def record_end(self, node: SimulatedBroker) -> None:
-        """Called when a broker has ended, after a controlled stop or a crash."""
+        """Record that a broker has ended, after a controlled stop or a crash."""
         ...
 
     def may_start(self, node: SimulatedBroker) -> bool:
@@ -66,7 +66,7 @@ class NodeEvents(Protocol):
         ...
 
     def record_lost_writes(self, node: SimulatedBroker) -> None:
-        """Called when a broker's disk lost unsynced writes."""
+        """Record that a broker's disk lost unsynced writes."""
         ...
 
 
@@ -171,7 +171,7 @@ class SimulatedBroker:
         )
 
         def run() -> None:
-            """Open the broker in the new process, and watch the outcome."""
+            """Open the broker in the new process, and watch whether it starts to serve."""
             self._opening = Broker.open(
                 settings,
                 self._create_host(timers),
@@ -191,6 +191,7 @@ class SimulatedBroker:
         machine = self.machine
 
         def lock(path: str) -> Callable[[], None]:
+            """Create the lock file; one process per machine needs no real lock."""
             files.open(path, write=True, create=True)
             return lambda: None
 
@@ -255,13 +256,14 @@ class SimulatedBroker:
         life = self.machine.life
 
         def end() -> None:
+            """End the broker, if the life that requested it has not ended."""
             if self.machine.is_alive(life):
                 self._leave()
 
         self.machine.loop.soon(end)
 
     def _leave(self) -> None:
-        """End this broker only, and schedule its restart; other brokers of the process continue."""
+        """End this broker only, and schedule its restart; other brokers of its process continue."""
         self.end(has_power=True)
         self.start_later()
 
@@ -304,16 +306,19 @@ class SimulatedBroker:
         life, loop = self.machine.life, self.machine.loop
 
         def end() -> None:
+            """End the process after the controlled shutdown."""
             if self.machine.is_alive(life):
                 self._events.record(self.name, "has stopped")
                 self._leave()
 
         def end_late() -> None:
+            """Kill the process if the controlled shutdown takes too long."""
             if self.machine.is_alive(life):
                 self._events.record(self.name, "does not stop in time")
                 self.process.kill()
 
         def run() -> None:
+            """Start the controlled shutdown in the broker's process."""
             drive(broker.stop()).watch(lambda: loop.soon(end))
 
         self._events.record(self.name, "stops")

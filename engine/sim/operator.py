@@ -125,6 +125,7 @@ class Operator:
             )
 
         def take(message: Message) -> None:
+            """Trace the outcome, and call `done` with the response, None if there was none."""
             self._trace.add("operator", f"{name}: {_outcome(message)}")
             if done is not None:
                 done(message)
@@ -143,6 +144,7 @@ class Operator:
         ]
 
         def done(message: Message) -> None:
+            """Create the topics again later if one failed."""
             if message is None or any(topic.error_code != NONE for topic in message.topics):
                 self._requests.after(_AGAIN_MS, lambda: self.create(topics))
 
@@ -153,7 +155,7 @@ class Operator:
     # Orders
 
     def perform(self, fault: Fault) -> None:
-        """Send the requests of one order."""
+        """Send the requests of the kind that `fault` names, with choices drawn from its number."""
         self._orders[fault.kind](Random(f"{fault.other}/operator"))
 
     def _draw_partition(self, draw: Random) -> TopicPartition | None:
@@ -162,7 +164,10 @@ class Operator:
         return draw.choice(keys) if keys else None
 
     def _elect(self, kind: int, partition: TopicPartition | None) -> None:
-        """Request an election for one partition (None: all); `kind` is 0 preferred, 1 unclean."""
+        """Request an election for one partition, or for all if it is None.
+
+        `kind` is 0 for a preferred election, 1 for an unclean one.
+        """
         row = messages.ElectLeadersRequest.TopicPartitions
         rows = None
         if partition is not None:
@@ -213,7 +218,7 @@ class Operator:
             self._reassign(partition, draw.sample(tuple(self._brokers), count))
 
     def _cancel(self, draw: Random) -> None:
-        """Cancel the reassignment of a partition; if there is none, send that for any partition."""
+        """Cancel a reassignment in progress; without one, send a cancellation for any partition."""
         moving = sorted(
             key
             for key, row in self._topics.rows.items()
@@ -376,6 +381,7 @@ class Operator:
             return
 
         def done(message: Message) -> None:
+            """Remove the throttles again later if the request has failed."""
             if is_repeated and (message is None or any(_codes(message))):
                 self._requests.after(_AGAIN_MS, lambda: self.unthrottle(is_repeated=True))
 
@@ -389,6 +395,7 @@ class Operator:
         keys = draw.choice(((_PRODUCED,), (_PRODUCED, _CONSUMED), (_CONSUMED,)))
 
         def done(_message: Message) -> None:
+            """Remove the quotas again if they were set after their removal."""
             # A request from before the removal may be applied after it.
             if self._is_unlimited:
                 self.unlimit_clients(is_repeated=True)
@@ -400,10 +407,12 @@ class Operator:
         self._is_unlimited = self._is_unlimited or is_repeated
 
         def done(message: Message, client: str | None) -> None:
+            """Remove the client's quotas again later if the request has failed."""
             if is_repeated and (message is None or any(_codes(message))):
                 self._requests.after(_AGAIN_MS, lambda: remove(client))
 
         def remove(client: str | None) -> None:
+            """Request the removal of one client's quotas."""
             self._alter_quotas(client, {}, lambda message: done(message, client))
 
         for client in sorted(self._limited, key=str):

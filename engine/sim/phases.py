@@ -52,6 +52,7 @@ class WatchedPhases(dict[K, P]):
         self._broke = broke
 
     def __setitem__(self, key: K, phase: P) -> None:
+        """Set a phase; report rule C3 broken if the controller's tables do not allow the change."""
         before = self.get(key)
         # A non-existent partition or replica is treated like an unknown one.
         if before is None or before.value == "non-existent":
@@ -64,7 +65,11 @@ class WatchedPhases(dict[K, P]):
 
 
 def watch_phases(context: ControllerContext, broke: Callable[[str, str], None]) -> None:
-    """Check each later change of a phase in a controller's context."""
+    """Replace the phase tables of a controller's context by ones that check each later change.
+
+    `broke` is called with the rule and a text for a change that Kafka's state machines do not
+    allow.
+    """
     context.partition_phases = WatchedPhases(
         context.partition_phases, PARTITION_COMES_FROM, _FIRST_OF_PARTITIONS, broke
     )

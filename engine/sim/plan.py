@@ -157,7 +157,7 @@ class Plan(NamedTuple):
 
     @property
     def retention(self) -> tuple[int, int]:
-        """Return the default `retention.ms` and `retention.bytes` of topics; -1 for no limit."""
+        """Return (`retention.ms`, `retention.bytes`), the defaults of topics; -1 means no limit."""
         settings = dict(self.settings)
         return int(settings.get(_RETENTION_MS, -1)), int(settings.get(_RETENTION_BYTES, -1))
 
@@ -339,9 +339,9 @@ def _draw_producers(draw: Random) -> tuple[ProducerKind, ...]:
 
 
 def _draw_kinds(draw: Random, *, is_unclean_allowed: bool) -> list[FaultKind]:
-    """Draw the kinds of faults of one seed.
+    """Draw the kinds of faults of one seed: a theme, or a number of kinds.
 
-    A theme, or some faults and perhaps operator requests.
+    To a number of kinds, operator requests may be added.
     """
     if draw.random() < 0.3:
         return list(draw.choice(THEMES))

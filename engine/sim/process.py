@@ -31,11 +31,11 @@ class ProcessMember(Protocol):
     client: SimulatedZnodeClient | None
 
     def end(self, *, has_power: bool) -> None:
-        """End the broker at once."""
+        """End the broker at once; without power, peers do not notice it."""
         ...
 
     def start_later(self) -> None:
-        """Schedule a start."""
+        """Schedule the broker's next start."""
         ...
 
     def lose_writes(self, *, keeps_nothing: bool) -> None:
@@ -71,7 +71,7 @@ class BrokerProcess:
 
     @property
     def is_shared(self) -> bool:
-        """Return True if it has several brokers."""
+        """Return True if the process has several brokers."""
         return len(self.nodes) > 1
 
     @property
@@ -106,7 +106,7 @@ class BrokerProcess:
             node.stop()
 
     def hold(self) -> None:
-        """Prevent restarts of all its brokers until `allow`."""
+        """Prevent restarts of all brokers of the process until `allow`."""
         for node in self.nodes:
             node.hold()
 
@@ -116,7 +116,7 @@ class BrokerProcess:
             node.allow()
 
     def pause(self) -> list[tuple[ProcessMember, int]]:
-        """Pause all running brokers; return them with their present lives.
+        """Pause all running brokers; return each with the number of its present life.
 
         The result is empty if the process is paused already.
         """

@@ -215,7 +215,7 @@ def _has_given_up(
     node: SimulatedBroker,
     nodes: Mapping[int, SimulatedBroker],
 ) -> bool:
-    """Return True if a replica's fetcher has failed for its epoch, as it may in Kafka too.
+    """Return True if a replica's fetcher has stopped for its epoch, as it may in Kafka too.
 
     A leader that lost writes may have batches that begin below the log end of a follower that still
     has the lost records. The first batch of a leader may contain the leader's log start offset, and
@@ -245,7 +245,10 @@ def may_not_fit(leader: Partition, end_offset: int, *, is_compacted: bool) -> bo
 
 
 def _metadata_reasons(broker: Broker, invariants: Invariants) -> list[str]:
-    """Return the differences between a broker's metadata cache and the store, as text."""
+    """Return the differences between a broker's metadata cache and the store, as text.
+
+    Empty if there are none: the cluster is then quiescent in this respect.
+    """
     cache, who = broker.metadata_cache, f"broker {broker.broker_id}"
     causes = []
     for key in invariants.topics.rows:

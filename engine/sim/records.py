@@ -53,7 +53,10 @@ class KeyedRecord(NamedTuple):
 
 
 def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
-    """Return a batch of records whose numbers begin at `first_number`."""
+    """Return a batch of records whose numbers rise from `first_number`, in their values.
+
+    An idempotent sender's number is also the sequence of the record.
+    """
     codec = Codec.GZIP if sender.is_compressed else Codec.NONE
     settings = BatchSettings(codec=codec)
     if sender.producer_id >= 0:
@@ -91,17 +94,17 @@ def batches(content: bytes) -> Iterator[BatchView]:
 
 
 def id_of(batch: BatchView) -> BatchId:
-    """Return the identity of a batch."""
+    """Return the identity of a batch: its offsets, leader epoch and CRC."""
     return BatchId(batch.base_offset, batch.last_offset, batch.leader_epoch, batch.crc)
 
 
 def batch_ids(content: bytes) -> list[BatchId]:
-    """Return the identities of the complete batches of a log."""
+    """Return the identities of the complete batches in a log's bytes, in order."""
     return [id_of(batch) for batch in batches(content)]
 
 
 def keyed_records(batch: BatchView) -> Iterator[KeyedRecord]:
-    """Yield the records of a batch of a compacted log."""
+    """Yield the records of a batch of a compacted log, in order."""
     for record in batch.records():
         value, is_tombstone = record.value, record.value is None
         if is_tombstone:

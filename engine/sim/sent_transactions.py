@@ -90,7 +90,10 @@ class TransactorEvents(Protocol):
         ...
 
     def check_fenced_success(self, fence: Fence, host: str, request_name: str) -> None:
-        """Check the success of a request of an instance that was fenced when it was sent."""
+        """Check that a request may succeed whose instance was fenced when it was sent.
+
+        `host` is the broker that responded.
+        """
         ...
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:

@@ -19,7 +19,7 @@ class SessionRules:
     def on_transaction(
         self, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Check Z2 for a transaction of the store: ephemeral nodes are deleted with their session.
+        """Check rule Z2 for a transaction of the store: ephemeral nodes go with their session.
 
         In `sessions`, a time-out of None means that the session has ended.
         """
@@ -39,7 +39,7 @@ class SessionRules:
                 self._broke("Z2", f"sessions {sorted(ended)} are over, and {left} are there")
 
     def roll_back(self, nodes: Mapping[str, Node], sessions: Iterable[int]) -> None:
-        """Replace all nodes and sessions by those of a restored store, and check Z2."""
+        """Replace all nodes and sessions by those of an older backup, and check rule Z2."""
         self._live = set(sessions)
         self._owners = {
             path: node.ephemeral_owner for path, node in nodes.items() if node.ephemeral_owner

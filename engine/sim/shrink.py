@@ -21,9 +21,10 @@ from engine.sim.simulation import RunResult, run_plan
 def shrink(
     failed: RunResult, *, runs_max: int = 150, run: Callable[[Plan], RunResult] = run_plan
 ) -> RunResult:
-    """Return the result of the smallest plan found that breaks the same rule.
+    """Return the result of the smallest plan found that breaks the same rule as `failed`.
 
-    At most `runs_max` plans are run.
+    Parts of its faults are left out, as long as the rule is still broken. At most `runs_max` plans
+    are run.
     """
     assert failed.violation is not None
     best, rule = failed, failed.violation.rule

@@ -33,9 +33,9 @@ _OFFSETS_END = "-offset-checkpoint"
 
 
 def filled_files(files: MemoryFiles, log_dirs: Sequence[str]) -> frozenset[str]:
-    """Return the small files that have content, both now and with only synced writes.
+    """Return the paths of small files with content, both now and with only synced writes.
 
-    A topic that was deleted and created again may have an empty file in place of an old one.
+    After a power cut, `unreadable_files` accepts none of them as empty.
     """
     durable = files.after_crash()
     return frozenset(

@@ -171,7 +171,7 @@ class Simulation:
         return node
 
     def client(self, name: str) -> ClusterRequests:
-        """Create the connections of a client."""
+        """Create the connections of a client with this name, and return them."""
         addresses = [Address(node.name, BROKER_PORT) for node in self.nodes.values()]
         network = self.network.port_of(self._client_timers)
         return ClusterRequests(
@@ -216,7 +216,7 @@ class Simulation:
         self.injector.end_after_disk_stop(stopped)
 
     def broke(self, machine: Machine, error: Exception) -> None:
-        """Report an uncaught exception as a violation."""
+        """Report an exception that no code of a machine's process caught as a violation."""
         text = "".join(traceback.format_exception(error)[-3:])
         self.invariants.broke("BUG", f"{machine.name}: {error!r}\n{text}")
 
@@ -225,7 +225,7 @@ class Simulation:
         self.trace.add(subject, text)
 
     def opened(self, node: SimulatedBroker) -> None:
-        """Watch the controller phases of a broker that has started."""
+        """Watch the controller's phases of a broker that has started to serve."""
         if node.broker is not None:
             watch_phases(node.broker.controller.context, self.invariants.broke)
 
@@ -342,6 +342,7 @@ class Simulation:
         )
 
     def _is_broken(self) -> bool:
+        """Return True if a rule was broken, so that the run ends."""
         return self.invariants.violation is not None
 
     def _run_until(self, end_ms: int, is_done: Callable[[], bool]) -> bool:
@@ -405,7 +406,7 @@ class Simulation:
         if any(fault.kind is FaultKind.STORE_SET_BACK for fault in self.plan.faults):
             self.server.keep_snapshots()
         for fault in self.plan.faults:
-            self.loop.at(start_ms + fault.at_ms, _performing(self.injector, fault))
+            self.loop.at(start_ms + fault.at_ms, _start_fault_call(self.injector, fault))
         return (
             self._run_until(start_ms + self.plan.duration_ms, lambda: False)
             or not self._is_broken()
@@ -466,7 +467,11 @@ class Simulation:
         return unread
 
     def _must_get_more(self, partition: TopicPartition, position: int) -> bool:
-        """Return True if a consumer at `position` must still get a record of a partition."""
+        """Return True if a consumer at `position` must still get a record of a partition.
+
+        The run waits for it. None must come from records that compaction may have removed, or that
+        cannot be committed.
+        """
         history = self.invariants.history(partition)
         readable = readable_end(partition, self.nodes, self.invariants)
         end = history.committed_end if readable is None else min(readable, history.committed_end)
@@ -478,13 +483,13 @@ class Simulation:
         )
 
 
-def _performing(injector: Injector, fault: Fault) -> Callable[[], None]:
+def _start_fault_call(injector: Injector, fault: Fault) -> Callable[[], None]:
     """Return the call that starts a fault; a lambda in the loop would use the last fault."""
     return lambda: injector.perform(fault)
 
 
 def run_plan(plan: Plan, *, is_traced: bool = False) -> RunResult:
-    """Run a plan in a new simulation."""
+    """Run a plan in a new simulation; return the result."""
     with postpone_collection():
         return Simulation(plan, is_traced=is_traced).run()
 

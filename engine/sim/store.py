@@ -44,7 +44,10 @@ class StoreObserver(Protocol):
         sessions: Mapping[int, int | None],
         writer: str,
     ) -> None:
-        """Called with the nodes and sessions that a transaction changed, and the writer."""
+        """Check a transaction: the nodes and sessions that it changed, and its writer.
+
+        A value of None means a deleted node, or an ended session.
+        """
         ...
 
 
@@ -61,7 +64,7 @@ class WatchedJournal:
         self._observer = observer
 
     def load(self) -> Stored:
-        """Return the content after all transactions."""
+        """Return the content of the store after all transactions."""
         return self._journal.load()
 
     def commit(
@@ -78,7 +81,7 @@ class WatchedJournal:
         self._journal.keep_secret(secret)
 
     def put_back(self, stored: Stored) -> None:
-        """Replace the content, for the next store that is opened on it."""
+        """Replace the content by an older one, for the next store that is opened on the journal."""
         self._journal = MemoryJournal(stored)
 
     def close(self) -> None:
@@ -177,7 +180,7 @@ class StoreServer:
             self.store.apply(self._operator_session, Delete(CONTROLLER))
 
     def _forget(self, session_id: int) -> None:
-        """Close the connection of a session that has ended."""
+        """Close the connection of a session that has ended, if there is one."""
         connection = self._attached.pop(session_id, None)
         if connection is not None:
             self._close(connection)
@@ -247,6 +250,7 @@ class StoreServer:
             self.delete_controller()
 
         def fired(event: WatchEvent) -> None:
+            """Send the event to the client."""
             to_client(lambda: on_event(event.type))
 
         self.store.watch(session_id, path, kind, fired)

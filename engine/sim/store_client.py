@@ -90,7 +90,7 @@ class SimulatedZnodeClient:
 
     @property
     def is_connected(self) -> bool:
-        """Return True if requests are sent at once."""
+        """Return True if the session has a connection: requests are sent at once."""
         return self._connection is not None
 
     # -- the session ---------------------------------------------------------------------------
@@ -120,6 +120,7 @@ class SimulatedZnodeClient:
 
     @property
     def _now_ms(self) -> int:
+        """Return the monotonic time of the client's machine."""
         return self._timers.clock.monotonic_ms()
 
     def _attach(self) -> None:
@@ -132,9 +133,11 @@ class SimulatedZnodeClient:
         self._cancel = self._timers.call_at(self._now_ms + _ATTACH_MS, self._attach)
 
         def respond(work: Callable[[], None]) -> None:
+            """Run `work` at the client, after the delay of the link."""
             connection.to_client.send(lambda: machine.enter(life, work))
 
         def on_closed() -> None:
+            """Handle the server's close at the client."""
             machine.enter(life, lambda: self._on_closed(connection))
 
         def at_server() -> None:
@@ -220,6 +223,7 @@ class SimulatedZnodeClient:
             self._disconnect()
 
     def _drop_connection(self) -> None:
+        """Forget the connection; later responses on it are not delivered."""
         self._connection = None
 
     def _disconnect(self) -> None:
@@ -268,6 +272,7 @@ class SimulatedZnodeClient:
                 """Close the session at the server, unless it has expired."""
 
                 def run() -> None:
+                    """Close the session if it has not expired."""
                     if session_id in server.store.session_ids():
                         server.run(writer, lambda _: server.close_session(session_id))
 
@@ -278,7 +283,11 @@ class SimulatedZnodeClient:
     # -- requests ------------------------------------------------------------------------------
 
     def _request(self, work: Callable[[ZnodeStore], Any]) -> Promise[Any]:
-        """Run `work` at the store in this session; it waits until there is a connection."""
+        """Run `work` at the store in this session; return a promise of its result.
+
+        Without a connection the request waits for the next one; without a session it fails with
+        SessionExpired.
+        """
         promise: Promise[Any] = Promise()
         if not self._has_session:
             return Promise.failed(SessionExpired(self._session_id))
@@ -309,6 +318,7 @@ class SimulatedZnodeClient:
         session_id, server_life = self._session_id, server.life
 
         def respond(value: Any, error: EngineError | None) -> None:
+            """Complete the request at the client, after the delay of the link."""
             connection.to_client.send(
                 lambda: machine.enter(life, lambda: self._settle(number, value, error))
             )
@@ -369,7 +379,10 @@ class SimulatedZnodeClient:
         return stat
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Delete a node without children if its version matches."""
+        """Delete a node without children if its version matches.
+
+        Raises NoNode, NotEmpty, BadVersion.
+        """
         session_id, operation = self._session_id, Delete(path, version)
         await self._request(lambda store: store.apply(session_id, operation))
 
@@ -392,7 +405,10 @@ class SimulatedZnodeClient:
         return list(results)
 
     async def _read(self, work: Callable[[ZnodeStore], Any]) -> Any:
-        """Read from the store, in order with watch events; fails if the connection is lost."""
+        """Return the result of a read, in order with watch events.
+
+        Fails with ZnodeConnectionLost if the connection is lost.
+        """
         return await self._watches.read(lambda: self._request(work))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
@@ -415,6 +431,7 @@ class SimulatedZnodeClient:
             connection = server.connection_of(session_id)
 
             def arrive() -> None:
+                """Deliver the event, if the client still uses that connection."""
                 if connection is self._connection:
                     work()
 

@@ -78,12 +78,12 @@ class StoredTopics(NamedTuple):
     states: dict[TopicPartition, PartitionStateNode]
 
     def topic_id(self, name: str) -> str | None:
-        """Return the id of a topic; None if it does not exist."""
+        """Return the id of a topic; None if the topic does not exist, or has no id."""
         topic = self.topics.get(name)
         return None if topic is None else topic.topic_id
 
     def row(self, key: TopicPartition) -> PartitionAssignment | None:
-        """Return the assignment of a partition; None if it does not exist."""
+        """Return the replica assignment of a partition; None if the partition does not exist."""
         topic = self.topics.get(key.topic)
         return None if topic is None else topic.partitions.get(key.partition)
 
@@ -119,7 +119,7 @@ class StoredTopics(NamedTuple):
 
 
 def read_topics(nodes: Mapping[str, Node]) -> StoredTopics:
-    """Decode the topics, states and settings in a store's nodes."""
+    """Return the brokers, topics, partition states and settings in the nodes of a store."""
     controller = nodes.get(CONTROLLER_EPOCH)
     found = StoredTopics(
         0 if controller is None else decode_controller_epoch(controller.data, CONTROLLER_EPOCH),
@@ -155,14 +155,15 @@ def lost_partitions(topics: StoredTopics, topics_now: StoredTopics) -> list[Topi
 
 
 def is_log_of(folder: str, partition: TopicPartition) -> bool:
-    """Return True if a folder has a log of a partition, including a future or deleted log."""
+    """Return True if a folder's name is that of a partition's log, also a future or deleted one."""
     return folder == str(partition) or folder.startswith(f"{partition}.")
 
 
 def grown_topics(topics: StoredTopics, topics_now: StoredTopics) -> dict[str, int]:
-    """Return the topics that have fewer partitions after a rollback, with their present counts.
+    """Return the present partition count of each topic that has fewer partitions in `topics`.
 
-    Clients keep using the missing partitions: the operator creates them again.
+    `topics` is the restored store. Clients keep using the missing partitions: the operator creates
+    them again.
     """
     counts = {name: len(topic.partitions) for name, topic in topics_now.topics.items()}
     return {

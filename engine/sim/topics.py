@@ -35,7 +35,7 @@ class _Move:
         return is_same and self.has_caught_up
 
     def check(self, isr: Iterable[int]) -> None:
-        """Set `has_caught_up` if this ISR has all target replicas."""
+        """Record whether this ISR has all target replicas, which ends the reassignment."""
         self.has_caught_up = self.has_caught_up or self.target <= set(isr)
 
 
@@ -75,7 +75,7 @@ class Topics:
         return topic is not None and name in self._doomed and topic.topic_id == self._doomed[name]
 
     def doomed(self) -> list[str]:
-        """Return the topics with a stored deletion request."""
+        """Return the names of topics with a stored deletion request, sorted."""
         return sorted(self._doomed)
 
     def moving(self) -> list[TopicPartition]:
@@ -104,13 +104,20 @@ class Topics:
         self.on_change(name)
 
     def pardon(self, name: str) -> None:
-        """Record that a deletion request was removed; the topic must be deleted by then (C8)."""
+        """Record that a deletion request was removed.
+
+        Check rule C8: the topic is deleted by then.
+        """
         if self.is_doomed(name):
             self._broke("C8", f"{name} is not to be deleted any more, and still there")
         self._doomed.pop(name, None)
 
     def write(self, name: str, topic: TopicAssignment) -> None:
-        """Check and keep a stored assignment of a topic (C6, C8)."""
+        """Check and store a written assignment of a topic.
+
+        Rule C8: a topic id is new, and does not change; only partitions added after the deletion
+        request disappear before their topic. Rule C6 is checked for each partition.
+        """
         before = self.by_name.get(name)
         if before is None:
             if topic.topic_id is None or topic.topic_id in self._ids:
@@ -136,7 +143,10 @@ class Topics:
         return history is not None and history.state is not None
 
     def remove(self, name: str) -> None:
-        """Check C8 for a removed topic, and forget it."""
+        """Check rule C8 for a removed topic, and forget the topic.
+
+        Its deletion was requested, and no assigned broker has its logs any more.
+        """
         if name not in self._doomed:
             self._broke("C8", f"{name} is gone, and nobody asked for that")
         for key in self._keys(name):
@@ -153,7 +163,7 @@ class Topics:
         self.on_change(name)
 
     def roll_back(self, stored: StoredTopics) -> list[str]:
-        """Replace all topics by those of a restored store; return the names that differ."""
+        """Replace all topics by those of an older backup; return the names of those that differ."""
         names = sorted({*self.by_name, *stored.topics})
         changed = [name for name in names if not self._is_same(name, stored)]
         moves = self._moves
@@ -193,7 +203,7 @@ class Topics:
     # Moves
 
     def _write_row(self, key: TopicPartition, row: PartitionAssignment) -> None:
-        """Store a partition's new assignment, and check C6.
+        """Store a partition's new assignment, and check rule C6.
 
         The reassignment must be valid, and the ISR must be within the replicas.
         """
@@ -215,7 +225,10 @@ class Topics:
     def _check_move(
         self, key: TopicPartition, before: PartitionAssignment, row: PartitionAssignment
     ) -> None:
-        """Check C6: only a reassignment changes replicas; it ends in its target or is cancelled."""
+        """Check rule C6: only a reassignment changes replicas.
+
+        It ends in its target or is cancelled.
+        """
         move = self._moves.get(key)
         if _is_moving(row):
             if _original(row) != _original(before):
@@ -241,7 +254,7 @@ class Topics:
         return broker_id in self._leaving.get(key, ())
 
     def check_removal(self, key: TopicPartition, broker_id: int) -> None:
-        """Check C6: a replica may be removed from its broker and disk."""
+        """Check rule C6: a replica leaves its broker and disk only after its reassignment."""
         row = self.rows.get(key)
         if row is None or key.topic in self._doomed or broker_id not in row.replicas:
             return

@@ -302,7 +302,11 @@ class TransactionRequests:
             raise InstanceEnds("EndTxn had an attempt without an answer")
 
     def check(self, what: str, code: int) -> None:
-        """Return after success and retriable errors; raise InstanceEnds for other codes."""
+        """Return after success and retriable errors; raise InstanceEnds for other codes.
+
+        Rule T2: codes other than those that fence an instance must be retriable. `what` names the
+        request.
+        """
         if code == NONE or (code not in _GIVES_UP and kafka_error(code).is_retriable):
             return
         text = f"{what}: {kafka_error(code).name}"
@@ -320,7 +324,11 @@ class TransactionRequests:
         code_of: Callable[[Message], int],
         ids: Ids | None = None,
     ) -> _LastResponse:
-        """Send a request to the coordinator until it succeeds or fails with a final error."""
+        """Send a request to the coordinator until it succeeds or fails with a final error.
+
+        `code_of` returns the error code of a response. The result has also whether an earlier
+        attempt may have changed the transaction.
+        """
         is_sure, may_be_done = True, False
         while True:
             coordinator = self._coordinator or await self._find_coordinator()
@@ -375,6 +383,7 @@ class TransactionRequests:
 
 
 def _code(message: Message) -> int:
+    """Return the error code of a response that has only one."""
     return int(message.error_code)
 
 

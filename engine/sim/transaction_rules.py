@@ -58,7 +58,10 @@ class MarkedLog:
                 self._apply_batch(batch)
 
     def _apply_batch(self, batch: BatchView) -> None:
-        """Check a batch's producer epoch (T4) and duplicates (T5); a marker ends open records."""
+        """Check a batch's producer epoch (rule T4) and duplicates (T5).
+
+        A marker ends open records.
+        """
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if epoch < self._epochs.get(producer_id, epoch):
             text = f"epoch {epoch} of {producer_id} follows {self._epochs[producer_id]}"
@@ -76,7 +79,7 @@ class MarkedLog:
             self.open.setdefault(producer_id, []).append(key)
 
     def _end(self, batch: BatchView) -> None:
-        """Record for each open record of the marker's producer whether it is committed."""
+        """Record for each open record of the marker's producer whether the marker commits it."""
         (record,) = batch.records()
         is_commit = parse_marker(record).control_type is ControlType.COMMIT
         for key in self.open.pop(batch.producer_id, ()):
@@ -130,7 +133,10 @@ class TransactionRules:
                         read.add((name, int(number)))
 
     def is_excused(self, partition: TopicPartition) -> bool:
-        """Return True if the transactions of a partition are not checked."""
+        """Return True if the transactions of a partition are not checked.
+
+        Its records, or the coordinator's, may be lost or differ by a fault.
+        """
         return any(
             bool(history.losses or history.forks or history.excuse)
             for key, history in self._histories.items()
@@ -150,7 +156,10 @@ class TransactionRules:
             self._check_transaction(transaction)
 
     def _check_log(self, partition: TopicPartition, log: MarkedLog) -> None:
-        """Check that a log has no open transaction (T3), and which records its reader got (T1)."""
+        """Check that a log has no open transaction at the end (rule T3).
+
+        Rule T1: a read_committed consumer got exactly the records of committed transactions.
+        """
         for rule, text in log.faults:
             self._broke(rule, f"{partition}: {text}", partition)
         for producer_id, left in log.open.items():
@@ -183,14 +192,17 @@ class TransactionRules:
     def _outcomes_by_number(
         self, transaction: SentTransaction, partition: TopicPartition
     ) -> dict[int, bool]:
-        """Return, by number, if each record of a transaction in a partition is committed."""
+        """Return, by number, True if a record of a transaction in a partition is committed.
+
+        Numbers whose record is not in the log, or not ended, are left out.
+        """
         log, producer = self._logs.get(partition), transaction.name.partition("@")[0]
         ended = {} if log is None else log.ended
         numbers = transaction.sent[partition]
         return {n: ended[producer, n] for n in numbers if (producer, n) in ended}
 
     def _check_transaction(self, transaction: SentTransaction) -> None:
-        """Check that a transaction has one outcome (T1), the one in the response to EndTxn (T2).
+        """Check that a transaction has one outcome (rule T1), that of the response to EndTxn (T2).
 
         Accepted records must be in the log (R2), unless old records were deleted.
         """

@@ -91,7 +91,7 @@ class Transactor:
 
     @property
     def committed_count(self) -> int:
-        """Return how many transactions were committed."""
+        """Return the number of transactions that were committed."""
         return self._requests.committed_count
 
     def finish(self) -> None:

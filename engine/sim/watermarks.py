@@ -59,7 +59,10 @@ class Lag(NamedTuple):
         return self.session_epoch - before.session_epoch >= _EPOCHS
 
     def is_out_of_range(self, before: Lag) -> bool:
-        """Return True if the follower got OFFSET_OUT_OF_RANGE since the earlier observation."""
+        """Return True if the follower may have got OFFSET_OUT_OF_RANGE since the other observation.
+
+        It then truncates its log, and fetches without progress.
+        """
         return self.is_truncating or self.truncation_count != before.truncation_count
 
 
@@ -73,7 +76,10 @@ class WatermarkRules:
         self._lags: dict[tuple[int, TopicPartition], Lag] = {}
 
     def check(self) -> None:
-        """Check HW-10 for followers that lagged at the last check; record those that lag now."""
+        """Check rule HW-10: a follower's high watermark follows its leader's within two fetches.
+
+        Compares the followers that lagged at the last check, and records those that lag now.
+        """
         lags = {}
         for broker_id, node in self._nodes.items():
             if node.broker is None:
@@ -120,7 +126,7 @@ class WatermarkRules:
                 )
 
     def _check_follower(self, broker_id: int, own: Partition, lag: Lag) -> Lag:
-        """Check HW-10: two fetches since the last observation must have caught a follower up.
+        """Check rule HW-10: two fetches since the last observation must have caught a follower up.
 
         Returns the observation to compare with at the next check.
         """

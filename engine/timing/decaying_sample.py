@@ -80,11 +80,14 @@ class DecayingSample(Generic[T]):
             index += 1
 
     def offer_all(self, values: Sequence[T], now_s: int) -> None:
-        """Offer the values of the events of one second."""
+        """Offer the values of the events of one second to the sample."""
         self.offer(len(values), values.__getitem__, now_s)
 
     def _keep(self, priority: float, value: T) -> None:
-        """Insert a value by its priority; the lowest priority is first."""
+        """Insert a value at the place of its priority.
+
+        The values are sorted, the lowest priority first.
+        """
         index = bisect(self._priorities, priority)
         self._priorities.insert(index, priority)
         self._values.insert(index, value)

@@ -73,7 +73,7 @@ class Moments:
         self.lowest = self.highest = 0
 
     def add_all(self, values: Sequence[int]) -> None:
-        """Add values."""
+        """Add these values to count, extremes and sums."""
         if values:
             # Equal values are frequent, as those of one client's requests are.
             counts = Counter(values)
@@ -93,7 +93,10 @@ class Moments:
         self.count += count
 
     def read_distribution(self, sample: Iterable[int], unit: int = 1) -> HistogramReading:
-        """Return the distribution, with quantiles of `sample`; all values are divided by `unit`."""
+        """Return the distribution of all values added; its quantiles are those of `sample`.
+
+        All values are divided by `unit`.
+        """
         if not self.count:
             return HistogramReading(0, *(0.0,) * 11)
         deviation = 0.0
@@ -139,14 +142,14 @@ class Histogram:
         self._sample: DecayingSample[int] = DecayingSample(now_s)
 
     def note(self, value: int, now_s: int) -> None:
-        """Add one value."""
+        """Add one value, which an event of the second `now_s` had."""
         self.note_all((value,), now_s)
 
     def note_all(self, values: Sequence[int], now_s: int) -> None:
-        """Add values of one second."""
+        """Add the values of the events of the second `now_s`."""
         self.moments.add_all(values)
         self._sample.offer_all(values, now_s)
 
     def reading(self, unit: int = 1) -> HistogramReading:
-        """Return the present distribution; all values are divided by `unit`."""
+        """Return the distribution of all values until now; each figure is divided by `unit`."""
         return self.moments.read_distribution(self._sample.values, unit)

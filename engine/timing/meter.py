@@ -53,7 +53,10 @@ class Meter:
         self._rates: tuple[float, float, float] | None = None
 
     def tick(self, number: int, count: int) -> None:
-        """Update the rates at tick `number` by the count; skipped ticks before it had no events."""
+        """Update the rates at tick `number`; `count` is the number of events since the start.
+
+        Ticks between the last call and this one count as ticks without events.
+        """
         self._apply_missed_ticks(number - 1)
         per_s = (count - self.counted) / _TICK_S
         rates = self._rates
@@ -67,7 +70,7 @@ class Meter:
         self._ticked, self.counted = number, count
 
     def _apply_missed_ticks(self, number: int) -> None:
-        """Apply ticks without events, up to tick `number`."""
+        """Let the rates decay for the ticks without events, from the last one to tick `number`."""
         left_out = number - self._ticked
         if left_out <= 0:
             return
@@ -81,7 +84,7 @@ class Meter:
         self._rates = (one, five, fifteen)
 
     def read_rates(self, number: int, count: int, now_ms: int) -> MeterReading:
-        """Return the count, the mean rate, and the rates as of tick `number`."""
+        """Return count, mean rate since the start, and decaying rates as of tick `number`."""
         self._apply_missed_ticks(number)
         lasted_ms = now_ms - self._began_ms
         mean = count * _MS_PER_S / lasted_ms if lasted_ms > 0 else 0.0

@@ -54,16 +54,17 @@ class DelayedOperation(Timer, ABC):
 
     @abstractmethod
     def can_complete(self) -> bool:
-        """Return True if the condition is met; called repeatedly until then."""
+        """Return True if the operation's condition is met; called after its events until it is."""
 
     def can_complete_after(self, key: object) -> bool:
         """Return True if the operation can complete after an event of one of its keys."""
         return self.can_complete()
 
     def force_complete(self) -> bool:
-        """Complete the operation regardless of its condition; return True to one caller only.
+        """Mark the operation as completed, its condition met or not.
 
-        That caller sends the response. False if the operation was completed before.
+        Return True to one caller only. That caller sends the response. False if the operation was
+        completed before.
         """
         if self.is_completed:
             return False
@@ -124,12 +125,12 @@ class Purgatory(Generic[Op]):
 
     @property
     def delayed_count(self) -> int:
-        """Return the number of waiting operations."""
+        """Return the number of operations that wait and are not completed."""
         return self._wheel.pending_count
 
     @property
     def watched_count(self) -> int:
-        """Return the number of entries under all keys, including dead ones."""
+        """Return the number of entries under all keys, including those of completed operations."""
         return sum(map(len, self._watchers.values()))
 
     @property
@@ -191,11 +192,10 @@ class Purgatory(Generic[Op]):
             self._remove_dead_entries()
 
     def complete_for(self, key: Hashable) -> list[Op]:
-        """Complete operations after an event of a key.
+        """Complete the operations that an event of `key` lets complete, and return them.
 
-        Return them, the caller sends their responses.
-
-        If one operation raises an error, none is completed: the next event can complete them.
+        The caller sends their responses. If one operation raises an error, none is completed: the
+        next event can complete them.
         """
         watchers = self._watchers.get(key)
         if watchers is None:
@@ -227,11 +227,14 @@ class Purgatory(Generic[Op]):
         return expired
 
     def next_deadline_ms(self) -> int | None:
-        """Return the time of the next necessary `advance`; None if no operation waits."""
+        """Return the time at which `advance` must be called next; None if no operation waits."""
         return self._wheel.next_deadline_ms()
 
     def drain(self) -> list[Op]:
-        """Complete all waiting operations, for a shutdown; return them for their responses."""
+        """Complete all waiting operations, for a shutdown.
+
+        Return them, so that the caller responds.
+        """
         self._watchers.clear()
         self._entry_count, self._sweep_above = 0, self._purge_interval
         return [operation for operation in self._wheel.drain() if operation.force_complete()]
@@ -243,7 +246,10 @@ class Purgatory(Generic[Op]):
             self._entry_count -= 1
 
     def _remove_dead_entries(self) -> None:
-        """Remove all dead entries."""
+        """Remove the entries of completed operations from all keys.
+
+        Set the count for the next removal.
+        """
         left = 0
         for key, watchers in tuple(self._watchers.items()):
             for operation in [listed for listed in watchers if listed.is_completed]:

@@ -38,7 +38,7 @@ class SampledRate:
         self._current = 0
 
     def record(self, now_ms: int, count: float = 1) -> None:
-        """Add to the count of the present window."""
+        """Add `count` to the events of the present window; start a window if that has ended."""
         if not self._windows:
             self._windows.append(_Window(now_ms, now_ms))
         window = self._windows[self._current]
@@ -56,14 +56,14 @@ class SampledRate:
         return fresh
 
     def delay_ms(self, bound_per_s: float, now_ms: int) -> int:
-        """Return how long a client must be throttled until its rate is reduced to the bound.
+        """Return how many ms a client must be throttled until its rate is reduced to the bound.
 
         At most one window; 0 if the rate is not above the bound.
         """
         return int(min(self.throttle_ms(bound_per_s, now_ms), self._window_ms))
 
     def throttle_ms(self, bound_per_s: float, now_ms: int) -> float:
-        """Return the throttle time without an upper limit; infinite for a bound of 0.
+        """Return the throttle time in ms without an upper limit; infinite for a bound of 0.
 
         Quotas may be any float64. As in Java, no rate is above a bound of NaN.
         """
@@ -80,7 +80,10 @@ class SampledRate:
         return math.floor(over_ms + 0.5) if math.isfinite(over_ms) else over_ms
 
     def rate_per_s(self, now_ms: int) -> float:
-        """Return the events per second over the last windows; older windows are reset."""
+        """Return the events per second over all windows.
+
+        Those older than the measured time are emptied.
+        """
         for window in self._windows:
             if now_ms - window.last_event_ms >= self._window_count * self._window_ms:
                 window.began_ms = window.last_event_ms = now_ms
@@ -88,7 +91,7 @@ class SampledRate:
         return sum(window.count for window in self._windows) * 1000 / self._span_ms(now_ms)
 
     def _span_ms(self, now_ms: int) -> int:
-        """Return the duration that the windows cover, at least `window_count` - 1 windows."""
+        """Return how many ms the windows cover, at least `window_count` - 1 window lengths."""
         began_ms = min((window.began_ms for window in self._windows), default=now_ms)
         span_ms = now_ms - began_ms
         missing = self._window_count - 1 - span_ms // self._window_ms
@@ -106,6 +109,6 @@ class SimpleRate(SampledRate):
     __slots__ = ()
 
     def _span_ms(self, now_ms: int) -> int:
-        """Return the time since the oldest window began, at least one window."""
+        """Return the ms since the oldest window began, at least the length of one window."""
         began_ms = min((window.began_ms for window in self._windows), default=now_ms)
         return max(now_ms - began_ms, self._window_ms)

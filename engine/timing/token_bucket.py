@@ -25,7 +25,10 @@ class TokenBucket:
         self._last_ms = 0
 
     def refill(self, rate_per_s: float, now_ms: int) -> float:
-        """Add the tokens since the last call; return their number."""
+        """Add the tokens that came since the last call; return how many the bucket then has.
+
+        `rate_per_s` tokens come per second. A negative number remains from a larger `take`.
+        """
         burst = self._window_s * rate_per_s
         if self._tokens is None:
             self._tokens = burst
@@ -36,7 +39,7 @@ class TokenBucket:
         return self._tokens
 
     def take(self, count: float, rate_per_s: float, now_ms: int) -> float:
-        """Take tokens, even more than there are.
+        """Take `count` tokens after a refill, even more than the bucket has.
 
         Return the remaining number, which may be negative.
         """

@@ -103,7 +103,7 @@ class _Level:
         self.set_clock(clock)
 
     def set_clock(self, clock: int) -> None:
-        """Set the present time, and with it `end`, the first deadline that does not fit."""
+        """Set the present tick, and with it `end`, the first deadline too late for this level."""
         self.end = clock - clock % self.tick + self.span
 
 
@@ -137,7 +137,7 @@ class TimingWheel(Generic[T]):
         return len(self._due) + sum(len(bucket.timers) for _, _, bucket in self._queue)
 
     def insert(self, timer: T) -> None:
-        """Insert a timer that is in no wheel.
+        """Put a timer that is in no wheel into this one.
 
         If its deadline has passed, the next `advance` returns it.
         """
@@ -146,7 +146,7 @@ class TimingWheel(Generic[T]):
         self._place_timer(timer, -(-timer.deadline_ms // self._tick_ms))
 
     def advance(self, now_ms: int) -> list[T]:
-        """Set the time and return the expired timers, earliest deadline first.
+        """Set the present time; remove the expired timers and return them, earliest deadline first.
 
         Timers with the same deadline are in no particular order. An earlier time than the present
         one does not change the clock.
@@ -179,7 +179,7 @@ class TimingWheel(Generic[T]):
         return sorted(drained, key=_deadline)
 
     def next_deadline_ms(self) -> int | None:
-        """Return the time of the next necessary `advance`; None without timers.
+        """Return the time at which `advance` must be called next; None without timers.
 
         It is never later than the earliest deadline (rounded up to a tick), but may be earlier:
         then the advance only moves timers to a lower level.
@@ -204,7 +204,10 @@ class TimingWheel(Generic[T]):
         return None
 
     def _place_timer(self, timer: Timer, deadline: int) -> None:
-        """Insert a timer into its bucket. Source: TW-3."""
+        """Put a timer into its bucket on the finest level that reaches `deadline` (in ticks).
+
+        Source: TW-3.
+        """
         if deadline <= self._clock:
             timer._bucket = self._due
             self._due[timer] = None
@@ -231,14 +234,14 @@ class TimingWheel(Generic[T]):
         return level
 
     def _queue_end(self) -> int:
-        """Return the latest expiry of a bucket; the present time if all are empty."""
+        """Return the latest expiry of a bucket, in ticks; the present tick if all are empty."""
         return max((expiry for expiry, _, _ in self._queue), default=self._clock)
 
     def _drain_due(self, clock: int) -> list[T]:
-        """Remove the timers of all buckets that are due at a time; return them.
+        """Remove and return the timers of all buckets that are due at the tick `clock`.
 
         All buckets are emptied before any timer is inserted again, because a bucket has one expiry
-        at a time.
+        at a time. Some of the timers may expire later: their deadlines are finer than the bucket.
         """
         drained: list[Timer] = []
         if self._due:
@@ -257,4 +260,5 @@ class TimingWheel(Generic[T]):
 
 
 def _deadline(timer: Timer) -> int:
+    """Return a timer's deadline in ms, to sort by."""
     return timer.deadline_ms

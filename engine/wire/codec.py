@@ -38,7 +38,7 @@ _BAD_VALUE: Final = (Unwritable, struct.error, AttributeError, TypeError, ValueE
 
 
 def _has_records(layout: StructLayout) -> bool:
-    """Return True if a message contains records, which must not be copied."""
+    """Return True if a message contains records, at any depth; records must not be copied."""
     return any(
         field.type == "records" or (field.struct is not None and _has_records(field.struct))
         for field in layout.fields
@@ -81,7 +81,10 @@ class MessageCodec:
 
     @property
     def has_compiled(self) -> tuple[bool, bool]:
-        """Return (True if the decoder is compiled, True if the encoder is compiled)."""
+        """Return (True if the decoder is compiled, True if the encoder is compiled).
+
+        Both are compiled only once a codec has processed many bytes.
+        """
         return self._decoder is not None, self._encoder is not None
 
     # -- bytes → message
@@ -115,14 +118,20 @@ class MessageCodec:
             return self._walk(raw, position)
 
     def _count_decoded(self, size: int) -> Decoder | None:
-        """Count bytes; return the decoder, compiling it above WALKED_BYTES; None below."""
+        """Count bytes to decode; return the compiled decoder, which is made above WALKED_BYTES.
+
+        None below: the message is decoded by interpreting the layout.
+        """
         self._read_bytes += size
         if self._read_bytes > WALKED_BYTES:
             self._decoder = compile_decoder(self.name, self.release, self.layout)
         return self._decoder
 
     def _walk(self, raw: bytes | memoryview, position: int) -> tuple[Message, int]:
-        """Decode by interpreting the layout."""
+        """Decode by interpreting the layout; return the message and the position after it.
+
+        Slower than the compiled decoder, but its errors name the field.
+        """
         reader = Reader(self.name, self.release, raw, position)
         return reader.read_struct(self.layout), reader.position
 

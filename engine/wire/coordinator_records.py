@@ -75,7 +75,10 @@ class CoordinatorRecord(NamedTuple):
 
 
 def key_version(type_id: int, release: str) -> int:
-    """Return the version of the key message of a record type."""
+    """Return the version of the key message of a coordinator's record type.
+
+    In 3.9.1 the version and the type are the same number; later releases have only version 0.
+    """
     return type_id if release == "3.9.1" else 0
 
 
@@ -106,23 +109,26 @@ def decode_coordinator_record(
     if name is None:
         raise UnknownMessage(f"{kind} record type {type_id}", release)
     key_codec = message_codec(f"{name}Key", key_version(type_id, release), release)
-    key_struct = _decoded(key_codec, key_body, allows_more=allows_more)
+    key_struct = _decode(key_codec, key_body, allows_more=allows_more)
     if value is None:
         return CoordinatorRecord(type_id, key_struct, -1, None)
     version, body = _split_version(f"{name}Value", value)
     value_codec = message_codec(f"{name}Value", version, release)
-    value_struct = _decoded(value_codec, body, allows_more=allows_more)
+    value_struct = _decode(value_codec, body, allows_more=allows_more)
     return CoordinatorRecord(type_id, key_struct, version, value_struct)
 
 
-def _decoded(codec: MessageCodec, body: bytes | memoryview, *, allows_more: bool) -> Struct:
-    """Return a decoded key or value; with `allows_more`, bytes after the message are ignored."""
+def _decode(codec: MessageCodec, body: bytes | memoryview, *, allows_more: bool) -> Struct:
+    """Decode a key or value, the bytes after its version.
+
+    With `allows_more`, bytes after the message are ignored; otherwise they raise TrailingBytes.
+    """
     message: Struct = codec.decode_at(body, 0)[0] if allows_more else codec.decode(body)
     return message
 
 
 def encode_key(key: Struct, type_id: int) -> bytes:
-    """Encode an int16 type and a key message."""
+    """Encode the key of a coordinator's record: an int16 type and a key message."""
     out = bytearray(_INT16.pack(type_id))
     codec = message_codec(key.message_name, key_version(type_id, key.release), key.release)
     codec.append(key, out)
@@ -130,7 +136,7 @@ def encode_key(key: Struct, type_id: int) -> bytes:
 
 
 def encode_value(value: Struct, version: int) -> bytes:
-    """Encode an int16 version and a value message."""
+    """Encode the value of a coordinator's record: an int16 version and a value message."""
     out = bytearray(_INT16.pack(version))
     message_codec(value.message_name, version, value.release).append(value, out)
     return bytes(out)

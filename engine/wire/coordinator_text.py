@@ -42,7 +42,10 @@ def format_record(
     value: bytes | memoryview | None,
     offset: int,
 ) -> tuple[str | None, str | None]:
-    """Return key and payload as texts; raises ToolFailure for a record without key."""
+    """Return key and payload of a coordinator's record as texts, as Kafka's dump tool prints them.
+
+    Errors of a record become its text; raises ToolFailure for a record without key.
+    """
     if key is None:
         what = "offset topic decoder" if release == "3.9.1" else "the specified decoder"
         raise runtime_failure(
@@ -108,7 +111,10 @@ def _read_version(raw: bytes | memoryview, part: str) -> int:
 def _decode(
     name: str, release: str, raw: bytes | memoryview, version: int, shown_version: int
 ) -> Struct:
-    """Decode the message after the int16; trailing bytes are ignored."""
+    """Decode the message after the int16 of a key or value; trailing bytes are ignored.
+
+    Raises ToolFailure. `shown_version` is the number in its text.
+    """
     try:
         message: Struct = message_codec(name, version, release).decode_at(raw, _INT16.size)[0]
     except WireError:

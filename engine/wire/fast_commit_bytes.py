@@ -177,7 +177,10 @@ def _parse_head(content: bytes, version: int) -> CommitHead | None:
 
 
 def _create_response_packer(version: int, key: TopicPartition) -> Callable[[int, int], bytes]:
-    """Return a function of correlation id and error code that makes response frames."""
+    """Return a function that makes response frames for one partition.
+
+    It takes a correlation id and an error code.
+    """
     response = messages.OffsetCommitResponse
     body = message_codec("OffsetCommitResponse", version).encode(
         response(
@@ -199,9 +202,9 @@ def _create_response_packer(version: int, key: TopicPartition) -> Callable[[int,
 
 
 def read_offset_value_fast(value: bytes) -> tuple[int, int, str, int] | None:
-    """Return offset, leader epoch, metadata and timestamp of a committed offset's value.
+    """Return (offset, leader epoch, metadata, commit time in ms) of a committed offset's value.
 
-    None for a value of any other version, or with malformed bytes.
+    None for a value of any other version than the latest, or with malformed bytes.
     """
     try:
         version, offset, leader_epoch, size = _READ_VALUE(value)
@@ -216,7 +219,7 @@ def read_offset_value_fast(value: bytes) -> tuple[int, int, str, int] | None:
 
 
 def parse_offset_key(start: bytes) -> tuple[str, str] | None:
-    """Return group and topic of an offset key without its partition; None for any other key."""
+    """Return (group, topic) of an offset key without its partition; None for any other key."""
     try:
         decoded = decode_coordinator_record("offsets", start + bytes(INDEX_BYTES), None)
     except WireError:

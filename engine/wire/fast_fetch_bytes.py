@@ -57,7 +57,10 @@ TAGS_AFTER_RECORDS: Final = b"\0\0\0"
 
 
 def read_fetch_request(body: memoryview, version: int) -> FetchRequest:
-    """Decode a request; trailing bytes are ignored. Raises MalformedMessage."""
+    """Decode a Fetch request; trailing bytes are ignored. Raises MalformedMessage.
+
+    Frequent forms are decoded by one struct call.
+    """
     request = None
     if version >= FIRST_WITH_REPLICA_STATE:
         size = len(body)
@@ -160,13 +163,16 @@ def encode_response_head(
 
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
 def answer_without_news(version: int, session_id: int) -> bytes:
-    """Return a response without partitions, for a session without changes."""
+    """Return the body of a response without partitions, for a session without changes."""
     head = _HEAD_OF_ANSWER(0, 0, session_id)
     return head + (b"\1\0" if version >= FIRST_FLEXIBLE else b"\0\0\0\0")
 
 
 def record_size_bytes(size: int) -> bytes:
-    """Return the encoded size field that precedes the records from version 12 on."""
+    """Return the encoded size field that precedes the records from version 12 on.
+
+    `size` is the size of the records in bytes.
+    """
     return _encode_varint(size + 1)
 
 

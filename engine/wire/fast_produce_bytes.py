@@ -68,15 +68,19 @@ class ProduceHead:
     def answer(
         self, correlation_id: int, base_offset: int, append_time_ms: int, log_start: int
     ) -> bytes:
-        """Return the frame of a response without an error; see `encode_produce_response_fast`."""
+        """Return the frame of a response without an error, for the partition of this request.
+
+        Offsets and time are those of the appended batch; see `encode_produce_response_fast`.
+        """
         prefix, suffix = self.prefix, self.suffix
         return self.pack(correlation_id, prefix, base_offset, append_time_ms, log_start, suffix)
 
 
 def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryview] | None:
-    """Return version, correlation id, head and records, None for a request off the fast path.
+    """Return (version, correlation id, head, records) of a Produce request for one partition.
 
-    The records are a view of the frame, and are not checked here.
+    None for a request off the fast path. The records are a view of the frame, and are not checked
+    here.
     """
     try:
         key, version, correlation_id, client_id_size = _START(frame)

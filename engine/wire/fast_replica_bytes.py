@@ -84,13 +84,13 @@ class ReplicaFetched(NamedTuple):
 
 
 def encode_replica_fetch_fast(client_id: bytes, request: ReplicaFetch) -> bytes:
-    """Return the frame of a request, with its header."""
+    """Return the frame of a follower's Fetch request for one partition, with its header."""
     correlation_id, limits, epoch, topic_id, index, leader_epoch, offset, fetched, start, size = (
         request
     )
     version, max_wait_ms, min_bytes, max_bytes, session_id, replica_id, replica_epoch = limits
     length = len(client_id)
-    return _form(length).pack(
+    return _request_format(length).pack(
         FETCH_KEY, version, correlation_id, length, client_id, 0,
         max_wait_ms, min_bytes, max_bytes, _LOG_END, session_id, epoch,
         2, topic_id, 2, index, leader_epoch, offset, fetched, start, size,
@@ -117,7 +117,7 @@ def read_replica_fetch_fast(frame: memoryview) -> ReplicaFetch | None:
         topics, topic_id, partitions, index, leader_epoch, offset, fetched, start, max_size,
         of_partition, of_topic, forgotten, rack, count, tag, tag_size, replica_id, replica_epoch,
         inside,
-    ) = _form(length).unpack(frame)  # fmt: skip
+    ) = _request_format(length).unpack(frame)  # fmt: skip
     if (
         (of_partition, of_topic, forgotten, rack, count, tag, tag_size) != _TAIL_COUNTS
         or tags
@@ -146,7 +146,7 @@ def encode_replica_response_head(
     offsets: tuple[int, int, int, int],
     records_bytes: int,
 ) -> bytes:
-    """Return the bytes before the records of a response, including its header.
+    """Return the bytes before the records of a follower's Fetch response, including its header.
 
     `offsets` are the partition's index, high watermark, last stable offset and log start offset;
     TAGS_AFTER_RECORDS must follow the records.
@@ -159,9 +159,9 @@ def encode_replica_response_head(
 
 
 def read_replica_response_fast(frame: memoryview) -> ReplicaFetched | None:
-    """Return the fields of a response; None for one off the fast path or without records.
+    """Return the fields of a Fetch response to a follower, for one partition with records.
 
-    The correlation id is not checked.
+    None for one off the fast path or without records. The correlation id is not checked.
     """
     try:
         (
@@ -202,6 +202,6 @@ def _read_size(frame: memoryview, at: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=REPLICA_FETCH_FORMS_KEPT)
-def _form(length: int) -> Format:
+def _request_format(length: int) -> Format:
     """Return the struct format of a request with a client id of `length` bytes."""
     return Format(f">hhiH{length}s{_AFTER_CLIENT_ID}")

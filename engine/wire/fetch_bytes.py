@@ -152,7 +152,7 @@ class FetchResponse(NamedTuple):
 
 
 def decode_fetch_request(body: memoryview, version: int) -> FetchRequest:
-    """Decode a request; trailing bytes are ignored. Raises MalformedMessage."""
+    """Decode a Fetch request; trailing bytes are ignored. Raises MalformedMessage."""
     try:
         if version >= FIRST_FLEXIBLE:
             return _read_flexible(bytes(body), version)
@@ -163,7 +163,10 @@ def decode_fetch_request(body: memoryview, version: int) -> FetchRequest:
 
 
 def _read_flexible(body: bytes, version: int) -> FetchRequest:
-    """Decode a request of version 12 or later; raises Refused if the table codec must decode it."""
+    """Decode a Fetch request of version 12 or later.
+
+    Raises Refused, or an error of a read beyond the end, if the table codec must decode it.
+    """
     end = len(body)
     if version >= FIRST_WITH_REPLICA_STATE:
         replica_id = -1
@@ -203,7 +206,7 @@ def _read_flexible(body: bytes, version: int) -> FetchRequest:
 
 
 def _topic(body: bytes, at: int, end: int, version: int) -> tuple[str | bytes, int]:
-    """Return a topic's name, or its id from version 13 on, and the position after it."""
+    """Return (a topic's name, or its id from version 13 on; the position after it)."""
     if version < FIRST_WITH_TOPIC_IDS:
         return compact_string(body, at + 1, end, body[at])
     stop = at + _UUID_BYTES
@@ -239,7 +242,10 @@ def _replica_state(body: bytes, at: int, version: int) -> tuple[int, int, int]:
 
 
 def _read_classic(body: bytes, version: int) -> FetchRequest:
-    """Decode a request before version 12; raises Refused if the table codec must decode it."""
+    """Decode a Fetch request before version 12.
+
+    Raises Refused if the table codec must decode it.
+    """
     head = _HEAD_OLD[0 if version < 3 else 3 if version < 4 else 4 if version < 7 else 7]
     values = head.unpack_from(body, 0)
     values = (*values, *_OLD_DEFAULTS[len(values) :])
@@ -304,7 +310,7 @@ def _classic_string(body: bytes, at: int) -> tuple[str, int]:
 
 
 def _convert_message(message: messages.FetchRequest, version: int) -> FetchRequest:
-    """Convert a request that the table codec has decoded."""
+    """Return a Fetch request that the table codec has decoded in the form of this module."""
     has_ids = version >= FIRST_WITH_TOPIC_IDS
     topics: list[RequestedTopic] = [
         (
@@ -348,20 +354,23 @@ def _convert_message(message: messages.FetchRequest, version: int) -> FetchReque
 
 
 def encode_fetch_response(version: int, answer: FetchResponse) -> list[SendPart]:
-    """Encode a response as a list of parts; each file region is a separate part."""
+    """Encode a Fetch response as a list of parts; each file region is a separate part."""
     return _Writer(version).write_response(answer)
 
 
 def encode_fetch_response_in_pieces(
     version: int, answer: FetchResponse, parts: list[SendPart], partitions_per_step: int
 ) -> Iterator[None]:
-    """Encode a response, some partitions in each step; `parts` is complete after the last step."""
+    """Encode a Fetch response, some partitions in each step of the iterator.
+
+    `parts` is complete after the last step. So a large response does not block the event loop.
+    """
     return _Writer(version).write_in_steps(answer, parts, partitions_per_step)
 
 
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
 def encode_before_partition(version: int, topic: str | bytes) -> bytes:
-    """Return the bytes before the only partition of a response: counts and the topic."""
+    """Return the bytes before the only partition of a Fetch response: counts and the topic."""
     writer = _Writer(version)
     writer.write_count(1)
     writer.write_topic(topic)
@@ -452,7 +461,7 @@ class _Writer:
         self.out += raw
 
     def _write_partition(self, fetched: FetchedPartition) -> None:
-        """Write one partition of the response."""
+        """Write one partition of the response, with the fields that the version has."""
         version, out = self.version, self.out
         (
             index, code, watermark, stable, log_start, records, aborted, diverging, leader,

@@ -42,7 +42,7 @@ class FramedRecord(NamedTuple):
 
 @cache
 def framed_types(kind: str, release: str = ENGINE_RELEASE) -> dict[int, str]:
-    """Return type → message name of `cluster_metadata` or `remote_log_metadata`."""
+    """Return the message name by record type, for `cluster_metadata` or `remote_log_metadata`."""
     if kind == "remote_log_metadata":
         return dict(enumerate(_REMOTE))
     names = [name for name in message_names(release) if name.endswith("Record")]
@@ -74,7 +74,7 @@ def decode_framed_record(
 
 
 def encode_framed_record(message: Struct, version: int) -> bytes:
-    """Encode a message in its frame."""
+    """Encode a message in its frame: the frame's version, the record's type and its version."""
     schema = message_schema(message.message_name, message.release)
     out = bytearray(varint_bytes(FRAME_VERSION))
     out += varint_bytes(schema.api_key) + varint_bytes(version)

@@ -35,7 +35,10 @@ _RECORD_CLASS: Final = {
 def format_cluster_metadata(
     release: str, key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
 ) -> tuple[str | None, str | None]:
-    """Return None for the key, and the payload text of a metadata record."""
+    """Return None for the key, and the payload text of a metadata record, as Kafka's tool prints.
+
+    An error of the record becomes its text.
+    """
     try:
         if value is None:
             raise _parse_failure("Error while reading frame version")
@@ -53,7 +56,10 @@ def format_cluster_metadata(
 def format_remote_log_metadata(
     release: str, key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
 ) -> tuple[str | None, str | None]:
-    """Return None for the key, and the payload text of a record of remote log metadata."""
+    """Return None for the key, and the payload text of a record of remote log metadata.
+
+    An error of the record becomes its text, as Kafka's tool prints it.
+    """
     try:
         if value is None:
             raise ToolFailure(
@@ -67,7 +73,7 @@ def format_remote_log_metadata(
 
 
 def _parse_failure(message: str) -> ToolFailure:
-    """Build a MetadataParseException."""
+    """Return a MetadataParseException with this message, as Kafka's tool throws it."""
     name = "org.apache.kafka.server.common.serialization.MetadataParseException"
     return ToolFailure(name, message)
 
@@ -109,7 +115,10 @@ def _decode_record(kind: str, release: str, value: bytes | memoryview) -> Framed
 
 
 def _read_int16(frame: ToolReader, what: str) -> int:
-    """Read a varint of the frame and narrow it to an int16."""
+    """Read a varint of the frame and narrow it to an int16; raises ToolFailure.
+
+    `what` names the number in the error's text.
+    """
     try:
         value = frame.read_varint()
     except ToolFailure as failure:

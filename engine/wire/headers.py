@@ -77,7 +77,7 @@ class Api(NamedTuple):
 
 @cache
 def apis(release: str = ENGINE_RELEASE) -> dict[int, Api]:
-    """Return the APIs of a release by key."""
+    """Return the APIs of a release by their key."""
     by_key = {}
     for key, name in api_names(release).items():
         _, _, valid_text, flexible, *flags = schema_head(f"{name}Request", release)
@@ -101,12 +101,16 @@ def api(key_or_name: int | str, release: str = ENGINE_RELEASE) -> Api:
 
 @cache
 def _apis_by_name(release: str) -> dict[str, Api]:
+    """Return the APIs of a release by their name, which is without `Request`."""
     return {row.name: row for row in apis(release).values()}
 
 
 @lru_cache(maxsize=HEADER_FORMS_KEPT)
 def _flexible_versions(api_key: int) -> Versions | None:
-    """Return the flexible versions of an API, from the first release that has it; else None."""
+    """Return the flexible versions of an API, from the first release that has it.
+
+    None if no release has it.
+    """
     for release in RELEASES:
         name = api_names(release).get(api_key)
         if name is not None:
@@ -128,7 +132,10 @@ def request_header_version(api_key: int, api_version: int) -> int:
 
 @lru_cache(maxsize=HEADER_FORMS_KEPT)
 def response_header_version(api_key: int, api_version: int) -> int:
-    """Return the header version of a response; 0 for an unknown API key."""
+    """Return the header version of a response; 0 for an unknown API key.
+
+    ApiVersions has header 0 always: a client may not know yet which versions the broker has.
+    """
     if api_key == API_VERSIONS_KEY:
         return 0
     return int((_flexible_versions(api_key) or NO_VERSIONS).has(api_version))

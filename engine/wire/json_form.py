@@ -72,7 +72,10 @@ class _Form:
         return node_of
 
     def field_steps(self, field: FieldLayout) -> list[_Step]:
-        """Return the steps that write a field; empty for a field that this version never writes."""
+        """Return the steps that write a field to the JSON object of its struct.
+
+        Empty for a field that this version never writes.
+        """
         name, convert = field.name, self.value_converter(field)
         if field.place == "positional":
             if field.type == "records" and not self.with_records:
@@ -84,9 +87,11 @@ class _Form:
         struct = None if field.is_array else self.classes.get(field.type)
 
         def has_default(given: FieldValue) -> bool:
+            """Return True if the value is the field's default, which is left out if tagged."""
             return is_default(field.schema, given, struct() if struct else None)
 
         def must_have_default(given: FieldValue) -> bool:
+            """Return True for a default value; raise FieldNotInVersion for any other."""
             if not has_default(given):
                 raise FieldNotInVersion(self.name, name, self.version, given)
             return True
@@ -122,9 +127,10 @@ def _node_maker(name: str, version: int, release: str, *, with_records: bool) ->
 
 
 def json_node(message: Struct, version: int, *, with_records: bool = True) -> JsonObject:
-    """Return the nodes of a message; raises UnsupportedVersion, FieldNotInVersion.
+    """Return a message as JSON nodes, as Kafka's JsonConverter does.
 
-    With `with_records` false, records become their size, as in Kafka's request log.
+    With `with_records` false, records become their size, as in Kafka's request log. Raises
+    UnsupportedVersion, FieldNotInVersion.
     """
     make = _node_maker(message.message_name, version, message.release, with_records=with_records)
     node: JsonObject = make(message)
@@ -132,30 +138,33 @@ def json_node(message: Struct, version: int, *, with_records: bool = True) -> Js
 
 
 def json_text(node: JsonNode) -> str:
-    """Return nodes as compact JSON. Names in dicts must need no escapes."""
+    """Return JSON nodes as compact text, as Jackson writes them.
+
+    Names in dicts must need no escapes.
+    """
     return _TEXTS[type(node)](node)
 
 
-def _object(node: JsonObject) -> str:
-    """Return an object's text."""
+def _object_text(node: JsonObject) -> str:
+    """Return the JSON text of an object."""
     texts = _TEXTS
     members = [f'"{name}":{texts[type(value)](value)}' for name, value in node.items()]
     return f"{{{','.join(members)}}}"
 
 
-def _array(node: list[FieldValue]) -> str:
-    """Return an array's text."""
+def _array_text(node: list[FieldValue]) -> str:
+    """Return the JSON text of an array."""
     texts = _TEXTS
     return f"[{','.join([texts[type(value)](value) for value in node])}]"
 
 
-def _double(node: float) -> str:
-    """Return a double's text, in quotes for NaN and the infinities."""
+def _double_text(node: float) -> str:
+    """Return the JSON text of a double, in quotes for NaN and the infinities."""
     return format_double(node) if isfinite(node) else f'"{format_double(node)}"'
 
 
-def _binary(node: bytes) -> str:
-    """Return the text of bytes."""
+def _binary_text(node: bytes) -> str:
+    """Return the JSON text of bytes: base64 in quotes."""
     return f'"{b2a_base64(node, newline=False).decode()}"'
 
 
@@ -171,10 +180,10 @@ _TEXTS: Final[dict[type, Callable[[FieldValue], str]]] = {
     str: quoted,
     int: str,
     bool: lambda node: "true" if node else "false",
-    dict: _object,
-    list: _array,
-    bytes: _binary,
-    float: _double,
+    dict: _object_text,
+    list: _array_text,
+    bytes: _binary_text,
+    float: _double_text,
     type(None): lambda _node: "null",
 }
 

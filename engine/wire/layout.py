@@ -86,7 +86,7 @@ class FieldLayout(NamedTuple):
 
     @property
     def bytes_min(self) -> int:
-        """Return the smallest number of bytes of the field; 0 if it is not positional."""
+        """Return the smallest number of bytes that the field takes; 0 if it is not positional."""
         if self.place != "positional":
             return 0
         if self.is_array:
@@ -97,7 +97,10 @@ class FieldLayout(NamedTuple):
 
     @property
     def element_bytes_min(self) -> int:
-        """Return the smallest number of bytes of one value, for an array of one element."""
+        """Return the smallest number of bytes of one value, for an array of one element.
+
+        It bounds the count of an array before its elements are read.
+        """
         if self.struct:
             return self.struct.bytes_min
         if self.type in FIXED:
@@ -122,7 +125,7 @@ class StructLayout(NamedTuple):
 
 
 def _lay_out_field(message: MessageSchema, field: FieldSchema, version: int) -> FieldLayout:
-    """Resolve one field for a version."""
+    """Return the layout of one field in a version of a message."""
     place: Place = "absent"
     if field.versions.has(version):
         place = "tagged" if field.tagged.has(version) else "positional"
@@ -144,7 +147,7 @@ def _lay_out_field(message: MessageSchema, field: FieldSchema, version: int) -> 
 
 
 def _lay_out_struct(message: MessageSchema, struct: StructSchema, version: int) -> StructLayout:
-    """Resolve one struct for a version."""
+    """Return the layout of one struct in a version of a message."""
     fields = tuple(_lay_out_field(message, field, version) for field in struct.fields)
     flexible = message.flexible.has(version)
     return StructLayout(
@@ -157,7 +160,7 @@ def _lay_out_struct(message: MessageSchema, struct: StructSchema, version: int) 
 
 @cache
 def message_layout(name: str, version: int, release: str = ENGINE_RELEASE) -> StructLayout:
-    """Return a message's layout; raises UnknownMessage, UnsupportedVersion."""
+    """Return a message's layout in a version; raises UnknownMessage, UnsupportedVersion."""
     message = message_schema(name, release)
     if not message.valid.has(version):
         raise UnsupportedVersion(name, version, message.valid.lowest, message.valid.highest)

@@ -17,7 +17,10 @@ from engine.wire.structs import message_class
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of a message of the release that the engine implements."""
+    """Return the class of a message of the release that the engine implements.
+
+    The class is made at its first use. Raises AttributeError for an unknown name.
+    """
     if name.startswith("_"):
         raise AttributeError(name)
     try:

@@ -126,7 +126,7 @@ class NodeEndpoint(NamedTuple):
 
 
 def decode_produce_request(body: memoryview, version: int) -> ProduceRequest:
-    """Decode a request; trailing bytes are ignored. Raises MalformedMessage."""
+    """Decode a Produce request; trailing bytes are ignored. Raises MalformedMessage."""
     try:
         if version >= FIRST_FLEXIBLE:
             return _read_flexible_fast(body) or _read_flexible(body)
@@ -175,7 +175,10 @@ def parse_request_head(head: bytes) -> tuple[int, int, str, int] | None:
 
 
 def _read_flexible(body: memoryview) -> ProduceRequest:
-    """Decode a request of a flexible version; raises Refused if it has tagged fields."""
+    """Decode a Produce request of a flexible version.
+
+    Raises Refused if it has tagged fields: the table codec must decode it then.
+    """
     end = len(body)
     first = body[0]
     transactional_id, at = nullable_compact_string(body, 1, end, first) if first else (None, 1)
@@ -211,7 +214,10 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
 
 
 def _read_classic(body: memoryview, version: int) -> ProduceRequest:
-    """Decode a request before version 9; raises Refused if the table codec must decode it."""
+    """Decode a Produce request before version 9.
+
+    Raises Refused if the table codec must decode it.
+    """
     transactional_id, at = None, 0
     if version >= _FIRST_TRANSACTIONAL:
         (size,) = _INT16(body, 0)
@@ -267,7 +273,7 @@ def _read_classic_partitions(
 
 
 def _convert_message(message: Message, version: int) -> ProduceRequest:
-    """Convert a request that the table codec has decoded."""
+    """Return a Produce request that the table codec has decoded in the form of this module."""
     topics = [
         (topic.name, [(part.index, part.records) for part in topic.partition_data])
         for topic in message.topic_data
@@ -279,7 +285,7 @@ def _convert_message(message: Message, version: int) -> ProduceRequest:
 def encode_produce_response_fast(
     version: int, topic: str, partition: int, offsets: tuple[int, int, int]
 ) -> bytes:
-    """Encode the most frequent response: one partition without an error.
+    """Encode the most frequent Produce response: one partition without an error.
 
     `offsets` are the base offset, the append time and the log start offset. Only for version 5 and
     later, which have all three.
@@ -303,7 +309,10 @@ def encode_produce_response(
     node_endpoints: list[NodeEndpoint] | None = None,
     throttle_ms: int = 0,
 ) -> bytes:
-    """Encode a response; raises UnencodableValue."""
+    """Encode a Produce response; raises UnencodableValue.
+
+    `topics` are (name, partitions); `node_endpoints` are the addresses of new leaders.
+    """
     if not node_endpoints and not throttle_ms:
         try:
             return _encode_fast(version, topics)
@@ -325,14 +334,14 @@ def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
     pack = _PARTITION_FORMS[form].pack
     suffix = _EMPTY_TAILS.get(form, ())
     width = 3 + (form >= 2) + (form >= 5)
-    out = bytearray(_counted(len(topics), is_flexible))
+    out = bytearray(_count_bytes(len(topics), is_flexible))
     for name, partitions in topics:
         raw = name.encode()
         if len(raw) > STRING_BYTES_MAX:
             raise Refused
-        out += _counted(len(raw), is_flexible) if is_flexible else len(raw).to_bytes(2)
+        out += _count_bytes(len(raw), is_flexible) if is_flexible else len(raw).to_bytes(2)
         out += raw
-        out += _counted(len(partitions), is_flexible)
+        out += _count_bytes(len(partitions), is_flexible)
         for partition in partitions:
             if form >= 8 and not partition.is_fast_path:
                 raise Refused
@@ -343,7 +352,7 @@ def _encode_fast(version: int, topics: list[AnsweredTopic]) -> bytes:
     return bytes(out)
 
 
-def _counted(count: int, is_flexible: bool) -> bytes:
+def _count_bytes(count: int, is_flexible: bool) -> bytes:
     """Return an encoded count: int32, in flexible versions a varint of count + 1."""
     if not is_flexible:
         return count.to_bytes(4)
@@ -356,7 +365,7 @@ def _encode_generally(
     node_endpoints: list[NodeEndpoint],
     throttle_ms: int,
 ) -> bytes:
-    """Encode a response with the table codec."""
+    """Encode a Produce response with the table codec; its errors name the field."""
     response = messages.ProduceResponse(
         responses=[
             messages.ProduceResponse.TopicProduceResponse(
@@ -384,7 +393,7 @@ def _encode_generally(
 def _partition_message(
     partition: ProducedPartition,
 ) -> messages.ProduceResponse.PartitionProduceResponse:
-    """Return the table codec's struct for one partition of a response."""
+    """Return the table codec's struct for one partition of a Produce response."""
     response = messages.ProduceResponse
     row = response.PartitionProduceResponse(
         index=partition.partition,

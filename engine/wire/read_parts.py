@@ -19,7 +19,10 @@ class Refused(EngineError):
 
 
 def long_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
-    """Decode the rest of an unsigned varint whose first byte (≥ 128) is `first`."""
+    """Decode an unsigned varint whose first byte (≥ 128), before `position`, is `first`.
+
+    Returns the value and the position after it; raises Refused after five bytes.
+    """
     value = first & 0x7F
     for shift in (7, 14, 21, 28):
         byte = buffer[position]
@@ -31,7 +34,10 @@ def long_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
 
 
 def array_count(buffer: Buffer, position: int) -> tuple[int, int]:
-    """Return the count of a compact array that must not be null, and the position of its items."""
+    """Return the count of a compact array, and the position of its items.
+
+    Raise Refused for null.
+    """
     count = buffer[position]
     position += 1
     if count > 127:
@@ -45,6 +51,7 @@ def compact_string(buffer: Buffer, position: int, end: int, first: int) -> tuple
     """Decode a compact string for which the generated code has no fast path.
 
     `first` is the first byte of its length: the length may have more bytes, be null or be invalid.
+    Returns the string and the position after it; raises Refused.
     """
     length = first
     if first > 127:
@@ -53,7 +60,10 @@ def compact_string(buffer: Buffer, position: int, end: int, first: int) -> tuple
 
 
 def _string(buffer: Buffer, position: int, end: int, length: int) -> tuple[str, int]:
-    """Return the string of `length` bytes, and the position after it."""
+    """Return the string of `length` bytes at a position, and the position after it.
+
+    Raises Refused for a length that is impossible, or beyond `end`.
+    """
     stop = position + length
     if not 0 <= length <= STRING_BYTES_MAX or stop > end:
         raise Refused
@@ -74,7 +84,10 @@ def nullable_compact_string(
 
 
 def skip_tags(buffer: Buffer, position: int, end: int, first: int) -> int:
-    """Return the position after a tagged section whose tags are all unknown."""
+    """Return the position after a tagged section whose tags are all unknown.
+
+    `first` is the first byte of the count of tags. Raises Refused.
+    """
     count = first
     if first > 127:
         count, position = long_varint(buffer, position, first)

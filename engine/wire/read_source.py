@@ -65,18 +65,21 @@ class _Source:
             self.add_line(f"{', '.join(targets)}{comma} = {name}(b, p); p += {made.size}")
 
     def name(self, prefix: str) -> str:
-        """Return a local name not used before."""
+        """Return a name for a local variable of the decoder that is not used yet."""
         self.names += 1
         return f"{prefix}{self.names}"
 
     def varint(self, target: str) -> None:
-        """Generate the read of an unsigned varint; its first byte joins the pending fields."""
+        """Generate the read of an unsigned varint into `target`.
+
+        Its first byte is read with the pending fields.
+        """
         self.add_fixed("B", target)
         self.add_line(f"if {target} > 127: {target}, p = long_varint(b, p, {target})")
 
 
 def _generate_string(out: _Source, field: FieldLayout, target: str, *, nullable: bool) -> None:
-    """Generate the read of a string, inlined for short ones."""
+    """Generate the read of a string into `target`, inlined for short ones."""
     length = out.name("n")
     take = f"{target} = str(b[p:q], 'utf-8'); p = q"
     if field.compact:
@@ -93,7 +96,7 @@ def _generate_string(out: _Source, field: FieldLayout, target: str, *, nullable:
 
 
 def _generate_flat(out: _Source, field: FieldLayout, target: str) -> None:
-    """Generate the read of bytes, records, or an array of fixed-size values."""
+    """Generate the read of bytes, records, or an array of fixed-size values into `target`."""
     length = out.name("n")
     if field.compact:
         out.varint(length)
@@ -149,7 +152,10 @@ def _generate_array(out: _Source, field: FieldLayout, target: str) -> None:
 
 
 def _generate_nullable_struct(out: _Source, field: FieldLayout, target: str) -> None:
-    """Generate the read of a struct after its null flag, a byte or in a tagged field a varint."""
+    """Generate the read of a struct after its null flag into `target`.
+
+    The flag is a byte, or in a tagged field a varint.
+    """
     assert field.struct is not None
     flag, item = out.name("n"), out.name("o")
     if field.place == "tagged":
@@ -188,7 +194,7 @@ def _generate_field(out: _Source, field: FieldLayout, target: str) -> None:
 
 
 def _default_expression(field: FieldLayout) -> str:
-    """Return an expression for the default of a field that the version does not contain."""
+    """Return the source of the default of a field that the version does not contain."""
     schema = field.schema
     if schema.null_by_default:
         return "None"
@@ -259,7 +265,7 @@ def _generate_tags(out: _Source, layout: StructLayout, target: str, count: str) 
 
 
 def generate_decoder(layout: StructLayout) -> tuple[str, dict[str, Format]]:
-    """Return a decoder's source, and the unpackers it calls by name."""
+    """Return a decoder's source, and the unpackers that it calls, by name."""
     out = _Source()
     _generate_struct(out, layout, "o0")
     out.add_line("return o0, p")
@@ -267,7 +273,7 @@ def generate_decoder(layout: StructLayout) -> tuple[str, dict[str, Format]]:
 
 
 def compile_decoder(name: str, release: str, layout: StructLayout) -> Decoder:
-    """Compile the decoder of one version of a message."""
+    """Return the compiled decoder of one version of a message."""
     source, formats = generate_decoder(layout)
     scope: dict[str, Any] = {"new": object.__new__, "NO_UUID": NO_UUID, "unpack_from": unpack_from}
     scope |= vars(read_parts)

@@ -58,13 +58,13 @@ class Reader:
     def wrong(
         self, error: type[MalformedMessage], position: int, expected: str, got: object
     ) -> MalformedMessage:
-        """Return an error that names the current field."""
+        """Return an error of this class that names the field being read."""
         return error(self.message, ".".join(self.path), position, expected, got)
 
     # -- values of fixed and announced size
 
     def read_fixed(self, type_name: str) -> FieldValue:
-        """Read a value of a fixed size."""
+        """Read a value of a type of fixed size; raises FrameTruncated."""
         size = FIXED[type_name].size
         self.ensure_left(size, f"{size} bytes of {type_name}")
         (value,) = _FIXED_FORMATS[type_name].unpack_from(self.buffer, self.position)
@@ -79,7 +79,10 @@ class Reader:
             )
 
     def read_varint(self) -> int:
-        """Read an unsigned varint of at most five bytes."""
+        """Read an unsigned varint of at most five bytes.
+
+        Raises FrameTruncated, WireVarintTooLong.
+        """
         start, value = self.position, 0
         for index in range(VARINT_BYTES_MAX):
             self.ensure_left(1, "a varint")
@@ -91,7 +94,11 @@ class Reader:
         raise self.wrong(WireVarintTooLong, start, f"a varint of {VARINT_BYTES_MAX} bytes", "more")
 
     def read_length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
-        """Decode the length or count before a value; None means null."""
+        """Read the length or count before a value; None means null.
+
+        In versions that are not flexible it is an int16 if `classic_is_short`, else an int32.
+        Raises LengthOutOfBounds.
+        """
         start = self.position
         if field.compact:
             length = self.read_varint() - 1
@@ -118,7 +125,10 @@ class Reader:
     # -- one field
 
     def not_null(self, field: FieldLayout, start: int) -> None:
-        """Raise NullNotAllowed unless the field may be null in this version."""
+        """Raise NullNotAllowed unless the field may be null in this version.
+
+        `start` is the position of the null length, for the error.
+        """
         if not field.nullable:
             raise self.wrong(NullNotAllowed, start, f"a {field.type}", "null")
 
@@ -145,7 +155,7 @@ class Reader:
             raise self.wrong(BadUtf8, start, "UTF-8", error.reason) from error
 
     def read_blob(self, field: FieldLayout) -> bytes | memoryview | None:
-        """Decode bytes (copied) or records (a view)."""
+        """Read bytes (copied) or records (a view), None for null."""
         start = self.position
         size = self.read_length(field, classic_is_short=False)
         if size is None:
@@ -155,7 +165,7 @@ class Reader:
         return memoryview(piece) if field.type == "records" else bytes(piece)
 
     def read_one(self, field: FieldLayout, *, may_be_null: bool) -> FieldValue:
-        """Read one value of the field's type (for an array: one element)."""
+        """Read one value of the field's type; for an array, one element."""
         if field.struct:
             return self.read_struct(field.struct)
         if field.type in FIXED:
@@ -182,7 +192,7 @@ class Reader:
             raise self.wrong(LengthOutOfBounds, start, f"at most {most} elements", count)
 
     def read_value(self, field: FieldLayout) -> FieldValue:
-        """Read a positional field's value."""
+        """Read a field's value, None for null."""
         if field.is_array:
             return self.read_array(field)
         if field.struct and field.nullable and self.read_null_flag(field):
@@ -190,7 +200,7 @@ class Reader:
         return self.read_one(field, may_be_null=field.nullable)
 
     def read_null_flag(self, field: FieldLayout) -> bool:
-        """Decode the flag before a nullable struct; return True for null."""
+        """Read the flag before a nullable struct; return True for null."""
         if field.place == "tagged":
             return self.read_varint() == 0
         return bool(self.read_fixed("int8") < 0)
@@ -210,7 +220,10 @@ class Reader:
         return made
 
     def read_tags(self, layout: StructLayout, made: Struct) -> None:
-        """Decode the tagged fields into the struct; unknown tags are skipped."""
+        """Read the tagged fields into the struct `made`; unknown tags are skipped.
+
+        Raises BadTag.
+        """
         tagged = {field.tag: field for field in layout.fields if field.tag >= 0}
         for _ in range(self.read_varint()):
             start = self.position

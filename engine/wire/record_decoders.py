@@ -51,9 +51,10 @@ class NoSuchDecoder(EngineError):
 
 
 def select_decoder(kind: str, kafka_version: str) -> RecordDecoder:
-    """Return the decoder of a kind of topic in a release; raises NoSuchDecoder.
+    """Return the function that prints the records of a kind of topic as Kafka's dump tool.
 
-    The decoder raises ToolFailure where Kafka's tool ends with an exception.
+    It raises ToolFailure where the tool ends with an exception. Raises NoSuchDecoder if the tool of
+    the release has no decoder for this kind.
     """
     if kafka_version in RELEASES:
         if kind == "cluster_metadata":

@@ -26,35 +26,41 @@ _DELETE_STATES: Final = (
 
 
 def remote_log_text(record: Struct) -> str:
-    """Return a record's text; raises ToolFailure if Kafka's object refuses the values."""
+    """Return the text of a record of remote log metadata, as its Java class prints it.
+
+    Raises ToolFailure if Kafka's object refuses the values.
+    """
     made: str = _TEXTS[record.message_name](record)
     return made
 
 
 def _state(names: tuple[str, ...], number: int, message: str | None) -> str:
-    """Return a state's name."""
+    """Return the name of the state with this number.
+
+    For an unknown one, raises Java's NullPointerException with `message`.
+    """
     if not 0 <= number < len(names):
         raise ToolFailure("java.lang.NullPointerException", message)
     return names[number]
 
 
 def _segment_state(number: int) -> str:
-    """Return the name of a segment's state."""
+    """Return the name of a segment's state; raises ToolFailure for an unknown number."""
     return _state(_SEGMENT_STATES, number, "state can not be null")
 
 
 def _custom_metadata(raw: bytes | None) -> str:
-    """Return the text of an Optional of custom metadata."""
+    """Return the text of Java's Optional of custom metadata."""
     return "Optional.empty" if raw is None else f"Optional[CustomMetadata{{{len(raw)} bytes}}]"
 
 
 def _topic_id_partition(partition: Message) -> str:
-    """Return the text of a topic partition with its id."""
+    """Return the text of Java's TopicIdPartition."""
     return f"{uuid_text(partition.id)}:{partition.name}-{partition.partition}"
 
 
 def _segment_id(segment: Message) -> str:
-    """Return the text of a segment's id."""
+    """Return the text of Java's RemoteLogSegmentId."""
     place = _topic_id_partition(segment.topic_id_partition)
     return f"RemoteLogSegmentId{{topicIdPartition={place}, id={uuid_text(segment.id)}}}"
 
@@ -68,7 +74,7 @@ def _leader_epochs(rows: list[Message]) -> str:
 
 
 def _illegal(message: str) -> ToolFailure:
-    """Build an IllegalArgumentException."""
+    """Return Java's IllegalArgumentException with this message."""
     return ToolFailure("java.lang.IllegalArgumentException", message)
 
 
@@ -105,7 +111,7 @@ def _segment_text(record: Message) -> str:
 
 
 def _update_text(record: Message) -> str:
-    """Return the text of a segment's new state."""
+    """Return the text of an update of a segment's state."""
     return (
         "RemoteLogSegmentMetadataUpdate{"
         f"remoteLogSegmentId={_segment_id(record.remote_log_segment_id)}"

@@ -20,7 +20,10 @@ _INT32_BYTES = 4
 
 
 def encode_rows(api_name: str, version: int, message: Message, field: str) -> bytes:
-    """Return the bytes of a response's rows: an array after which only fixed-size fields come."""
+    """Return the bytes of the rows of a response's array, without the response around them.
+
+    Only fixed-size fields may follow the array `field`. `insert_rows` joins such rows.
+    """
     codec = message_codec(f"{api_name}Response", version)
     empty = copy.copy(message)
     setattr(empty, field, [])

@@ -26,12 +26,12 @@ _SMALL_BATCH: Final = 4
 
 
 def _int32(value: int) -> int:
-    """Wrap into an int32."""
+    """Return an integer as Java's int has it, wrapped to 32 bits."""
     return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
 
 
 def _hash(partition: TopicPartition) -> int:
-    """Return the hash by which the set orders a partition."""
+    """Return the hash by which a Scala set orders a partition."""
     plain = 31 * (31 + partition.partition) + java_string_hash(partition.topic)
     return _int32(plain ^ (plain & 0xFFFF_FFFF) >> 16)
 

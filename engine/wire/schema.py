@@ -127,7 +127,7 @@ class MessageSchema(NamedTuple):
 
 
 def parse_versions(text: str) -> Versions:
-    """Parse `3`, `2-5`, `2+` or `none`."""
+    """Return the range of versions in a text: `3`, `2-5`, `2+` or `none`."""
     if text == "none":
         return NO_VERSIONS
     if text.endswith("+"):
@@ -152,7 +152,7 @@ def _parse_default(type_name: str, is_array: bool, text: str | None) -> object:
 
 
 def _parse_field(line: str) -> FieldSchema:
-    """Parse one field's line."""
+    """Return the schema in one field's line of the packed table."""
     name, type_text, versions, *options = line.split(" ")
     is_array = type_text.startswith("[]")
     type_name = type_text.removeprefix("[]")
@@ -195,7 +195,10 @@ class _OpenStruct(NamedTuple):
 
 
 def parse_message(name: str, release: str, text: str) -> MessageSchema:
-    """Parse one message's text, whose form is shown in the module's docstring."""
+    """Return the schema in one message's text of the packed table.
+
+    The module's docstring shows the form of the text.
+    """
     head, *lines = text.splitlines()
     kind, key, valid, flexible, *flags = head.split(" ")
     structs: dict[str, StructSchema] = {}
@@ -260,7 +263,10 @@ def api_names(release: str = ENGINE_RELEASE) -> dict[int, str]:
 
 
 def schema_head(name: str, release: str = ENGINE_RELEASE) -> list[str]:
-    """Return the tokens of a message's first line without parsing its fields."""
+    """Return the tokens of a message's first line without parsing its fields.
+
+    Raises UnknownMessage. Commands that need only versions do not parse whole tables.
+    """
     text = _schema_text(name, release)
     if text is None:
         raise UnknownMessage(name, release)

@@ -61,6 +61,7 @@ class Struct:
             setattr(self, name, value)
 
     def __eq__(self, other: object) -> bool:
+        """Return True if the class and all fields are equal."""
         if other.__class__ is not self.__class__:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)

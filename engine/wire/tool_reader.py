@@ -34,12 +34,12 @@ class ToolFailure(EngineError):
 
 
 def runtime_failure(message: str) -> ToolFailure:
-    """Build a RuntimeException."""
+    """Return Java's RuntimeException with this message."""
     return ToolFailure("java.lang.RuntimeException", message)
 
 
 def _int32(value: int) -> int:
-    """Wrap into an int32."""
+    """Return an integer as Java's int has it, wrapped to 32 bits."""
     return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
 
 
@@ -54,14 +54,17 @@ class ToolReader(Reader):
         self.version = version
 
     def read(self) -> Struct:
-        """Decode the message."""
+        """Decode the message, which fills the buffer from the position on; raises ToolFailure.
+
+        A version that the message lacks is read by the layout of the nearest one.
+        """
         valid = self.schema.valid
         nearest = max(valid.lowest, min(self.version, valid.highest))
         layout = message_layout(self.schema.name, nearest, self.schema.release)
         return super().read_struct(layout)
 
     def read_struct(self, layout: StructLayout) -> Struct:
-        """Decode a nested struct, after checking its versions as Java does."""
+        """Read a nested struct, after checking its versions as Java does; raises ToolFailure."""
         struct, valid = self.schema.structs[layout.name], self.schema.valid
         below = struct.versions.lowest < valid.lowest and self.version < valid.lowest
         above = struct.versions.highest > valid.highest and self.version > valid.highest
@@ -75,12 +78,12 @@ class ToolReader(Reader):
     # -- what differs byte by byte
 
     def ensure_left(self, size: int, expected: str) -> None:
-        """Raise a BufferUnderflowException unless `size` bytes are left."""
+        """Raise Java's BufferUnderflowException unless `size` bytes are left."""
         if size > self.end - self.position:
             raise ToolFailure("java.nio.BufferUnderflowException", None)
 
     def read_varint(self) -> int:
-        """Decode a varint to an int32, which may become negative."""
+        """Read a varint as an int32, which may become negative; raises ToolFailure."""
         value = 0
         for shift in (0, 7, 14, 21):
             self.ensure_left(1, "")
@@ -102,7 +105,7 @@ class ToolReader(Reader):
         return value
 
     def read_length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
-        """Decode a length or count; every negative one means null."""
+        """Read a length or count; every negative one means null."""
         if field.compact:
             length = _int32(self.read_varint() - 1)
         else:
@@ -110,7 +113,7 @@ class ToolReader(Reader):
         return None if length < 0 else length
 
     def take_bytes(self, start: int, size: int, expected: str) -> bytes | memoryview:
-        """Return the next `size` bytes."""
+        """Return the next `size` bytes; raises ToolFailure with Java's error."""
         left = self.end - self.position
         if size > left:
             raise runtime_failure(
@@ -140,7 +143,7 @@ class ToolReader(Reader):
         return decode_java_utf8(self.take_bytes(0, size, ""))
 
     def check_count(self, field: FieldLayout, start: int, count: int) -> None:
-        """Raise ToolFailure for more elements than remaining bytes."""
+        """Raise ToolFailure for more elements than bytes are left, as Java does."""
         left = self.end - self.position
         if count > left:
             raise runtime_failure(
@@ -149,13 +152,13 @@ class ToolReader(Reader):
             )
 
     def read_null_flag(self, field: FieldLayout) -> bool:
-        """Decode the flag before a nullable struct; return True for null."""
+        """Read the flag before a nullable struct; return True for null."""
         if field.place == "tagged":
             return self.read_varint() <= 0
         return bool(self.read_fixed("int8") < 0)
 
     def read_tags(self, layout: StructLayout, made: Struct) -> None:
-        """Decode the tagged fields; sizes of known ones are not checked."""
+        """Read the tagged fields into the struct `made`; sizes of known ones are not checked."""
         tagged: dict[int, FieldLayout] = {
             field.tag: field for field in layout.fields if field.tag >= 0
         }

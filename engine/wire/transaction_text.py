@@ -45,7 +45,10 @@ TRANSACTION_STATES: Final = (
 def format_transaction_record(
     key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
 ) -> tuple[str | None, str | None]:
-    """Return key and payload as texts; raises ToolFailure. `offset` is not used."""
+    """Return key and payload of a transaction's record as texts, as Kafka's 3.9.1 tool prints.
+
+    Raises ToolFailure. `offset` is not used.
+    """
     version = _read_version(key)
     if not message_schema("TransactionLogKey", _RELEASE).valid.has(version):
         return f"unknown::version={version}", None
@@ -69,7 +72,7 @@ def _read_version(raw: bytes | memoryview | None) -> int:
 
 
 def _decode(name: str, raw: bytes | memoryview, version: int) -> Message:
-    """Decode the message after the int16; raises ToolFailure."""
+    """Decode the message after the int16 of a key or value; raises ToolFailure."""
     try:
         message, _ = message_codec(name, version, _RELEASE).decode_at(raw, _INT16.size)
     except WireError:
@@ -78,7 +81,10 @@ def _decode(name: str, raw: bytes | memoryview, version: int) -> Message:
 
 
 def _format_value(raw: bytes | memoryview) -> str:
-    """Return a value's text."""
+    """Return the text of a transaction's value, as Kafka's 3.9.1 tool prints it.
+
+    Raises ToolFailure.
+    """
     version = _read_version(raw)
     if not message_schema("TransactionLogValue", _RELEASE).valid.has(version):
         raise ToolFailure(
@@ -101,7 +107,7 @@ def _format_value(raw: bytes | memoryview) -> str:
 
 
 def _ordered_partitions(value: Message) -> list[TopicPartition]:
-    """Return the partitions of a transaction in the tool's order."""
+    """Return the partitions of a transaction in the order of the tool's Scala set."""
     if value.transaction_partitions is None:
         raise ToolFailure(
             _NULL_POINTER,

@@ -31,7 +31,10 @@ class Unwritable(EngineError):
 
 
 def long_compact(raw: bytes) -> bytes:
-    """Return a compact string whose length takes more than one byte."""
+    """Return the bytes of a compact string whose length takes more than one byte.
+
+    Raises Unwritable for a string that is too long.
+    """
     if len(raw) > STRING_BYTES_MAX:
         raise Unwritable
     return varint_bytes(len(raw) + 1) + raw
@@ -84,7 +87,7 @@ class _Source:
         self.lines.append(" " * self.depth + text)
 
     def name(self, prefix: str) -> str:
-        """Return a local name not used before."""
+        """Return a name for a local variable of the encoder that is not used yet."""
         self.names += 1
         return f"{prefix}{self.names}"
 
@@ -105,7 +108,7 @@ def _end_null_branch(out: _Source, field: FieldLayout) -> None:
 
 
 def _generate_string(out: _Source, field: FieldLayout, value: str) -> None:
-    """Generate the write of a string that is not null."""
+    """Generate the write of a string that is not null; `value` is the source of the string."""
     raw = out.name("s")
     out.add_early_line(f"{raw} = {value}.encode()")
     if field.compact:
@@ -117,7 +120,10 @@ def _generate_string(out: _Source, field: FieldLayout, value: str) -> None:
 
 
 def _generate_length(out: _Source, field: FieldLayout, length: str) -> None:
-    """Generate the write of the length of bytes or the count of an array."""
+    """Generate the write of the length of bytes or the count of an array.
+
+    `length` is the source of the number.
+    """
     if field.compact:
         short = f"SMALL[{length} + 1] if {length} < 127"
         out.add_line(f"{out.out} += {short} else varint_bytes({length} + 1)")
@@ -162,7 +168,7 @@ def _generate_array(out: _Source, field: FieldLayout, value: str) -> None:
 
 
 def _generate_field(out: _Source, field: FieldLayout, value: str) -> None:
-    """Generate the write of one positional field."""
+    """Generate the write of one field; `value` is the source of its value."""
     if not field.is_array and field.type in FIXED:
         if field.type == "uuid":
             out.add_early_line(f"if len({value}) != 16: raise Unwritable")
@@ -248,7 +254,7 @@ def _generate_tags(out: _Source, tagged: list[FieldLayout], value: str) -> None:
 
 
 def generate_encoder(layout: StructLayout) -> tuple[str, dict[str, Format]]:
-    """Return an encoder's source, and the packers it calls by name."""
+    """Return an encoder's source, and the packers that it calls, by name."""
     out = _Source()
     _generate_struct(out, layout, "o0")
     out.flush()
@@ -257,7 +263,7 @@ def generate_encoder(layout: StructLayout) -> tuple[str, dict[str, Format]]:
 
 
 def compile_encoder(name: str, release: str, layout: StructLayout) -> Encoder:
-    """Compile the encoder of one version of a message."""
+    """Return the compiled encoder of one version of a message."""
     source, formats = generate_encoder(layout)
     scope: dict[str, Any] = {
         "SMALL": SMALL,

@@ -61,17 +61,17 @@ class Writer:
         self.path: list[str] = []
 
     def wrong(self, expected: str, got: object) -> UnencodableValue:
-        """Return an error that names the current field."""
+        """Return an error that names the field being written."""
         return UnencodableValue(self.message, ".".join(self.path), self.version, expected, got)
 
     def write_fixed(self, type_name: str, value: FieldValue) -> None:
-        """Append a value of a fixed size."""
+        """Append a value of a type of fixed size."""
         if type_name == "uuid" and len(bytes(value)) != len(NO_UUID):
             raise self.wrong("a uuid of 16 bytes", value)
         self.out += _FIXED_FORMATS[type_name].pack(value)
 
     def write_length(self, field: FieldLayout, length: int, limit: int) -> None:
-        """Append a length or count; −1 means null."""
+        """Append a length or count; −1 means null. Raises UnencodableValue above `limit`."""
         if length > limit:
             raise self.wrong(f"a length of at most {limit}", length)
         if field.compact:
@@ -81,7 +81,7 @@ class Writer:
             self.out += _FIXED_FORMATS["int16" if is_short else "int32"].pack(length)
 
     def write_sized(self, field: FieldLayout, value: FieldValue) -> None:
-        """Append a string, bytes or records."""
+        """Append a string, bytes or records, after their length."""
         if field.type == "string":
             raw = value.encode()
             self.write_length(field, len(raw), STRING_BYTES_MAX)
@@ -91,7 +91,10 @@ class Writer:
         self.out += raw
 
     def write_one(self, field: FieldLayout, value: FieldValue) -> None:
-        """Append one value of the field's type (for an array: one element)."""
+        """Append one value of the field's type; for an array, one element.
+
+        Raises UnencodableValue for a value of another type.
+        """
         try:
             if field.struct:
                 self.write_struct(field.struct, value)
@@ -103,7 +106,7 @@ class Writer:
             raise self.wrong(f"a {field.type}", value) from error
 
     def write_array(self, field: FieldLayout, value: FieldValue) -> None:
-        """Append an array."""
+        """Append an array: its count and its elements."""
         if not isinstance(value, list | tuple):
             raise self.wrong(f"a list of {field.type}", value)
         self.write_length(field, len(value), LENGTH_MAX)
@@ -111,7 +114,7 @@ class Writer:
             self.write_one(field, item)
 
     def write_value(self, field: FieldLayout, value: FieldValue) -> None:
-        """Append a positional field's value."""
+        """Append a field's value, which may be null."""
         if value is None:
             self.write_null(field)
         elif field.is_array:
@@ -122,7 +125,7 @@ class Writer:
             self.write_one(field, value)
 
     def write_null(self, field: FieldLayout) -> None:
-        """Append the encoding of null; raises for a field that cannot be null."""
+        """Append the encoding of null; raises UnencodableValue for a field that cannot be null."""
         if not field.nullable:
             raise self.wrong(f"a {field.type}", None)
         if field.struct and not field.is_array:
@@ -146,7 +149,7 @@ class Writer:
             self.write_tags(layout, value)
 
     def default_of(self, field: FieldSchema) -> Struct | None:
-        """Return a struct field's default; None for other types."""
+        """Return the default of a field that is a struct; None for other types."""
         made = self.classes.get(field.type)
         return made() if made and not field.is_array else None
 

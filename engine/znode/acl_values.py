@@ -91,7 +91,10 @@ def encode_acl_change(change: AclChange) -> bytes:
 
 
 def decode_literal_acl_change(data: bytes | None, path: str) -> AclChange:
-    """Return the resource in a node of `/kafka-acl-changes`."""
+    """Return the resource in a node of `/kafka-acl-changes`; raises InvalidZnodeValue.
+
+    A broker reads its ACLs again then.
+    """
     try:
         resource_type, separator, name = (data or b"").decode().partition(":")
     except UnicodeDecodeError as error:
@@ -102,7 +105,10 @@ def decode_literal_acl_change(data: bytes | None, path: str) -> AclChange:
 
 
 def decode_extended_acl_change(data: bytes | None, path: str) -> AclChange:
-    """Return the resource in a node of `/kafka-acl-extended-changes`."""
+    """Return the resource in a node of `/kafka-acl-extended-changes`; raises InvalidZnodeValue.
+
+    Such nodes announce changes of ACLs with prefixed patterns.
+    """
     fields = decode_object(data, path)
     if fields.integer("version") > _VERSION:
         raise InvalidZnodeValue(path, f"version {_VERSION}", fields.integer("version"))

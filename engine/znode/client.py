@@ -73,7 +73,10 @@ class ZnodeClient(Protocol):
         ...
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Remove a node without children if it has the version."""
+        """Remove a node without children if it has the version.
+
+        Raises NoNode, NotEmpty, BadVersion.
+        """
         ...
 
     async def exists(self, path: str) -> Stat | None:
@@ -85,9 +88,15 @@ class ZnodeClient(Protocol):
         ...
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations or none; the error has the `operation_index` of the failed one."""
+        """Do all operations or none, and return their results in order.
+
+        The error of a failed operation has its `operation_index`.
+        """
         ...
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; for children the node must exist (NoNode)."""
+        """Set a one-shot watch: `watcher` is called at the next change, once.
+
+        For children the node must exist (NoNode).
+        """
         ...

@@ -40,7 +40,10 @@ class ClientAccess:
         self._nonce = ""
 
     def acl_to_store(self, path: str, acl: tuple[NodeAclEntry, ...]) -> tuple[NodeAclEntry, ...]:
-        """Return the ACL to store for an ACL that the client has sent; raise InvalidAcl."""
+        """Return the ACL to store for an ACL that the client has sent; raise InvalidAcl.
+
+        An entry of scheme `auth` becomes one for each identity of the connection.
+        """
         return acl_to_store(path, acl, self.identities, has_sasl=bool(self._users))
 
     def add(self, scheme: str, proof: bytes) -> None:
@@ -49,12 +52,15 @@ class ClientAccess:
         `proof` is `user:password` for the scheme digest.
         """
         if scheme == DIGEST:
-            self._note(digest_identity(proof))
+            self._add_identity(digest_identity(proof))
         elif scheme != IP:
             raise RequestRefused(_AUTH_FAILED, f"no scheme {scheme}")
 
     def answer_to(self, token: bytes) -> bytes | None:
-        """Return the response to a SASL token, None without users; raises RequestRefused."""
+        """Return the response to a client's SASL token: a challenge, then the proof of the server.
+
+        None if the store has no users; raises RequestRefused for a wrong answer.
+        """
         # Loaded with the first client that logs in.
         from engine.security.digest_md5 import DigestRefused, challenge_of, check_answer
 
@@ -68,10 +74,10 @@ class ClientAccess:
             user, answer = check_answer(token, self._users, _REALM, nonce, _URI)
         except DigestRefused as error:
             raise RequestRefused(_AUTH_FAILED, str(error)) from error
-        self._note((SASL, user))
+        self._add_identity((SASL, user))
         return answer
 
-    def _note(self, identity: tuple[str, str]) -> None:
+    def _add_identity(self, identity: tuple[str, str]) -> None:
         """Add an identity to those of the connection, unless it is among them."""
         if identity not in self.identities:
             self.identities = (*self.identities, identity)

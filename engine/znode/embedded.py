@@ -22,15 +22,15 @@ from engine.znode.store import ZnodeStore
 
 
 def _ignore(event: SessionEvent) -> None:
-    """Stand for a listener that is not set."""
+    """Ignore a session event: no listener is set."""
 
 
 def _do_nothing() -> None:
-    """Stand for a callback that is not set."""
+    """Do nothing: no callback for the close is set."""
 
 
 def _never() -> bool:
-    """Stand for a link that is never interrupted."""
+    """Return False, as the link to the store is never interrupted by default."""
     return False
 
 
@@ -58,7 +58,7 @@ class EmbeddedZnodeClient:
         self.on_session: Callable[[SessionEvent], None] = _ignore
         #: Called by `close`: the session needs no more heartbeats.
         self.on_closed: Callable[[], None] = _do_nothing
-        #: Returns whether heartbeats do not reach the store now, because the link is cut.
+        #: Returns True if heartbeats do not reach the store now, because the link is cut.
         self.is_silent: Callable[[], bool] = _never
 
     @property
@@ -68,7 +68,7 @@ class EmbeddedZnodeClient:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the session is open."""
+        """Return True while the session has neither been closed nor expired."""
         return self._is_open
 
     async def connect(self) -> None:
@@ -126,7 +126,10 @@ class EmbeddedZnodeClient:
         return stat
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Remove a node without children if it has the version."""
+        """Remove a node without children if it has the version.
+
+        Raises NoNode, NotEmpty, BadVersion.
+        """
         self._store.apply(self._live_session(), Delete(path, version))
 
     async def exists(self, path: str) -> Stat | None:
@@ -139,7 +142,10 @@ class EmbeddedZnodeClient:
         return names
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations or none; the error has the `operation_index` of the failed one."""
+        """Do all operations or none, and return their results in order.
+
+        The error of a failed operation has its `operation_index`.
+        """
         made = operations
         if self._creator is not None:
             made = [protected(each, self._creator) for each in operations]

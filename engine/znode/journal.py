@@ -30,7 +30,10 @@ class Journal(Protocol):
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Make one transaction durable atomically; None removes a node or session."""
+        """Make one transaction durable atomically.
+
+        A value of None removes a node or session; a session's value is its timeout in ms.
+        """
         ...
 
     def keep_secret(self, secret: bytes) -> None:

@@ -49,7 +49,10 @@ def encode_json(value: Json) -> bytes:
 
 
 def scala_map_order(keys: Iterable[str], *, buckets: int = _BUCKETS_MIN) -> list[str]:
-    """Return keys in the order of a mutable Scala map that was created with `buckets` buckets."""
+    """Return keys in the order of a mutable Scala map that was created with `buckets` buckets.
+
+    Kafka's brokers write their JSON from such maps.
+    """
     hashes: dict[str, int] = {}
     for key in keys:
         if len(hashes) + 1 >= buckets * 3 // 4:
@@ -60,7 +63,7 @@ def scala_map_order(keys: Iterable[str], *, buckets: int = _BUCKETS_MIN) -> list
 
 
 def is_int32(value: int) -> bool:
-    """Return whether an integer fits into 32 bits, as ids, epochs and ports in requests do."""
+    """Return True if an integer fits into 32 bits, as ids, epochs and ports in requests do."""
     return -1 << 31 <= value < 1 << 31
 
 
@@ -74,7 +77,7 @@ class JsonObject:
         self.path = path
 
     def has(self, name: str) -> bool:
-        """Return whether a field is present and not null."""
+        """Return True if a field is present and not null."""
         return self._fields.get(name) is not None
 
     def integer(self, name: str) -> int:
@@ -107,11 +110,11 @@ class JsonObject:
         return value
 
     def inner(self, name: str) -> JsonObject:
-        """Return a field that is an object."""
+        """Return a field that is an object; raise InvalidZnodeValue for another value."""
         return JsonObject(_require_mapping(self._fields.get(name), self.path, name), self.path)
 
     def inners(self, name: str) -> list[JsonObject]:
-        """Return a field that is a list of objects."""
+        """Return a field that is a list of objects; raise InvalidZnodeValue for another value."""
         return [
             JsonObject(_require_mapping(item, self.path, name), self.path)
             for item in self._list(name)
@@ -134,7 +137,7 @@ class JsonObject:
         return tuple(values)  # type: ignore[arg-type]  # each was checked
 
     def names(self) -> list[str]:
-        """Return the names of the fields in the text's order."""
+        """Return the names of the object's fields, in the order of the JSON text."""
         return list(self._fields)
 
     def _list(self, name: str) -> list[object]:
@@ -146,7 +149,7 @@ class JsonObject:
 
 
 def decode_object(data: bytes | None, path: str) -> JsonObject:
-    """Return the object in a node's data; raises InvalidZnodeValue."""
+    """Return the JSON object in a node's data; raises InvalidZnodeValue."""
     if data is None:
         raise InvalidZnodeValue(path, "a JSON object", "no data")
     try:

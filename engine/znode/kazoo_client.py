@@ -86,6 +86,7 @@ class _Inline:
     """Runs callbacks at once, which kazoo would pass to one of two threads and lose their order."""
 
     def put(self, work: Callable[[], None]) -> None:
+        """Run the callback on the calling thread."""
         work()
 
 
@@ -125,7 +126,7 @@ class ZookeeperAddress:
 
 
 def _ignore(event: SessionEvent) -> None:
-    """Stand for a listener that is not set."""
+    """Ignore a session event: no listener is set."""
 
 
 class ZookeeperSecurity(NamedTuple):
@@ -181,7 +182,7 @@ class KazooZnodeClient:
     # -- the session ---------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        """Begin a session.
+        """Begin a session, and create the chroot if it is missing.
 
         Errors: ConnectionLost if no server answers in time, ZnodeLoginRefused.
         """
@@ -228,11 +229,12 @@ class KazooZnodeClient:
 
     @property
     def _login(self) -> ZookeeperLogin | None:
+        """Return the user name and password to log in with; None for a client without a login."""
         return None if self._security is None else self._security.login
 
     @property
     def _is_refused(self) -> bool:
-        """Return whether the server has refused the login of the current session."""
+        """Return True if the server has refused the login of the current session."""
         return self._logins is not None and self._logins.is_refused
 
     async def _prepare(self, kazoo: KazooClient) -> None:
@@ -257,7 +259,7 @@ class KazooZnodeClient:
                     await self._request(partial(_request_creation, path, self._acl(path)), path)
 
     def _acl(self, path: str) -> list[ACL]:
-        """Return the ACL of a new node."""
+        """Return the ACL for a new node at a path: open to all, unless nodes are protected."""
         if self._security is None or not self._security.protects:
             return list(OPEN_ACL_UNSAFE)
         return [ACL(entry.permissions, Id(*entry[1:])) for entry in protected_acl(path)]
@@ -336,7 +338,7 @@ class KazooZnodeClient:
         sequential: bool = False,
     ) -> str:
         """Create a node and return its path; a sequential node's path has ten digits at its end."""
-        _check(Create(path, data, ephemeral, sequential))
+        _check_operation(Create(path, data, ephemeral, sequential))
         created = await self._request(
             lambda k: k.create_async(
                 path, data, self._acl(path), ephemeral=ephemeral, sequence=sequential
@@ -353,12 +355,15 @@ class KazooZnodeClient:
 
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
         """Replace a node's data if it has the version; raises NoNode, BadVersion."""
-        _check(SetData(path, data, version))
+        _check_operation(SetData(path, data, version))
         stat = await self._request(lambda k: k.set_async(path, data, version), path, version)
         return stat_of(stat)
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Remove a node without children if it has the version."""
+        """Remove a node without children if it has the version.
+
+        Raises NoNode, NotEmpty, BadVersion.
+        """
         check_path(path)
         await self._request(lambda k: k.delete_async(path, version), path, version)
 
@@ -374,9 +379,12 @@ class KazooZnodeClient:
         return sorted(await self._read(lambda k: k.get_children_async(path), path))
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations or none; the error has the `operation_index` of the failed one."""
+        """Do all operations or none, and return their results in order.
+
+        The error of a failed operation has its `operation_index`.
+        """
         for operation in operations:
-            _check(operation)
+            _check_operation(operation)
 
         def commit(kazoo: KazooClient) -> IAsyncResult:
             """Send all operations as one transaction of kazoo, with the ACLs of new nodes."""
@@ -402,7 +410,10 @@ class KazooZnodeClient:
     async def _request(
         self, send: Callable[[KazooClient], IAsyncResult], path: str, version: int = ANY_VERSION
     ) -> Any:
-        """Send a request by kazoo and wait for it on the loop; raise the engine's error."""
+        """Send a request by kazoo and return its result on the loop; raise the engine's error.
+
+        `send` starts the request. `path` and `version` are those of the operation, for the error.
+        """
         kazoo = self._kazoo
         if kazoo is None:
             raise SessionExpired(self._session_id)
@@ -423,7 +434,10 @@ class KazooZnodeClient:
         return await promise
 
     def _error(self, error: Exception, path: str, version: int, session_id: int) -> ZnodeError:
-        """Return the engine's error of kazoo's; after a refused login that is SessionExpired."""
+        """Return the engine's error for an exception of kazoo.
+
+        A refused login is SessionExpired, because the session cannot be resumed.
+        """
         if isinstance(error, AuthFailedError) and self._is_refused:
             return SessionExpired(session_id)
         return engine_error(error, path, version, session_id)
@@ -468,7 +482,7 @@ class KazooZnodeClient:
         self._timers.call_from_thread(work)
 
 
-def _check(operation: Operation) -> None:
+def _check_operation(operation: Operation) -> None:
     """Raise for an invalid path, or ZnodeLimitExceeded for data above the maximum."""
     path = operation.path
     is_sequential = isinstance(operation, Create) and operation.sequential
@@ -490,7 +504,10 @@ def _request_creation(path: str, acl: list[ACL], kazoo: KazooClient) -> IAsyncRe
 
 
 def _multi_message(chroot: str, operation: Operation, acl: list[ACL]) -> Any:
-    """Return an operation of a multi; kazoo's calls would not accept a node without data."""
+    """Return kazoo's message for an operation of a multi, on its path below the chroot.
+
+    kazoo's own calls would not accept a node without data.
+    """
     path = f"{chroot}{operation.path}" if operation.path != "/" else chroot or "/"
     if isinstance(operation, Create):
         flags = operation.ephemeral | operation.sequential << 1
@@ -510,7 +527,7 @@ def _operation_result(operation: Operation, result: Any) -> OperationResult:
 
 
 def stat_of(kazoo_stat: ZnodeStat) -> Stat:
-    """Return kazoo's stat of a node as ours."""
+    """Return the engine's form of kazoo's stat of a node."""
     return Stat(
         czxid=kazoo_stat.czxid,
         mzxid=kazoo_stat.mzxid,

@@ -62,9 +62,10 @@ class ZnodeEditor(ZnodeReader):
         self._wait(self._kazoo.delete_async(path, version), path, version)
 
     def delete_tree(self, path: str) -> int:
-        """Remove a node with all its descendants, children first; return how many were removed.
+        """Remove a node with all its descendants, children first.
 
-        Nodes that are added meanwhile are removed too. After a failure the remaining nodes stay.
+        Return the number of removed nodes. Nodes that are added meanwhile are removed too. After a
+        failure the remaining nodes stay.
         """
         check_path(path)
         removed = 0
@@ -78,7 +79,7 @@ class ZnodeEditor(ZnodeReader):
 
 
 def _check_size(path: str, data: bytes) -> None:
-    """Raise ZnodeLimitExceeded for more data than a server accepts."""
+    """Raise ZnodeLimitExceeded for more data than a server accepts in a request."""
     # A server closes the connection when a request is too large.
     if len(data) > ZNODE_DATA_BYTES_MAX:
         raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)

@@ -47,7 +47,10 @@ _LOST = (
 
 
 def engine_error(error: Exception, path: str, version: int, session_id: int) -> ZnodeError:
-    """Return the engine's error for an exception of an operation on a path."""
+    """Return the engine's error for kazoo's exception at an operation on a path.
+
+    `version` is the version that the operation required.
+    """
     of_path = _OF_PATHS.get(type(error))
     if of_path is not None:
         return of_path(path)
@@ -66,7 +69,10 @@ def engine_error(error: Exception, path: str, version: int, session_id: int) -> 
 def refusal_of_multi(
     results: Sequence[object], operations: Sequence[Operation]
 ) -> ZnodeError | None:
-    """Return the error of the refused operation, with its index; None if none was refused."""
+    """Return the error of the refused operation of a multi; None if none was refused.
+
+    `results` are kazoo's, one for each operation; the error has the operation's index.
+    """
     for index, (result, operation) in enumerate(zip(results, operations, strict=True)):
         if not isinstance(result, Exception):
             continue

@@ -52,7 +52,7 @@ class KazooLogin:
         self._handler._authenticate_with_sasl = self._log_in
 
     def _log_in(self, _host: str, timeout_s: float) -> None:
-        """Log in on a connection, on kazoo's thread; raises AuthFailedError."""
+        """Log in on a new connection, on kazoo's thread; raises AuthFailedError."""
         try:
             self._authenticate(timeout_s)
         except AuthFailedError:

@@ -49,7 +49,7 @@ _NO_NODE_HINT = "`kctl znode tree` shows what is there"
 
 
 def _ignore() -> None:
-    """Stand for a listener that is not set."""
+    """Do nothing: no listener is set."""
 
 
 class QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
@@ -59,6 +59,7 @@ class QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
         """Start a thread that prints no traceback on an error, which the caller gets anyway."""
 
         def run(*own: Any, **named: Any) -> None:
+            """Run the thread's function, and drop its exception."""
             with suppress(Exception):
                 func(*own, **named)
 
@@ -148,7 +149,7 @@ class ZnodeReader:
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
 
     def begin(self) -> None:
-        """Restart the timeout of the following requests."""
+        """Restart the timeout for the requests that follow."""
         self._deadline_ms = self._clock.monotonic_ms() + round(self._timeout_s * 1000)
 
     def _left_s(self) -> float:
@@ -195,13 +196,16 @@ class ZnodeReader:
         return stat_of(stat)
 
     def children(self, path: str) -> list[NodeView]:
-        """Return a node's children by name; raises NoNode."""
+        """Return a node's children, sorted by name, each with its stat; raises NoNode."""
         check_path(path)
         names = self._wait(self._kazoo.get_children_async(path), path)
         return self._views([child_path(path, name) for name in sorted(names)], None)
 
     def tree(self, path: str, depth_max: int | None) -> Iterator[TreeNode]:
-        """Return a node and its descendants down to a depth, parents before children."""
+        """Yield a node and its descendants down to `depth_max`, parents before children.
+
+        None means all descendants.
+        """
         yield from self._walk(TreeNode(path, 0, self.stat(path)), depth_max)
 
     def _walk(self, node: TreeNode, depth_max: int | None) -> Iterator[TreeNode]:
@@ -258,6 +262,7 @@ class ZnodeReader:
             back = threading.Event()
 
             def note(state: str, back: threading.Event = back) -> None:
+                """Wake the reader once kazoo is connected again."""
                 if state == KazooState.CONNECTED:
                     back.set()
 
@@ -288,13 +293,20 @@ class ZnodeReader:
     def _views(
         self, paths: Sequence[str], on_event: Callable[[object], None] | None
     ) -> list[NodeView]:
-        """Return the nodes that exist; all requests are sent before the first response."""
+        """Return the nodes that exist, with their stats, in the order of `paths`.
+
+        All requests are sent before the first response. `on_event` watches each path, None for no
+        watch.
+        """
         requests = [(path, self._kazoo.exists_async(path, watch=on_event)) for path in paths]
         stats = [(path, self._wait(request, path)) for path, request in requests]
         return [NodeView(path, stat_of(stat)) for path, stat in stats if stat is not None]
 
     def _wait(self, request: IAsyncResult, path: str, version: int = ANY_VERSION) -> Any:
-        """Return the response; raise an EngineError, ZookeeperUnreachable at the deadline."""
+        """Return the response to a request.
+
+        Raise an EngineError, ZookeeperUnreachable at the deadline.
+        """
         try:
             return request.get(timeout=self._left_s())
         except KazooTimeoutError as error:
@@ -309,7 +321,7 @@ class ZnodeReader:
 
 
 def child_path(parent: str, name: str) -> str:
-    """Return the path of a child."""
+    """Return the path of a node's child with this name."""
     return f"/{name}" if parent == ROOT else f"{parent}/{name}"
 
 

@@ -37,12 +37,15 @@ class CreateContainer(NamedTuple):
     type: int = _CREATE_CONTAINER
 
     def serialize(self) -> bytes:
-        """Return the body."""
+        """Return the body of the request."""
         return bytes(Create(self.path, self.data, self.acl, _CONTAINER).serialize())
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> str:
-        """Return the path of the node; a stat follows."""
+        """Return the path of the created node from a response.
+
+        Its stat, which follows, is not read.
+        """
         return str(read_string(data, offset)[0])
 
 
@@ -57,14 +60,17 @@ class CreateWithTimeToLive(NamedTuple):
     type: int = _CREATE_TTL
 
     def serialize(self) -> bytes:
-        """Return the body."""
+        """Return the body of the request."""
         mode = _TTL_SEQUENTIAL if self.is_sequential else _TTL
         create = Create(self.path, self.data, self.acl, mode).serialize()
         return bytes(create + long_struct.pack(self.ttl_ms))
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> str:
-        """Return the path of the node; a stat follows."""
+        """Return the path of the created node from a response.
+
+        Its stat, which follows, is not read.
+        """
         return str(read_string(data, offset)[0])
 
 
@@ -75,13 +81,13 @@ class GetAllChildrenNumber(NamedTuple):
     type: int = _GET_ALL_CHILDREN_NUMBER
 
     def serialize(self) -> bytes:
-        """Return the body."""
+        """Return the body of the request."""
         encoded = self.path.encode()
         return bytes(int_struct.pack(len(encoded))) + encoded
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> int:
-        """Return the number."""
+        """Return the number of descendants from a response."""
         (number,) = int_struct.unpack_from(data, offset)
         return int(number)
 
@@ -94,13 +100,13 @@ class AddWatch(NamedTuple):
     type: int = _ADD_WATCH
 
     def serialize(self) -> bytes:
-        """Return the body."""
+        """Return the body of the request."""
         encoded = self.path.encode()
         return bytes(int_struct.pack(len(encoded)) + encoded + int_struct.pack(self.mode))
 
     @classmethod
     def deserialize(cls, _data: bytes, _offset: int) -> None:
-        """Return nothing: the code of the header counts."""
+        """Return None: a response has only the error code of its header."""
 
 
 class RemoveWatches(NamedTuple):
@@ -111,13 +117,13 @@ class RemoveWatches(NamedTuple):
     type: int = _REMOVE_WATCHES
 
     def serialize(self) -> bytes:
-        """Return the body."""
+        """Return the body of the request."""
         encoded = self.path.encode()
         return bytes(int_struct.pack(len(encoded)) + encoded + int_struct.pack(self.kind))
 
     @classmethod
     def deserialize(cls, _data: bytes, _offset: int) -> None:
-        """Return nothing: the code of the header counts."""
+        """Return None: a response has only the error code of its header."""
 
 
 class WhoAmI(NamedTuple):
@@ -126,12 +132,12 @@ class WhoAmI(NamedTuple):
     type: int = _WHO_AM_I
 
     def serialize(self) -> bytes:
-        """Return the body."""
+        """Return the body of the request, which is empty."""
         return b""
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> list[tuple[str, str]]:
-        """Return scheme and user of each identity."""
+        """Return the (scheme, user) of each identity from a response."""
         (count,) = int_struct.unpack_from(data, offset)
         offset += int_struct.size
         found = []

@@ -149,7 +149,7 @@ class ZnodeShellSession(ZnodeEditor):
             self._kazoo._stopped.wait()
 
     def _note_state(self, state: str) -> None:
-        """Report a state of the connection.
+        """Report a state of the connection to the shell.
 
         The caller reports the first state and those after `close`.
         """
@@ -163,7 +163,10 @@ class ZnodeShellSession(ZnodeEditor):
             self._persistent.clear()
 
     def _begin_close(self, wait_s: float) -> None:
-        """End a pause before the next attempt, and report no more states, before closing."""
+        """Begin to close kazoo's client.
+
+        End a pause between attempts, and report no more states.
+        """
         self._closing.set()
         super()._begin_close(wait_s)
 
@@ -181,19 +184,22 @@ class ZnodeShellSession(ZnodeEditor):
     # -- reading
 
     def node_data(self, path: str, *, watches: bool) -> tuple[bytes | None, ShellStat]:
-        """Return a node's data and stat; raises NoNode."""
+        """Return a node's data and stat; raises NoNode. `watches` sets a one-shot watch."""
         data, stat = self._wait(self._kazoo.get_async(path, self._watcher(watches)), path)
         return data, _stat_of(stat)
 
     def node_stat(self, path: str, *, watches: bool) -> ShellStat:
-        """Return a node's stat; raises NoNode."""
+        """Return a node's stat; raises NoNode. `watches` sets a one-shot watch."""
         stat = self._wait(self._kazoo.exists_async(path, self._watcher(watches)), path)
         if stat is None:
             raise NoNode(path)
         return _stat_of(stat)
 
     def child_names(self, path: str, *, watches: bool) -> tuple[list[str], ShellStat]:
-        """Return the sorted names of a node's children, and its stat; raises NoNode."""
+        """Return the sorted names of a node's children, and its stat; raises NoNode.
+
+        `watches` sets a one-shot watch of its children.
+        """
         request = self._kazoo.get_children_async(path, self._watcher(watches), include_data=True)
         names, stat = self._wait(request, path)
         return sorted(names), _stat_of(stat)
@@ -220,7 +226,7 @@ class ZnodeShellSession(ZnodeEditor):
             return len(self.paths_below(path)) - 1
 
     def paths_below(self, path: str) -> list[str]:
-        """Return a path and all its descendants, by depth."""
+        """Return a path and the paths of all its descendants, parents before children."""
         paths = [path]
         for parent in paths:
             names, _ = self.child_names(parent, watches=False)
@@ -247,7 +253,10 @@ class ZnodeShellSession(ZnodeEditor):
     def reconfigure(
         self, joining: str | None, leaving: str | None, members: str | None, version: int
     ) -> tuple[bytes | None, ShellStat]:
-        """Change the servers of an ensemble; returns the configuration that was committed."""
+        """Change the servers of an ensemble; return the configuration that was committed.
+
+        `version` is that of the configuration to replace, -1 for any. None leaves a list out.
+        """
         request = self._kazoo.handler.async_result()
         self._kazoo._call(Reconfig(joining, leaving, members, version), request)
         data, stat = self._wait(request, "")
@@ -388,11 +397,17 @@ class ZnodeShellSession(ZnodeEditor):
         return _stat_of(self._wait(request, path, version))
 
     def add_auth(self, scheme: str, credential: str) -> None:
-        """Log in by a scheme; a server that refuses closes the session."""
+        """Prove an identity by a scheme such as `digest`.
+
+        A server that refuses closes the session.
+        """
         self._kazoo.add_auth_async(scheme, credential)
 
     def _wait(self, request: IAsyncResult, path: str, version: int = ANY_VERSION) -> Any:
-        """Return the response; raise NodeRefused, which names the path, for a refusal."""
+        """Return the response to a request.
+
+        Raise NodeRefused, which names the path, for a refusal.
+        """
         try:
             return super()._wait(request, path, version)
         except RequestRefused as error:
@@ -400,10 +415,11 @@ class ZnodeShellSession(ZnodeEditor):
 
 
 def _no_report(_: WatchedEvent) -> None:
-    """Stand for a watcher at kazoo: `_read_event` reports the event."""
+    """Ignore an event that kazoo reports, because `_read_event` reports it."""
 
 
 def _entries(acl: Sequence[NodeAclEntry]) -> list[ACL]:
+    """Return an ACL in kazoo's form."""
     return [ACL(entry.permissions, Id(entry.scheme, entry.id)) for entry in acl]
 
 

@@ -79,6 +79,7 @@ class _Watch:
 
     @property
     def key(self) -> _Key:
+        """Return (kind, path, watcher), by which the watch is found."""
         return self.kind, self.path, self.watcher
 
 
@@ -162,7 +163,7 @@ class KeptWatches:
             raise ZnodeConnectionLost("the connection was lost before its response was noticed")
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch, unless it is set; raises NoNode (children), ConnectionLost."""
+        """Set a one-shot watch, unless it is set; raises NoNode (for children), ConnectionLost."""
         await self._wait_until_readable()
         watch = _Watch(path, kind, watcher)
         known = self._watches.get(watch.key)
@@ -197,7 +198,10 @@ class KeptWatches:
         return self._arm(watch.path, watch.kind, partial(self._fire, watch))
 
     async def _set_again(self, watch: _Watch, is_set: Promise[bool]) -> None:
-        """Set a watch again, and keep the promise once missed events are reported."""
+        """Set a watch again after a reconnection, and report an event that it missed.
+
+        Keeps `is_set` with True then, with False if the connection was lost again.
+        """
         watch.is_lost = False
         try:
             missed = await self._request_missed_event(watch)

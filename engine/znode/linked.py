@@ -95,7 +95,10 @@ class LinkedZnodeClient:
         return await self._call_over_link(partial(self._client.set, path, data, version))
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Remove a node without children if it has the version."""
+        """Remove a node without children if it has the version.
+
+        Raises NoNode, NotEmpty, BadVersion.
+        """
         await self._call_over_link(partial(self._client.delete, path, version))
 
     async def exists(self, path: str) -> Stat | None:
@@ -107,13 +110,17 @@ class LinkedZnodeClient:
         return await self._call_over_link(partial(self._client.children, path))
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations or none; the error has the `operation_index` of the failed one."""
+        """Do all operations or none, and return their results in order.
+
+        The error of a failed operation has its `operation_index`.
+        """
         return await self._call_over_link(partial(self._client.multi, operations))
 
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
         """Set a one-shot watch; for children the node must exist (NoNode)."""
 
         def fired(event: WatchEvent) -> None:
+            """Send the event to the watcher over the link."""
             self._in.send(partial(watcher, event))
 
         await self._call_over_link(partial(self._client.watch, path, kind, fired))
@@ -141,4 +148,4 @@ async def _await_passage(channel: LinkChannel) -> None:
 
 
 def _ignore(event: SessionEvent) -> None:
-    """Stand for a listener that is not set."""
+    """Ignore a session event: no listener is set."""

@@ -51,7 +51,10 @@ class ZookeeperLogin(NamedTuple):
 
 
 def system_properties(options: str) -> dict[str, str]:
-    """Return the system properties of a JVM's options, `-Dname=value`, that are read here."""
+    """Return the system properties in a JVM's options, `-Dname=value`, that configure a login.
+
+    `options` is one text, as in KAFKA_OPTS.
+    """
     try:
         words = shlex.split(options)
     except ValueError:

@@ -31,7 +31,10 @@ class MemoryJournal:
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
-        """Store one transaction in memory; None removes a node or session."""
+        """Store one transaction in memory.
+
+        A value of None removes a node or session; a session's value is its timeout in ms.
+        """
         for path, node in nodes.items():
             if node is None:
                 self._nodes.pop(path, None)

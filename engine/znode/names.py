@@ -22,7 +22,10 @@ FORBIDDEN = re.compile("[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff]")
 
 
 def check_path(path: str) -> None:
-    """Raise InvalidZnodePath unless a node may have this path."""
+    """Raise InvalidZnodePath unless a node may have this path.
+
+    A path that is too long raises ZnodeLimitExceeded.
+    """
     if len(path) > ZNODE_PATH_CHARS_MAX:
         raise ZnodeLimitExceeded(path[:80], "characters in a path", ZNODE_PATH_CHARS_MAX)
     if path == ROOT:

@@ -121,7 +121,7 @@ def delete_topic_path(topic: str) -> str:
 
 
 def config_path(entity_path: str) -> str:
-    """Return the path of an entity's configs, the entity as in a change: `topics/t1`."""
+    """Return the path of an entity's configs; the entity is written as `topics/t1`."""
     return f"{CONFIG}/{entity_path}"
 
 
@@ -139,7 +139,10 @@ def broker_config_path(broker_id: int | None) -> str:
 def quota_entity_path(
     *, user: str | None = None, client_id: str | None = None, ip: str | None = None
 ) -> str:
-    """Return the entity of quotas and SCRAM credentials, as in a change: `users/alice`."""
+    """Return the path below `/config` of an entity with quotas or SCRAM credentials: `users/alice`.
+
+    Given is `ip` alone, or `user`, `client_id` or both.
+    """
     if ip is not None:
         return f"{IP_CONFIGS}/{_entity_name(ip)}"
     if user is None:
@@ -158,7 +161,7 @@ def acl_path(resource_type: str, name: str, *, prefixed: bool) -> str:
 
 
 def delegation_token_path(token_id: str) -> str:
-    """Return the path of a delegation token."""
+    """Return the path of a delegation token's node."""
     return f"{DELEGATION_TOKENS}/{token_id}"
 
 

@@ -51,7 +51,10 @@ class Permission(IntFlag):
 def permits(
     acl: tuple[NodeAclEntry, ...], permission: Permission, identities: Identities | None
 ) -> bool:
-    """Return True if an ACL grants one of the permissions; `identities` None may do anything."""
+    """Return True if an ACL grants one of the permissions to a client with these identities.
+
+    `identities` None is a client that may do anything.
+    """
     if acl is OPEN_ACL or identities is None:
         return True
     return any(
@@ -61,7 +64,7 @@ def permits(
 
 
 def _matches(scheme: str, name: str, identities: Identities) -> bool:
-    """Return True if an ACL entry's scheme and id match one of the identities."""
+    """Return True if an ACL entry's scheme and id match one of the client's identities."""
     if (scheme, name) == _WORLD:
         return True
     if scheme == IP:
@@ -70,19 +73,22 @@ def _matches(scheme: str, name: str, identities: Identities) -> bool:
 
 
 def _lies_in(address: str, network: str) -> bool:
-    """Return whether an IPv4 address is in the network `address[/bits]`; invalid ones are not."""
-    own, allowed = _network(address), _network(network)
+    """Return True if an IPv4 address is in the network `address[/bits]`.
+
+    False if one is invalid.
+    """
+    own, allowed = _parse_network(address), _parse_network(network)
     if own is None or allowed is None:
         return False
     ignored = _ADDRESS_BITS - allowed[1]
     return own[0] >> ignored == allowed[0] >> ignored
 
 
-def _network(text: str) -> tuple[int, int] | None:
+def _parse_network(text: str) -> tuple[int, int] | None:
     """Return address and prefix length of `address[/bits]`; None unless it is IPv4."""
     address, slash, bits = text.partition("/")
-    numbers = [_number(part) for part in address.split(".")]
-    count = _number(bits) if slash else _ADDRESS_BITS
+    numbers = [_parse_number(part) for part in address.split(".")]
+    count = _parse_number(bits) if slash else _ADDRESS_BITS
     if len(numbers) != 4 or not 0 <= count <= _ADDRESS_BITS:
         return None
     if not all(0 <= number <= 255 for number in numbers):
@@ -90,7 +96,7 @@ def _network(text: str) -> tuple[int, int] | None:
     return int.from_bytes(bytes(numbers), "big"), count
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     """Return a decimal number as Java parses it, -1 for any other text."""
     return int(text) if _NUMBER.fullmatch(text) else -1
 
@@ -123,7 +129,10 @@ def acl_to_store(
 
 
 def _is_valid(entry: NodeAclEntry, *, has_sasl: bool) -> bool:
-    """Return whether any client can match an entry."""
+    """Return True if an ACL entry is well-formed, so that a client can match it.
+
+    `has_sasl`: the server has users that log in by SASL.
+    """
     scheme, name = entry.scheme, entry.id
     if scheme == _WORLD[0]:
         return name == _WORLD[1]
@@ -131,7 +140,7 @@ def _is_valid(entry: NodeAclEntry, *, has_sasl: bool) -> bool:
         # Java's split drops empty parts at the end.
         return name.rstrip(":").count(":") == 1
     if scheme == IP:
-        return _network(name) is not None
+        return _parse_network(name) is not None
     return scheme == SASL and has_sasl and bool(name)
 
 

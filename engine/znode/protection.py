@@ -25,7 +25,10 @@ _SENSITIVE: Final = ("/config/users", "/config/brokers", "/delegation_token/toke
 
 
 def protected_acl(path: str, creator: tuple[str, str] = CREATOR) -> tuple[NodeAclEntry, ...]:
-    """Return the ACL that Kafka gives a node of a protected cluster."""
+    """Return the ACL that Kafka gives a node of a cluster with zookeeper.set.acl.
+
+    All permissions for `creator`; others may read the node, unless it has secrets.
+    """
     if path == _OPEN_PATH:
         return OPEN_ACL
     own = NodeAclEntry(_ALL, *creator)
@@ -35,7 +38,10 @@ def protected_acl(path: str, creator: tuple[str, str] = CREATOR) -> tuple[NodeAc
 
 
 def protected(operation: Operation, creator: tuple[str, str] | None) -> Operation:
-    """Return an operation, a creation with the ACL that a protected cluster gives its nodes."""
+    """Return an operation; for a creation, with the ACL that a protected cluster gives the node.
+
+    Unchanged if `creator`, the identity of the brokers, is None.
+    """
     if creator is None or not isinstance(operation, Create):
         return operation
     return operation._replace(acl=protected_acl(operation.path, creator))

@@ -69,7 +69,7 @@ class RetryingZnodeClient:
 
     @property
     def on_session(self) -> Callable[[SessionEvent], None]:
-        """Return the listener of the session's changes."""
+        """Return the listener that is called at changes of the session."""
         return self._client.on_session
 
     @on_session.setter
@@ -113,7 +113,10 @@ class RetryingZnodeClient:
         ephemeral: bool = False,
         sequential: bool = False,
     ) -> str:
-        """Create a node and return its path; a sequential node may be created twice."""
+        """Create a node and return its path.
+
+        A sequential node may be created twice, if a lost request is repeated.
+        """
         operation = Create(path, data, ephemeral, sequential)
         (created,) = await self._write(
             [operation],
@@ -132,13 +135,19 @@ class RetryingZnodeClient:
         return stat
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        """Remove a node without children if it has the version."""
+        """Remove a node without children if it has the version.
+
+        Raises NoNode, NotEmpty, BadVersion.
+        """
         await self._write(
             [Delete(path, version)], lambda: _alone(self._client.delete(path, version))
         )
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations or none; the error has the `operation_index` of the failed one."""
+        """Do all operations or none, and return their results in order.
+
+        The error of a failed operation has its `operation_index`.
+        """
         return await self._write(operations, lambda: self._client.multi(operations))
 
     async def _write(
@@ -191,7 +200,11 @@ class RetryingZnodeClient:
         return results
 
     async def _stat_if_done(self, operation: Operation, *, is_last: bool) -> Stat | None:
-        """Return the stat of a node that was written; raises _NotDone if it was not."""
+        """Return the stat of a node that an operation has written; raise _NotDone if it has not.
+
+        None for an operation that leaves no stat. `is_last`: no later operation of the request
+        writes the node.
+        """
         if isinstance(operation, SetData):
             return await self._stat_if_replaced(operation, is_last=is_last)
         if isinstance(operation, Create) and not operation.sequential:
@@ -249,7 +262,10 @@ def _zxid(operation: Operation, stat: Stat) -> int:
 
 
 def _check_size(operations: Sequence[Operation], tries: int) -> None:
-    """Raise ZnodeLimitExceeded for a request that seems to close the connection by its size."""
+    """Raise ZnodeLimitExceeded for a request that seems to close the connection by its size.
+
+    `tries` is the number of attempts that lost the connection.
+    """
     is_large = request_bytes(operations) > ZNODE_REQUEST_BYTES_MAX
     if is_large and tries >= ZNODE_LARGE_REQUEST_TRIES:
         what = "bytes in a request (jute.maxbuffer)"

@@ -30,13 +30,13 @@ class SessionTable:
         return len(self._sessions)
 
     def ids(self) -> list[int]:
-        """Return the open sessions, oldest first."""
+        """Return the ids of the open sessions, oldest first."""
         return sorted(self._sessions)
 
     def add(
         self, session_id: int, timeout_ms: int, now_ms: int, on_expired: OnExpired | None
     ) -> None:
-        """Begin a session."""
+        """Add a session that begins now; `on_expired` is called if its timeout ends it."""
         self._sessions[session_id] = _Session(timeout_ms, now_ms + timeout_ms, on_expired)
 
     def touch(self, session_id: int, now_ms: int) -> None:
@@ -64,7 +64,7 @@ class SessionTable:
         return session.on_expired
 
     def overdue(self, now_ms: int) -> list[int]:
-        """Return the sessions whose deadline has passed, the earliest deadline first."""
+        """Return the ids of the sessions whose deadline has passed, the earliest deadline first."""
         by_deadline = [
             (session.deadline_ms, session_id)
             for session_id, session in self._sessions.items()
@@ -73,5 +73,5 @@ class SessionTable:
         return [session_id for _, session_id in sorted(by_deadline)]
 
     def next_deadline_ms(self) -> int | None:
-        """Return when the next session would expire, or None without sessions."""
+        """Return when the next session would expire (monotonic ms), None without sessions."""
         return min((session.deadline_ms for session in self._sessions.values()), default=None)

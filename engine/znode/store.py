@@ -108,7 +108,7 @@ class ZnodeStore:
     # -- sessions ------------------------------------------------------------------------------
 
     def session_ids(self) -> list[int]:
-        """Return the open sessions, oldest first."""
+        """Return the ids of the open sessions, oldest first."""
         return self._sessions.ids()
 
     def session_secret(self, entropy: Entropy) -> bytes:
@@ -173,7 +173,10 @@ class ZnodeStore:
         return overdue
 
     def next_expiry_ms(self) -> int | None:
-        """Return when to call `expire_sessions` next, on the monotonic clock, or None."""
+        """Return when to call `expire_sessions` next, on the monotonic clock.
+
+        None without sessions.
+        """
         return self._sessions.next_deadline_ms()
 
     # -- reads ---------------------------------------------------------------------------------
@@ -199,7 +202,7 @@ class ZnodeStore:
             raise NoAuth(path)
 
     def may_receive_event(self, path: str, identities: Identities | None) -> bool:
-        """Return whether a client may read a changed node; for a removed one, its closest parent.
+        """Return True if a client may read a changed node; for a removed one, its closest parent.
 
         Only such clients get the event of the change.
         """
@@ -218,7 +221,7 @@ class ZnodeStore:
         return self._tree.children(path), self._tree.stat(path)
 
     def watch(self, session_id: int, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        """Set a one-shot watch; for children the node must exist."""
+        """Set a one-shot watch of a session; for children the node must exist (NoNode)."""
         self._enter(session_id, path)
         if kind is WatchKind.CHILDREN and not self._tree.exists(path):
             raise NoNode(path)
@@ -232,12 +235,12 @@ class ZnodeStore:
         self._watches.add_persistent(session_id, path, watcher, is_recursive=is_recursive)
 
     def has_watch(self, session_id: int, path: str, kind: WatchKind | None) -> bool:
-        """Return whether a session has a watch of a kind on a node, or any watch of it."""
+        """Return True if a session has a watch of a kind on a node; None for `kind` means any."""
         self._enter(session_id, path)
         return self._watches.has(session_id, path, kind)
 
     def remove_watches(self, session_id: int, path: str, kind: WatchKind | None) -> None:
-        """Remove a session's watches of a kind on a node, or all its watches there."""
+        """Remove a session's watches of a kind on a node; None for `kind` means all."""
         self._enter(session_id, path)
         self._watches.remove(session_id, path, kind)
 
@@ -259,9 +262,10 @@ class ZnodeStore:
         operations: Sequence[Operation | SetAcl],
         identities: Identities | None = None,
     ) -> list[OperationResult]:
-        """Apply all operations in one transaction, or none; ACLs bind a client with identities.
+        """Apply all operations in one transaction, or none; return their results in order.
 
-        Raises the error of the first refused operation, with its `operation_index`.
+        The nodes' ACLs restrict a client with `identities`; None may do anything. Raises the error
+        of the first refused operation, with its `operation_index`.
         """
         self._check_usable()
         self.heartbeat(session_id)
@@ -314,7 +318,10 @@ class ZnodeStore:
             raise self._failure
 
     def _end_session(self, session_id: int) -> OnExpired | None:
-        """Remove a session with its nodes and watches in one transaction."""
+        """Remove a session with its nodes and watches in one transaction.
+
+        Returns its callback `on_expired`, which the caller calls if the timeout ended the session.
+        """
         self._check_usable()
         self._tree.begin(self._zxid + 1, self._clock.wall_ms())
         for path in self._tree.ephemerals(session_id):
@@ -325,7 +332,10 @@ class ZnodeStore:
         return self._sessions.remove(session_id)
 
     def _commit(self, sessions: dict[int, int | None]) -> None:
-        """Make the tree's open transaction durable and queue the events for its watchers."""
+        """Make the tree's open transaction durable and queue the events for its watchers.
+
+        `sessions` are the sessions that begin (timeout in ms) or end (None) with it.
+        """
         self._check_usable()
         changes = self._tree.finish()
         try:

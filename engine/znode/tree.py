@@ -116,7 +116,7 @@ class ZnodeTree:
         return len(self._nodes)
 
     def exists(self, path: str) -> bool:
-        """Return whether a node exists."""
+        """Return True if a node exists."""
         return path in self._nodes
 
     def data(self, path: str) -> bytes | None:
@@ -155,7 +155,7 @@ class ZnodeTree:
         return sorted(self._ephemerals.get(session_id, ()))
 
     def orphans(self) -> list[str]:
-        """Return the paths of nodes without a parent, sorted: none, after a whole load."""
+        """Return the paths of nodes without a parent, sorted; none in an intact store."""
         return sorted(
             path for path in self._nodes if path != ROOT and parent_of(path) not in self._nodes
         )
@@ -163,14 +163,17 @@ class ZnodeTree:
     # -- transactions --------------------------------------------------------------------------
 
     def begin(self, zxid: int, now_ms: int, identities: Identities | None = None) -> None:
-        """Start a transaction of a client; created and changed nodes carry this zxid and time."""
+        """Start a transaction of a client; created and changed nodes carry this zxid and time.
+
+        The nodes' ACLs restrict a client with `identities`; None may do anything.
+        """
         assert not self._before
         self._identities = identities
         self._zxid = zxid
         self._now_ms = now_ms
 
     def finish(self) -> Changes:
-        """End the transaction and return its changes."""
+        """End the transaction and return the nodes and events that it has changed and caused."""
         changes = Changes({path: self._nodes.get(path) for path in self._before}, self._events)
         self._before = {}
         self._events = []
@@ -195,7 +198,7 @@ class ZnodeTree:
         if isinstance(operation, Delete):
             self._delete(operation)
         else:
-            self._check(operation)
+            self._check_version(operation)
         return None
 
     def _create(self, operation: Create, session_id: int) -> str:
@@ -263,7 +266,7 @@ class ZnodeTree:
         self._events.append(WatchEvent(EventType.CHILDREN_CHANGED, parent_path))
 
     def _set_acl(self, operation: SetAcl) -> Stat:
-        """Set a node's ACL if its ACL version is the expected one."""
+        """Set a node's ACL if its ACL version is the expected one, and return its stat."""
         path = operation.path
         node = self._require_permission(path, Permission.ADMIN)
         if operation.version not in (ANY_VERSION, node.acl_version):
@@ -271,7 +274,7 @@ class ZnodeTree:
         self._change(path, node._replace(acl=operation.acl, acl_version=node.acl_version + 1))
         return self.stat(path)
 
-    def _check(self, operation: Check) -> None:
+    def _check_version(self, operation: Check) -> None:
         """Raise unless the client may read the node and the node has the version."""
         self._require_permission(operation.path, Permission.READ)
         self._require_version(operation.path, operation.version)

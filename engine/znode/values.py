@@ -111,12 +111,12 @@ class ProducerIdBlockNode(NamedTuple):
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    """Return the text of `/cluster/id`."""
+    """Return the JSON of `/cluster/id` for a cluster id."""
     return encode_json({"version": "1", "id": cluster_id})
 
 
 def decode_cluster_id(data: bytes | None, path: str) -> str:
-    """Return the id in `/cluster/id`."""
+    """Return the cluster id in the data of `/cluster/id`; raises InvalidZnodeValue."""
     return decode_object(data, path).text("id")
 
 
@@ -258,12 +258,12 @@ def decode_controller(data: bytes | None, path: str) -> ControllerRegistration:
 
 
 def encode_controller_epoch(epoch: int) -> bytes:
-    """Return the text of `/controller_epoch`."""
+    """Return the text of `/controller_epoch` for an epoch."""
     return b"%d" % epoch
 
 
 def decode_controller_epoch(data: bytes | None, path: str) -> int:
-    """Return the epoch in `/controller_epoch`."""
+    """Return the epoch in the data of `/controller_epoch`; raises InvalidZnodeValue."""
     if data is None or not (data.isdigit() and len(data) <= 10 and is_int32(int(data))):
         raise InvalidZnodeValue(path, "an epoch", repr(data and data[:80]))
     return int(data)
@@ -303,7 +303,10 @@ def encode_producer_id_block(block: ProducerIdBlockNode) -> bytes:
 
 
 def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlockNode | None:
-    """Decode the last allocated block of producer ids; None before the first one."""
+    """Return the last allocated block of producer ids; None before the first one.
+
+    Raises InvalidZnodeValue.
+    """
     if data is None:
         return None
     fields = decode_object(data, path)
@@ -313,7 +316,7 @@ def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlockNo
 
 
 def encode_config(config: Mapping[str, str]) -> bytes:
-    """Return the text of an entity's configs."""
+    """Return the JSON of an entity's settings, in the order in which Kafka writes them."""
     ordered: dict[str, Json] = {key: config[key] for key in sort_in_java_order(config)}
     return encode_json({"version": 1, "config": ordered})
 
@@ -330,12 +333,15 @@ def decode_config(data: bytes | None, path: str) -> dict[str, str]:
 
 
 def encode_config_change(entity_path: str) -> bytes:
-    """Return the text of a change of configs; the entity is written as in `topics/t1`."""
+    """Return the JSON of a change note for an entity, which is written as in `topics/t1`."""
     return encode_json({"version": 2, "entity_path": entity_path})
 
 
 def decode_config_change(data: bytes | None, path: str) -> str:
-    """Decode a change note of version 1 or 2: the path of the entity, such as `topics/t1`."""
+    """Return the entity of a change note of version 1 or 2, such as `topics/t1`.
+
+    Raises InvalidZnodeValue.
+    """
     fields = decode_object(data, path)
     version = fields.integer("version")
     if version == 1:
@@ -355,7 +361,10 @@ def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> b
 
 
 def decode_reassignment(data: bytes | None, path: str) -> dict[TopicPartition, tuple[int, ...]]:
-    """Decode the requested target replicas in `/admin/reassign_partitions`, by partition."""
+    """Return the target replicas in `/admin/reassign_partitions`, by partition.
+
+    Raises InvalidZnodeValue.
+    """
     return {
         _partition(row): row.integers("replicas")
         for row in decode_object(data, path).inners("partitions")
@@ -363,7 +372,7 @@ def decode_reassignment(data: bytes | None, path: str) -> dict[TopicPartition, t
 
 
 def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
-    """Encode a list of partitions, for a preferred election or a note of changed ISRs."""
+    """Return the JSON of partitions, for a preferred election or a note of changed ISRs."""
     listed: list[Json] = [
         {"topic": partition.topic, "partition": partition.partition} for partition in partitions
     ]
@@ -371,21 +380,25 @@ def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def decode_partitions(data: bytes | None, path: str) -> list[TopicPartition]:
-    """Return the partitions of a preferred election, or of a change of ISRs."""
+    """Return the partitions of a preferred election, or of a note of changed ISRs.
+
+    Raises InvalidZnodeValue.
+    """
     return [_partition(row) for row in decode_object(data, path).inners("partitions")]
 
 
 def encode_log_dir_event(broker_id: int) -> bytes:
-    """Return the value of the node that reports a failed log directory of a broker."""
+    """Return the JSON of the node that reports a failed log directory of a broker."""
     return encode_json({"version": 1, "broker": broker_id, "event": _LOG_DIR_FAILURE})
 
 
 def decode_log_dir_event(data: bytes | None, path: str) -> int:
-    """Return the broker whose log directory failed."""
+    """Return the id of the broker whose log directory failed; raises InvalidZnodeValue."""
     return decode_object(data, path).integer("broker")
 
 
 def _partition(fields: JsonObject) -> TopicPartition:
+    """Return the partition that a JSON object names by its topic and number."""
     return TopicPartition(fields.text("topic"), fields.integer("partition"))
 
 

@@ -59,7 +59,10 @@ class WatchTable:
     def add_persistent(
         self, session_id: int, path: str, watcher: Watcher, *, is_recursive: bool
     ) -> None:
-        """Set a persistent watch, or change whether an existing one is recursive."""
+        """Set a persistent watch of a session, or change whether an existing one is recursive.
+
+        Raises ZnodeLimitExceeded above ZNODE_WATCHES_MAX.
+        """
         watchers = self._persistent.get(path, {})
         if (session_id, watcher) not in watchers:
             if self._count >= ZNODE_WATCHES_MAX:
@@ -68,7 +71,7 @@ class WatchTable:
         self._persistent.setdefault(path, {})[session_id, watcher] = is_recursive
 
     def has(self, session_id: int, path: str, kind: WatchKind | None) -> bool:
-        """Return whether a session has a watch of a kind on a node, or any watch of it."""
+        """Return True if a session has a watch of a kind on a node; None for `kind` means any."""
         kinds = list(WatchKind) if kind is None else [kind]
         tables = [self._watchers.get((each, path), {}) for each in kinds]
         found = {owner for table in tables for owner, _ in table}
@@ -86,7 +89,10 @@ class WatchTable:
             self._drop_persistent(session_id, path)
 
     def fire(self, event: WatchEvent) -> list[Watcher]:
-        """Remove the one-shot watches that an event fires; return all its watchers in order."""
+        """Remove the one-shot watches that an event fires.
+
+        Return all watchers to call, in order.
+        """
         path = event.path
         if event.type is EventType.CHILDREN_CHANGED:
             taken = self._remove_watchers(WatchKind.CHILDREN, path)

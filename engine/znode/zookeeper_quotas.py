@@ -36,7 +36,7 @@ def counted_path(path: str) -> str | None:
 
 
 def quota_statistics(store: ZnodeStore, session_id: int, path: str) -> bytes:
-    """Return the number of nodes at and below a path and of the bytes of their data."""
+    """Return the text `count=N,bytes=M` of the nodes at and below a path, and of their data."""
     count = size_bytes = 0
     left = [path]
     while left:

@@ -56,19 +56,19 @@ class RecordReader:
         return len(self._data) - self._position
 
     def int32(self) -> int:
-        """Return an int."""
+        """Read and return an int of 4 bytes."""
         start = self._advance(4)
         (number,) = _INT.unpack_from(self._data, start)
         return int(number)
 
     def int64(self) -> int:
-        """Return a long."""
+        """Read and return a long of 8 bytes."""
         start = self._advance(8)
         (number,) = _LONG.unpack_from(self._data, start)
         return int(number)
 
     def boolean(self) -> bool:
-        """Return a bool."""
+        """Read and return a bool of one byte."""
         return self._data[self._advance(1)] != 0
 
     def buffer(self) -> bytes | None:
@@ -106,11 +106,11 @@ class RecordReader:
         return [element() for _ in range(count)]
 
     def texts(self) -> list[str]:
-        """Return a vector of ustrings."""
+        """Read and return a vector of ustrings."""
         return self.vector(self.text, 4)
 
     def acls(self) -> list[NodeAclEntry]:
-        """Return a vector of ACLs."""
+        """Read and return a vector of ACL entries."""
         return self.vector(self._read_acl, 12)
 
     def _read_acl(self) -> NodeAclEntry:
@@ -118,7 +118,7 @@ class RecordReader:
         return NodeAclEntry(self.int32(), self._read_text_or_null(), self._read_text_or_null())
 
     def _read_text_or_null(self) -> str:
-        """Return a ustring; empty for null, which kazoo sends for an empty one."""
+        """Read and return a ustring; empty for null, which kazoo sends for an empty text."""
         start = self._position
         if self.int32() == -1:
             return ""
@@ -135,17 +135,17 @@ class RecordReader:
 
 
 def pack_int(value: int) -> bytes:
-    """Encode an int."""
+    """Encode an int of 4 bytes."""
     return _INT.pack(value)
 
 
 def pack_buffer(data: bytes | None) -> bytes:
-    """Encode a buffer, null for None."""
+    """Encode bytes as a buffer of jute, after their length; null for None."""
     return _NULL if data is None else _INT.pack(len(data)) + data
 
 
 def pack_text(text: str) -> bytes:
-    """Encode a ustring."""
+    """Encode a text as a ustring of jute, in UTF-8 after its length."""
     return pack_buffer(text.encode())
 
 
@@ -156,7 +156,7 @@ def pack_texts(texts: Iterable[str]) -> bytes:
 
 
 def pack_acls(acls: Iterable[NodeAclEntry]) -> bytes:
-    """Encode a vector of ACLs."""
+    """Encode ACL entries as a vector of jute."""
     parts = [_INT.pack(a.permissions) + pack_text(a.scheme) + pack_text(a.id) for a in acls]
     return _INT.pack(len(parts)) + b"".join(parts)
 

@@ -87,7 +87,7 @@ _WATCH_KINDS: dict[int, WatchKind | None] = {1: WatchKind.CHILDREN, 2: WatchKind
 
 
 def error_code(error: ZnodeError) -> int:
-    """Return ZooKeeper's code of a refusal."""
+    """Return ZooKeeper's error code for a refusal, SYSTEMERROR if it has none."""
     code = getattr(error, "code", _SYSTEM_ERROR)
     assert isinstance(code, int)
     return code
@@ -135,7 +135,10 @@ class ZookeeperResponses:
         return self._store.apply(self._session_id, operation, self._access.identities)
 
     def _operation_with_acl(self, body: CreateRequest | Delete | SetData | Check) -> Operation:
-        """Return the store's operation, a creation's with the ACL that is kept."""
+        """Return the store's operation for a request; for a creation, with the ACL to store.
+
+        Raises RequestRefused, InvalidAcl.
+        """
         operation = operation_of(body)
         if not isinstance(operation, Create):
             return operation
@@ -152,6 +155,7 @@ class ZookeeperResponses:
         return path
 
     def _delete(self, body: Message) -> bytes:
+        """Delete a node; the response has no body."""
         self._apply(body)
         return b""
 
@@ -162,7 +166,7 @@ class ZookeeperResponses:
         return pack_stat(stat)
 
     def _exists(self, body: WatchedRead) -> bytes:
-        """Return the node's stat; raise NoNode. The watch is set even without a node."""
+        """Respond with the node's stat; raise NoNode. The watch is set even without a node."""
         if self._store.exists(self._session_id, body.path) is not None:
             self._check_read(body.path)
         if body.watch:
@@ -170,7 +174,7 @@ class ZookeeperResponses:
         return pack_stat(self._require_stat(body.path))
 
     def _get_data(self, body: WatchedRead) -> bytes:
-        """Return data and stat; `/zookeeper` quota statistics are computed on reading."""
+        """Respond with the node's data and stat; quota statistics are computed on reading."""
         if body.path == CONFIG and self._store.exists(self._session_id, CONFIG) is None:
             # This node never changes, so no watch is set.
             return pack_buffer(b"") + pack_stat(CONFIG_STAT)
@@ -203,20 +207,24 @@ class ZookeeperResponses:
         return pack_texts(names), stat
 
     def _get_acl(self, body: PathRequest) -> bytes:
-        """Return ACL and stat; digests are hidden from clients without ADMIN permission."""
+        """Respond with ACL and stat; digests are hidden from clients without ADMIN permission."""
         acl, stat = self._store.acl(self._session_id, body.path)
         identities = self._access.identities
         self._store.check_permitted(body.path, Permission.READ | Permission.ADMIN, identities)
         return pack_acls(masked_acl(acl, identities)) + pack_stat(stat)
 
     def _set_acl(self, body: SetAcl) -> bytes:
-        """Replace the node's ACL, with `auth` entries resolved to the client's identities."""
+        """Replace the node's ACL; respond with its stat.
+
+        Entries of the scheme `auth` are replaced by the client's identities.
+        """
         kept = self._access.acl_to_store(body.path, body.acl)
         stat = self._apply(body._replace(acl=kept))
         assert isinstance(stat, Stat)
         return pack_stat(stat)
 
     def _sync(self, body: PathRequest) -> bytes:
+        """Respond with the path at once: a single server is always up to date."""
         # A single server is always up to date.
         self._store.heartbeat(self._session_id)
         return pack_text(body.path)
@@ -236,7 +244,10 @@ class ZookeeperResponses:
         return pack_texts(path for path in paths if path.startswith(body.path))
 
     def _run_multi(self, body: MultiRequest) -> bytes:
-        """Run the operations as one transaction; return all results, or the error of each."""
+        """Run the operations as one transaction; respond with their results.
+
+        If one is refused, the response has an error code for each operation.
+        """
         if not body.operations:
             self._store.heartbeat(self._session_id)
             return multi_response([])
@@ -284,7 +295,7 @@ class ZookeeperResponses:
         self._store.watch(self._session_id, path, kind, self._report)
 
     def _report(self, event: WatchEvent) -> None:
-        """Pass on an event of a node that the client may read."""
+        """Send the event of a watch, if the client may read the node."""
         if self._store.may_receive_event(event.path, self._access.identities):
             self._watcher(event)
 
@@ -302,11 +313,12 @@ class ZookeeperResponses:
         )
 
     def _check_watches(self, body: WatchesRequest) -> bytes:
-        """Raise RequestRefused if the session has no such watch."""
+        """Respond without a body if the session has such a watch; raise RequestRefused if not."""
         self._kind_of_watches(body)
         return b""
 
     def _remove_watches(self, body: WatchesRequest) -> bytes:
+        """Remove the session's watches that the request names; raise RequestRefused without any."""
         self._store.remove_watches(self._session_id, body.path, self._kind_of_watches(body))
         return b""
 

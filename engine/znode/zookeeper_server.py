@@ -79,7 +79,7 @@ class ZookeeperServer:
         self._listeners: list[Listener] = []
 
     def listen(self, network: Network, host: str, port: int) -> Listener:
-        """Serve on an address, too, until `close`; the errors are the network's."""
+        """Serve on one more address until `close`; the errors are the network's."""
         listener = network.listen(
             host,
             port,
@@ -97,7 +97,7 @@ class ZookeeperServer:
             peer.close("the server stops")
 
     def access_of(self, peer: str) -> ClientAccess:
-        """Return the identities of a client at its address, before it logs in."""
+        """Return the identities of a client that connects from `peer`, before it logs in."""
         return ClientAccess(peer, self._users, self._entropy)
 
     def password_of(self, session_id: int) -> bytes:
@@ -143,11 +143,11 @@ class ZookeeperServer:
             earlier.close("its session moved to another connection")
 
     def connected(self, peer: _Peer) -> None:
-        """Add a connection."""
+        """Add a connection that has just been accepted."""
         self._connected[peer] = None
 
     def forget(self, session_id: int, peer: _Peer) -> None:
-        """Note the end of a connection: its session's watches are removed, the session stays."""
+        """Remove an ended connection, and its session's watches; the session stays."""
         self._connected.pop(peer, None)
         if self._peers.get(session_id) is peer:
             del self._peers[session_id]
@@ -246,7 +246,10 @@ class _Peer:
     # Serving
 
     def _serve(self, responses: ZookeeperResponses, request: Request) -> None:
-        """Respond to one request; close the connection at the end of its session."""
+        """Respond to one request; close the connection at the end of its session.
+
+        A refused login closes it too.
+        """
         code, body, is_last = 0, b"", request.type == OpCode.CLOSE_SESSION
         try:
             body = responses.respond(request)
@@ -274,6 +277,6 @@ class _Peer:
         self._connection.send([part for part in parts if part], on_sent)
 
     def _end(self, head: bytes, reason: str, body: bytes = b"") -> None:
-        """Send a last frame and close after it."""
+        """Send a last frame, and close the connection once it is sent."""
         self._is_ending = True
         self._send(head, body, on_sent=lambda: self._connection.close(reason))

@@ -221,7 +221,7 @@ class Request(NamedTuple):
 
 
 def read_connect(frame: memoryview) -> ConnectRequest:
-    """Return the request in a client's first frame; raises BadZookeeperFrame."""
+    """Return the connect request in a client's first frame; raises BadZookeeperFrame."""
     reader = RecordReader(frame)
     reader.int32()
     request = ConnectRequest(
@@ -243,6 +243,7 @@ def _read_nothing(_reader: RecordReader) -> None:
 
 
 def _read_path(reader: RecordReader) -> PathRequest:
+    """Read the path of a request about one node."""
     return PathRequest(reader.text())
 
 
@@ -262,34 +263,38 @@ def _read_create(reader: RecordReader) -> CreateRequest:
     return CreateRequest(operation, refusal)
 
 
-def _delete(reader: RecordReader) -> Delete:
+def _read_delete(reader: RecordReader) -> Delete:
+    """Read the path and the version of a node to delete."""
     return Delete(reader.text(), reader.int32())
 
 
-def _set_data(reader: RecordReader) -> SetData:
+def _read_set_data(reader: RecordReader) -> SetData:
+    """Read the path, the data and the expected version of a node."""
     return SetData(reader.text(), reader.buffer(), reader.int32())
 
 
-def _check(reader: RecordReader) -> Check:
+def _read_check(reader: RecordReader) -> Check:
+    """Read the path and the version that a multi requires of a node."""
     return Check(reader.text(), reader.int32())
 
 
-def _set_acl(reader: RecordReader) -> SetAcl:
+def _read_set_acl(reader: RecordReader) -> SetAcl:
+    """Read the path, the ACL and the expected ACL version of a node."""
     return SetAcl(reader.text(), tuple(reader.acls()), reader.int32())
 
 
-def _set_watches(reader: RecordReader) -> SetWatchesRequest:
+def _read_set_watches(reader: RecordReader) -> SetWatchesRequest:
     """Read the last zxid seen, and the paths of data, exists and child watches."""
     return SetWatchesRequest(reader.int64(), reader.texts(), reader.texts(), reader.texts(), [], [])
 
 
-def _set_watches_2(reader: RecordReader) -> SetWatchesRequest:
+def _read_set_watches_2(reader: RecordReader) -> SetWatchesRequest:
     """Read the same as of SetWatches, then the paths of persistent and recursive watches."""
-    watches = _set_watches(reader)
+    watches = _read_set_watches(reader)
     return watches._replace(persistent=reader.texts(), recursive=reader.texts())
 
 
-def _add_watch(reader: RecordReader) -> AddWatchRequest:
+def _read_add_watch(reader: RecordReader) -> AddWatchRequest:
     """Read the path and the mode of a watch to add."""
     return AddWatchRequest(reader.text(), reader.int32())
 
@@ -306,11 +311,12 @@ def _read_auth(reader: RecordReader) -> AuthRequest:
 
 
 def _read_sasl(reader: RecordReader) -> SaslRequest:
+    """Read a SASL token; null is empty."""
     return SaslRequest(reader.buffer() or b"")
 
 
-def _multi_type(reader: RecordReader) -> int | None:
-    """Return the next operation's type, None at the end."""
+def _read_multi_type(reader: RecordReader) -> int | None:
+    """Read the header before an operation of a multi; return its type, None at the end."""
     type_, done = reader.int32(), reader.boolean()
     reader.int32()
     return None if done else type_
@@ -319,7 +325,7 @@ def _multi_type(reader: RecordReader) -> int | None:
 def _read_multi(reader: RecordReader) -> MultiRequest:
     """Read the operations of a multi; raise BadZookeeperFrame for an unknown type."""
     operations = []
-    while (type_ := _multi_type(reader)) is not None:
+    while (type_ := _read_multi_type(reader)) is not None:
         read_operation = _OPERATIONS.get(type_)
         if read_operation is None:
             raise BadZookeeperFrame("an operation of a multi", type_, 0)
@@ -331,7 +337,7 @@ def _read_multi(reader: RecordReader) -> MultiRequest:
 def _read_multi_read(reader: RecordReader) -> MultiReadRequest:
     """Read the reads of a multi-read: data and children only."""
     reads = []
-    while (type_ := _multi_type(reader)) is not None:
+    while (type_ := _read_multi_type(reader)) is not None:
         if type_ not in (OpCode.GET_DATA, OpCode.GET_CHILDREN):
             raise BadZookeeperFrame("a read of a multi", type_, 0)
         read = _read_watched(reader)
@@ -348,19 +354,19 @@ def _check_count(count: int) -> None:
 
 _OPERATIONS: dict[int, Callable[[RecordReader], CreateRequest | Delete | SetData | Check]] = {
     OpCode.CREATE: _read_create,
-    OpCode.DELETE: _delete,
-    OpCode.SET_DATA: _set_data,
-    OpCode.CHECK: _check,
+    OpCode.DELETE: _read_delete,
+    OpCode.SET_DATA: _read_set_data,
+    OpCode.CHECK: _read_check,
 }
 
 _BODIES: dict[int, Callable[[RecordReader], Body]] = {
     OpCode.CREATE: _read_create,
-    OpCode.DELETE: _delete,
+    OpCode.DELETE: _read_delete,
     OpCode.EXISTS: _read_watched,
     OpCode.GET_DATA: _read_watched,
-    OpCode.SET_DATA: _set_data,
+    OpCode.SET_DATA: _read_set_data,
     OpCode.GET_ACL: _read_path,
-    OpCode.SET_ACL: _set_acl,
+    OpCode.SET_ACL: _read_set_acl,
     OpCode.GET_CHILDREN: _read_watched,
     OpCode.SYNC: _read_path,
     OpCode.PING: _read_nothing,
@@ -372,11 +378,11 @@ _BODIES: dict[int, Callable[[RecordReader], Body]] = {
     OpCode.REMOVE_WATCHES: _read_watches,
     OpCode.MULTI_READ: _read_multi_read,
     OpCode.AUTH: _read_auth,
-    OpCode.SET_WATCHES: _set_watches,
+    OpCode.SET_WATCHES: _read_set_watches,
     OpCode.SASL: _read_sasl,
     OpCode.GET_EPHEMERALS: _read_path,
-    OpCode.SET_WATCHES_2: _set_watches_2,
-    OpCode.ADD_WATCH: _add_watch,
+    OpCode.SET_WATCHES_2: _read_set_watches_2,
+    OpCode.ADD_WATCH: _read_add_watch,
     OpCode.WHO_AM_I: _read_nothing,
     OpCode.CLOSE_SESSION: _read_nothing,
 }
@@ -392,7 +398,7 @@ def operation_of(body: CreateRequest | Delete | SetData | Check) -> Operation:
 
 
 def op_code_of(operation: Operation) -> OpCode:
-    """Return the type of an operation of a multi."""
+    """Return the type of an operation of a multi, as its response names it."""
     if isinstance(operation, Create):
         return OpCode.CREATE
     if isinstance(operation, SetData):
@@ -417,12 +423,12 @@ def session_over_response(request: ConnectRequest) -> bytes:
 
 
 def response_head(xid: int, zxid: int, error_code: int = 0) -> bytes:
-    """Return the bytes before the body of a response."""
+    """Return the bytes before a response's body: the request's xid, the zxid, an error code."""
     return _RESPONSE.pack(xid, zxid, error_code)
 
 
 def notification(event: WatchEvent) -> bytes:
-    """Return the frame that notifies of an event."""
+    """Return the frame that notifies a client of the event of a watch."""
     head = _RESPONSE.pack(_NOTIFICATION_XID, -1, 0)
     return head + struct.pack(">ii", event.type.value, _CONNECTED) + pack_text(event.path)
 

@@ -128,7 +128,10 @@ class BatchFilter:
         return self._rebuild_if_changed(batch, len(records), kept, is_empty_marker=may_discard)
 
     def _kept_records(self, batch: BatchView, records: Sequence[Record]) -> Sequence[Record]:
-        """Return the records that cleaning keeps; a control batch keeps all of its records."""
+        """Return the records of a batch that cleaning keeps.
+
+        A control batch keeps all of its records: its removal is decided for the whole batch.
+        """
         if batch.is_control:
             return records
         return self._latest_records(records, batch.delete_horizon_ms)
@@ -144,7 +147,7 @@ class BatchFilter:
         """Return the batch with its kept records: unchanged if all are kept, else rebuilt.
 
         A batch with a tombstone, or a marker of an empty transaction, is also rebuilt to get a
-        delete horizon if it has none.
+        delete horizon if it has none. `is_empty_marker`: no records of the transaction remain.
         """
         horizon_ms = batch.delete_horizon_ms
         has_tombstone = any(record.value is None for record in kept)
@@ -291,7 +294,10 @@ def _whole(batch: RecordBatch, record_count: int) -> KeptBatch:
 
 
 def _build_empty(batch: BatchView) -> KeptBatch:
-    """Return the batch without records: its header keeps producer id, epoch and sequence."""
+    """Return the batch without records: its header keeps producer id, epoch and sequence.
+
+    A compacted log keeps such a header, so that the producer state survives a restart.
+    """
     last_offset, max_ms = batch.last_offset, batch.max_timestamp_ms
     content = build_empty_batch(
         settings_of(batch), last_offset=last_offset, max_timestamp_ms=max_ms
@@ -320,7 +326,10 @@ def opened_bytes_max(size_bytes: int, config: LogConfig) -> int:
 
 
 def opened_records(batch: BatchView, config: LogConfig) -> Buffer:
-    """Return the decompressed records, or the batch's own buffer if they are uncompressed."""
+    """Return the decompressed records of a batch, or its own buffer if they are uncompressed.
+
+    Raises CorruptRecord if they exceed the cleaner's limit of decompressed bytes.
+    """
     if not batch.record_count:
         return b""
     if not batch.attributes & CODEC_BITS:
@@ -342,7 +351,11 @@ def has_plain_numbers(batch: BatchView) -> bool:
 
 
 def fast_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
-    """Return the spans of a batch's records; None if they must be decoded one by one."""
+    """Return the byte spans of a batch's records in `opened`, its decompressed records.
+
+    None if the records must be parsed one by one: for extreme offsets, for log append times, and
+    for records of a form that the fast search does not support.
+    """
     if not has_plain_numbers(batch):
         return None
     return find_spans_fast(opened, batch.record_count)

@@ -146,9 +146,10 @@ def find_cleanable_range(log: CleanableLog, config: LogConfig, now_ms: int) -> C
 def dirtiest_range(
     ranges: Iterable[CleanableRange], config_of: Callable[[TopicPartition], LogConfig]
 ) -> CleanableRange | None:
-    """Return the range with the highest dirty ratio of those due, None if none is due.
+    """Return the range with the highest dirty ratio of those that may be cleaned, None if none may.
 
     Of equal ratios the first. `config_of` returns the settings of a log, with its minimum ratio.
+    Source: LogCleanerManager.grabFilthiestCompactedLog.
     """
     chosen = None
     for candidate in ranges:
@@ -162,7 +163,7 @@ def dirtiest_range(
 def between(
     segments: Sequence[CleanableSegment], start: int, end: int
 ) -> Sequence[CleanableSegment]:
-    """Return the segments that contain offsets of [start, end)."""
+    """Return the segments that contain offsets of [start, end); `segments` are sorted by offset."""
     if start >= end:
         return ()
     bases = [segment.base_offset for segment in segments]
@@ -175,7 +176,11 @@ def _closed_from(log: CleanableLog, offset: int) -> Sequence[CleanableSegment]:
 
 
 def _uncleanable_base(log: CleanableLog, bound: int) -> int:
-    """Return the base offset of the closed segment with `bound`, else of the active segment."""
+    """Return the base offset of the closed segment that contains the offset `bound`.
+
+    Else that of the active segment. A segment is cleaned as a whole, so the cleanable range ends
+    there.
+    """
     closed = _closed_from(log, bound)
     return closed[0].base_offset if closed else log.segments[-1].base_offset
 

@@ -64,7 +64,7 @@ class Failed(NamedTuple):
     fields: dict[str, object]
 
     def error(self) -> EngineError:
-        """Return the error rebuilt from its parts."""
+        """Return the exception that the cleaner process raised, rebuilt from its parts."""
         error = self.kind.__new__(self.kind, *self.args)
         error.__dict__.update(self.fields)
         return error

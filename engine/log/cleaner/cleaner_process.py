@@ -52,9 +52,13 @@ class CleanerService:
         return pickle.dumps(self._answer(request))
 
     def _answer(self, request: Request) -> Answer:
-        """Begin or continue the requested work and return its answer, a failure included."""
+        """Begin or continue the requested work of a cleaning; return Progress, Done or Failed.
+
+        A CleaningFacts begins a cleaning with the map of keys, a SegmentGroup rewrites one group,
+        and a CleanerCommand continues or stops the running part.
+        """
         if request is CleanerCommand.STOP:
-            return self._stopped()
+            return self._stop_steps()
         if isinstance(request, CleaningFacts):
             # The last cleaning's map is released before this one's is allocated.
             self._work = self._steps = None
@@ -62,7 +66,7 @@ class CleanerService:
             try:
                 self._work = SegmentCleaner(self._files, request)
             except Exception as error:
-                # As large a map may be more than there is.
+                # The map may be larger than the free memory.
                 return failure_message(error)
             self._steps = self._work.build_map()
         elif not isinstance(request, CleanerCommand):
@@ -85,22 +89,22 @@ class CleanerService:
                     return Progress(done_bytes)
         except Exception as error:
             return failure_message(error)
-        return self._done()
+        return self._counts_as_done()
 
-    def _stopped(self) -> Answer:
+    def _stop_steps(self) -> Answer:
         """Close the running steps; return the counts up to now."""
         assert self._steps is not None
         self._steps.close()
-        return self._done()
+        return self._counts_as_done()
 
-    def _done(self) -> Done:
-        """Return the counts of all parts of the cleaning up to now."""
+    def _counts_as_done(self) -> Done:
+        """Return the counts of all parts of the cleaning up to now, as the answer Done."""
         assert self._work is not None
         return Done(self._work.counts, self._work.latest_offset)
 
 
 def main() -> int:
-    """Serve the broker that started this process; returns the exit code."""
+    """Answer the requests of the broker that started this process, until it ends; return 0."""
     service = CleanerService(FilesOfOwner(owner_pid()), RealClock(), load_or_compile_cleaner)
     serve_owner(service.answer_to)
     return 0

@@ -126,7 +126,7 @@ class CleaningRun:
         return self.work.latest_offset + 1
 
     def stop(self) -> None:
-        """Make the worker's next check raise CleaningAborted."""
+        """Request the abort of the cleaning: the worker's next check raises CleaningAborted."""
         self.is_stopped = True
 
     @property
@@ -143,7 +143,10 @@ class CleaningRun:
         return not (self.is_stopped or is_cut or is_kept_whole or is_gone)
 
     def ensure_unchanged(self) -> None:
-        """Raise CleaningAborted unless the log still has the segments that were read."""
+        """Raise CleaningAborted unless the log still has the segments that were read.
+
+        Called before each step: a truncated or deleted log must not get cleaned segments.
+        """
         if not self.is_still_valid:
             raise CleaningAborted(f"the cleaning of {self.log.topic_partition} was stopped")
 
@@ -152,7 +155,8 @@ class CleaningRun:
     def group_segments(self) -> list[list[int]]:
         """Return, for each group of segments to merge into one, the base offsets of its segments.
 
-        Step 3 of the cleaning, on the event loop. Index sizes count, as an index is limited too.
+        Step 3 of the cleaning, on the event loop, after the map of keys is built. The sizes of
+        indexes count too, because an index has a size limit as the log file has.
         """
         end = self.end_offset
         segments = self.log.segments.between(0, end) if end > 0 else []
@@ -245,7 +249,7 @@ class CleaningRun:
         log.replace_segments(cleaned, old)
 
     def clean_inline(self) -> int:
-        """Run the whole cleaning on this thread, for tools and tests.
+        """Run the whole cleaning on the caller's thread, where no broker serves the log.
 
         Returns the new first dirty offset. Raises CorruptRecord and the errors of the host.
         """
@@ -260,7 +264,7 @@ class CleaningRun:
 
 
 def _position_in(segment: Segment, offset: int) -> int:
-    """Return the position to read a segment from, to get all records from an offset on."""
+    """Return the byte position in a segment from which the records from `offset` on can be read."""
     if offset <= segment.base_offset:
         return 0
     return segment.index.lookup(offset).position

@@ -118,12 +118,16 @@ class CleaningWork(Protocol):
         ...
 
     def build_map(self) -> WorkSteps:
-        """Add the last offset of each key in the dirty segments to the map."""
+        """Add the last offset of each key in the dirty segments to the map.
+
+        Yields the bytes that each step has read, so that the caller can throttle or end the steps.
+        """
         ...
 
     def write_group(self, group: SegmentGroup) -> WorkSteps:
         """Write the kept records of a group to `.cleaned` files, and sync them.
 
-        The files are removed at any error, and when the steps are closed.
+        Yields the bytes that each step has done. The files are removed at any error, and when the
+        generator is closed.
         """
         ...

@@ -80,7 +80,10 @@ def _compaction_of(
 def _phase(
     cleaner: LogCleaner, key: TopicPartition, fault: str | None, cleanable: CleanableRange | None
 ) -> CompactionPhase:
-    """Return UNCLEANABLE with a `fault`, else CLEANING, WAITING (requested by users) or IDLE."""
+    """Return UNCLEANABLE with a `fault`, else CLEANING, WAITING (requested by users) or IDLE.
+
+    `cleanable` is None if the log's files could not be read.
+    """
     if fault is not None:
         return CompactionPhase.UNCLEANABLE
     if key in cleaner.in_progress:
@@ -102,7 +105,7 @@ def _dirty_bounds(
 
 
 def _progress(cleaning: RunningCleaning) -> CleaningProgress:
-    """Return elapsed ms, bytes read, and all bytes to read: the dirty part is read twice."""
+    """Return elapsed ms, bytes read, and all bytes to read in this cleaning."""
     cleanable, counts = cleaning.cleanable, cleaning.counts
     # The dirty part is read for its keys first, then all of it for the kept records.
     total = cleanable.cleanable_bytes + cleanable.total_bytes

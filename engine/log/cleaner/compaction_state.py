@@ -38,7 +38,7 @@ class CleaningProgress(NamedTuple):
 
     @property
     def bytes_per_s(self) -> float:
-        """Return the mean rate of reading since the cleaning began."""
+        """Return the mean bytes read per second since the cleaning began."""
         return self.done_bytes * 1000 / max(self.elapsed_ms, 1)
 
 
@@ -57,7 +57,7 @@ class CleaningResult(NamedTuple):
 
     @property
     def bytes_per_s(self) -> float:
-        """Return the mean rate of reading, for the offset map and for the records."""
+        """Return the mean bytes read per second, both for the offset map and for the records."""
         return self.read_bytes * 1000 / max(self.elapsed_ms, 1)
 
 
@@ -81,7 +81,7 @@ class LogCompaction(NamedTuple):
 
 
 def encode_states(states: Iterable[LogCompaction]) -> list[JsonObject]:
-    """Return states as values of JSON."""
+    """Return compaction states as JSON objects, for the console command that asks a broker."""
     return [
         {
             **state._asdict(),
@@ -95,7 +95,7 @@ def encode_states(states: Iterable[LogCompaction]) -> list[JsonObject]:
 
 
 def decode_states(rows: Sequence[Mapping[str, Any]]) -> list[LogCompaction]:
-    """Return the states that JSON describes; raises KeyError, TypeError and ValueError."""
+    """Return the states that `encode_states` wrote; raises KeyError, TypeError and ValueError."""
     return [
         LogCompaction(
             **{

@@ -33,7 +33,7 @@ class GroupedSegment(NamedTuple):
 def group_segments(
     segments: Sequence[GroupedSegment], config: LogConfig, first_uncleanable_offset: int
 ) -> list[list[int]]:
-    """Return the base offsets of the segments of each group, in order.
+    """Return the base offsets of the segments of each group, groups and segments in log order.
 
     The cleaner merges each group into one segment, whose log and indexes must not exceed their size
     limits. Source: Cleaner.groupSegmentsBySize.
@@ -61,9 +61,10 @@ def group_segments(
 def _has_int32_offsets(
     segments: Sequence[GroupedSegment], number: int, base_offset: int, first_uncleanable: int
 ) -> bool:
-    """Return True if all offsets of a segment fit the index of its group, which has int32 offsets.
+    """Return True if a segment's offsets, relative to its group's base, fit the group's index.
 
-    `number` is the segment's index in `segments`; `base_offset` is that of its group.
+    An index stores offsets as int32. `number` is the segment's index in `segments`; `base_offset`
+    is the base offset of the group.
     """
     if not segments[number].log_bytes:
         # Else an empty segment would remain every 2^31 offsets.

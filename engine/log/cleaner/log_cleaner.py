@@ -60,7 +60,7 @@ class CleanerConfig(NamedTuple):
 
     @property
     def settings(self) -> CleaningSettings:
-        """Return the settings of one cleaner thread, with its share of the buffers.
+        """Return the memory sizes of one cleaner thread: its share of the broker's buffers.
 
         Half of a thread's I/O buffer is for reading.
         """
@@ -98,7 +98,7 @@ class CleanedLogs(Protocol):
         ...
 
     def take_offline(self, path: str, error: StorageError) -> None:
-        """Stop using a log directory after an I/O error."""
+        """Stop using a log directory after an I/O error on `path` in it."""
         ...
 
 
@@ -214,7 +214,7 @@ class LogCleaner:
         }
 
     def start(self) -> None:
-        """Schedule the first check for dirty logs, unless log.cleaner.enable is off."""
+        """Schedule the first check for dirty logs, unless `log.cleaner.enable` is false."""
         if self._config.is_enabled:
             self._ports.tasks.once(_TASK, 0, self._run_round)
 
@@ -225,7 +225,7 @@ class LogCleaner:
             cleaning.run.stop()
 
     def abort(self, topic_partition: TopicPartition) -> None:
-        """Abort the running cleaning of a partition, if any: the partition will be moved."""
+        """Abort the running cleaning of a partition, if any, before its log moves elsewhere."""
         cleaning = self._in_progress.get(topic_partition)
         if cleaning is not None:
             cleaning.run.stop()
@@ -244,7 +244,10 @@ class LogCleaner:
     # The choice of the next log
 
     def _run_round(self) -> None:
-        """Run one check, end idle cleaner processes, and schedule the next round."""
+        """Check for dirty logs, end idle cleaner processes, and schedule the next round.
+
+        Runs every `log.cleaner.backoff.ms`.
+        """
         try:
             self._passed_over.clear()
             self.check()
@@ -310,14 +313,14 @@ class LogCleaner:
 
         Yields after each log, so that the check of many logs does not block the event loop.
         """
-        worth = []
+        due = []
         for found in self.iter_ranges():
             if self._choose_range([found]) is not None:
-                worth.append(found)
+                due.append(found)
             yield
         # Logs that were checked in earlier steps may have gone offline since.
-        while worth := [found for found in worth if self._is_still_idle(found)]:
-            chosen = self._choose_range(worth)
+        while due := [found for found in due if self._is_still_idle(found)]:
+            chosen = self._choose_range(due)
             if chosen is None:
                 return None
             # It may have been truncated since the check, or have new settings.
@@ -325,7 +328,7 @@ class LogCleaner:
             now = self._try_range(log, self._ports.clock.wall_ms())
             if now is not None and self._choose_range([now]) is not None:
                 return now
-            worth.remove(chosen)
+            due.remove(chosen)
         return None
 
     def _is_still_idle(self, found: CleanableRange) -> bool:
@@ -368,11 +371,17 @@ class LogCleaner:
             return None
 
     def _is_here(self, log: LocalLog) -> bool:
-        """Return True unless a log was deleted, moved, or is on a disk that has failed."""
+        """Return True if this log is still the broker's log of its partition.
+
+        False if it was deleted or moved, or if its disk has failed.
+        """
         return self._logs.logs.get(log.topic_partition) is log
 
     def _find_range(self, log: LocalLog, now_ms: int) -> CleanableRange:
-        """Return the cleanable range of a log; write an invalid checkpoint's correction first."""
+        """Return the cleanable range of a log; write an invalid checkpoint's correction first.
+
+        An invalid checkpoint is one outside of the log: the log start offset replaces it.
+        """
         facts = collect_cleanable_log(
             log,
             high_watermark=self._ports.high_watermark_of(log.topic_partition),
@@ -449,12 +458,12 @@ class LogCleaner:
         cleaning = _Cleaning(run, process, self._ports.clock.monotonic_ms())
         self._in_progress[log.topic_partition] = cleaning
         cleaning.steps = run.work.build_map()
-        self._run_steps(cleaning, lambda: self._mapped(cleaning))
+        self._run_steps(cleaning, lambda: self._group_and_clean(cleaning))
 
     def _run_steps(self, cleaning: _Cleaning, then: Callable[[], None]) -> None:
         """Run a cleaning's current steps on a worker thread, with the throttle's pauses.
 
-        Then call `then` on the event loop. An error ends the cleaning.
+        Then call `then` on the event loop. An error ends the cleaning with that error.
         """
         part, steps = _Slice(), cleaning.steps
         assert steps is not None
@@ -496,18 +505,21 @@ class LogCleaner:
             _close_steps(steps, part)
 
     def _pause(self, cleaning: _Cleaning, pause_ms: int, then: Callable[[], None]) -> None:
-        """Continue a cleaning after `pause_ms`; raises CleaningAborted after `stop`."""
+        """Continue a cleaning after `pause_ms`, which the limit of bytes per second requires.
+
+        Raises CleaningAborted after `stop`.
+        """
         if self._is_stopped:
             raise CleaningAborted("the cleaner stops")
         self._ports.tasks.once(_TASK, pause_ms, lambda: self._run_steps(cleaning, then))
 
-    def _mapped(self, cleaning: _Cleaning) -> None:
-        """Start to rewrite the groups of segments, after the map of keys is complete."""
+    def _group_and_clean(self, cleaning: _Cleaning) -> None:
+        """Group the segments once the map of keys is complete, and rewrite the first group."""
         cleaning.groups = cleaning.run.group_segments()
         self._clean_next_group(cleaning)
 
     def _clean_next_group(self, cleaning: _Cleaning) -> None:
-        """Rewrite the next group of segments; after the last, write the checkpoint."""
+        """Rewrite the next group of segments; after the last, write the cleaner checkpoint."""
         run = cleaning.run
         if not cleaning.groups:
             run.ensure_unchanged()
@@ -517,6 +529,7 @@ class LogCleaner:
         bases, *cleaning.groups = cleaning.groups
 
         def replace() -> None:
+            """Replace the group's segments by the rewritten one, then begin the next group."""
             run.replace_group()
             self._clean_next_group(cleaning)
 
@@ -549,9 +562,9 @@ class LogCleaner:
             self._record_result(cleaning)
         elif isinstance(error, CleaningAborted) or not (is_here and run.is_still_valid):
             # A change of the log during the cleaning may have looked like damage.
-            log_messages.aborted(key, error)
+            log_messages.log_aborted(key, error)
         elif isinstance(error, SideProcessGone):
-            log_messages.process_gone(key, error)
+            log_messages.log_process_gone(key, error)
         else:
             self._handle_failure(cleaning.log, error)
         if not self._is_stopped:
@@ -570,7 +583,7 @@ class LogCleaner:
             self._processes.give_back(process, self._ports.clock.monotonic_ms())
 
     def _end(self, process: SideProcess) -> None:
-        """End a process on a worker thread, which waits for its end."""
+        """End a cleaner process on a worker thread, because its end blocks the caller."""
         self._ports.tasks.offload(_TASK, process.close, lambda _: None)
 
     def _record_result(self, cleaning: _Cleaning) -> None:
@@ -604,5 +617,8 @@ def _close_steps(steps: WorkSteps, part: _Slice) -> None:
 
 
 def _text(error: Exception) -> str:
-    """Return an error as text; with its type if it is no EngineError."""
+    """Return an error's message for the list of uncleanable logs.
+
+    The message has the type of an error that is no EngineError.
+    """
     return str(error) if isinstance(error, EngineError) else repr(error)

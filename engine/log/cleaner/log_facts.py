@@ -12,10 +12,12 @@ def collect_cleanable_log(
 ) -> CleanableLog:
     """Return the facts of a log that decide whether and how far it may be cleaned.
 
-    For a stopped log, which has no high watermark, pass the log end offset.
+    They are copied, but for the two functions that read a segment's timestamps on demand. For a
+    stopped log, which has no high watermark, pass the log end offset.
     """
 
     def segment_at(base_offset: int) -> Segment:
+        """Return the segment with this base offset."""
         segment = log.segments.floor(base_offset)
         assert segment is not None
         return segment

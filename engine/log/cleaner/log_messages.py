@@ -80,7 +80,7 @@ def log_end(
     )
 
 
-def aborted(topic_partition: TopicPartition, reason: object) -> None:
+def log_aborted(topic_partition: TopicPartition, reason: object) -> None:
     """Log that a cleaning ended because its log changed."""
     _manager_log.info("The cleaning for partition %s is aborted: %s", topic_partition, reason)
 
@@ -117,18 +117,18 @@ def log_uncleanable(
     )
 
 
-def process_gone(topic_partition: TopicPartition, reason: object) -> None:
+def log_process_gone(topic_partition: TopicPartition, reason: object) -> None:
     """Log that the cleaner's process has ended; the cleaning is retried later."""
     _log.error(
         "The cleaning for partition %s failed, and is tried again: %s", topic_partition, reason
     )
 
 
-def not_started(reason: object) -> None:
+def log_process_not_started(reason: object) -> None:
     """Log that no cleaner process could be started, so a thread of the broker does the work."""
     _log.warning("The cleaner works on a thread of the broker, which it slows down: %s", reason)
 
 
 def _reduction(before: int, after: int) -> float:
-    """Return the share of bytes that a cleaning removed; 0.0 if there were none."""
+    """Return the share, 0.0 to 1.0, of `before` that a cleaning removed; 0.0 if `before` is 0."""
     return 1 - after / before if before else 0.0

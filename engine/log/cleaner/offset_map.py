@@ -77,7 +77,7 @@ class OffsetMap:
 
     @property
     def memory(self) -> MapMemory:
-        """Return the slots for compiled code, which adds keys there and sets `size` afterwards."""
+        """Return the map's arrays for compiled code, which adds keys there; then `size` is set."""
         return MapMemory(self._digests, self._offsets, self._slot_count)
 
     @property
@@ -87,11 +87,14 @@ class OffsetMap:
 
     @property
     def utilization(self) -> float:
-        """Return the used share of the slots that the memory has."""
+        """Return the share of slots in use, 0.0 to 1.0, of all slots that the memory has."""
         return self.size / max(self._slots_allowed, 1)
 
     def put(self, key: bytes, offset: int) -> None:
-        """Set a key's offset; offsets rise from call to call. The map must not be full."""
+        """Set a key's offset to `offset`, which must be above those of all earlier calls.
+
+        The map must not be full.
+        """
         digest = md5(key, usedforsecurity=False).digest()
         slot = int.from_bytes(digest[:8], "little") % self._slot_count
         at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
@@ -105,7 +108,7 @@ class OffsetMap:
         self.latest_offset = offset
 
     def get(self, key: bytes) -> int:
-        """Return a key's last offset, −1 for an unknown key."""
+        """Return the last offset of a key in the dirty segments, −1 for an unknown key."""
         digest = md5(key, usedforsecurity=False).digest()
         slot = int.from_bytes(digest[:8], "little") % self._slot_count
         at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
@@ -114,9 +117,9 @@ class OffsetMap:
         return stored - 1
 
     def end_batch(self, last_offset: int) -> None:
-        """Lower the latest offset to a batch's last offset (inclusive), after its records.
+        """Lower the latest offset to a batch's last offset (inclusive), once its records are added.
 
-        An uncompressed record may have any offset delta: brokers accept it unchecked.
+        An uncompressed record may have any offset delta, because brokers accept it unchecked.
         """
         self.latest_offset = min(self.latest_offset, last_offset)
 
@@ -125,7 +128,10 @@ class OffsetMap:
         self.latest_offset = max(self.latest_offset, offset)
 
     def _next_slot_of(self, slot: int, digest: bytes) -> int:
-        """Return the next slot after a collision that is free or holds the same digest."""
+        """Return the first slot after `slot` that is free or holds the same digest.
+
+        `slot` holds the digest of another key: the map probes linearly.
+        """
         digests, offsets, count = self._digests, self._offsets, self._slot_count
         while True:
             slot = slot + 1 if slot + 1 < count else 0

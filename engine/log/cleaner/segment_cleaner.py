@@ -107,7 +107,11 @@ class SegmentCleaner:
             yield size_bytes
 
     def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
-        """Add a batch's keys to the offset map; return False if the map had no room for all."""
+        """Add a batch's keys to the offset map; return False if the map had no room for all.
+
+        Batches of aborted transactions and control batches add no keys. The map's latest offset,
+        up to which the log will be clean, moves to the end of the batch.
+        """
         offsets, start, has_room = self._offsets, self._facts.start_offset, True
         if not transactions.may_discard(batch) and not batch.is_control:
             config = self._facts.config
@@ -147,7 +151,10 @@ class SegmentCleaner:
         return not noted.is_full
 
     def _map_keys(self, batch: RecordBatch, opened: Buffer) -> bool:
-        """Add a batch's keys to the map one by one; return False if the map had no room for all."""
+        """Add a batch's keys to the map one by one; return False if the map had no room for all.
+
+        For batches that the compiled code does not support.
+        """
         offsets, start = self._offsets, self._facts.start_offset
         for key, offset in iter_keys(batch, opened, self._facts.config):
             if key is not None and offset >= start:
@@ -236,7 +243,7 @@ class SegmentCleaner:
     def _write_batches(
         self, batches: Sequence[RecordBatch], cleaned: Segment, batch_filter: BatchFilter
     ) -> int:
-        """Append the kept parts of batches; return the bytes written."""
+        """Append the kept parts of batches to the cleaned segment; return the bytes written."""
         kept: list[KeptBatch] = []
         for batch in batches:
             kept_batch = batch_filter.filter_batch(batch)

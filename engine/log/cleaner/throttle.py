@@ -27,8 +27,8 @@ class CleanerThrottle:
     def count_bytes(self, count_bytes: int) -> int:
         """Count bytes read or written; return the ms that the cleaning must pause, 0 for no pause.
 
-        The cleaner threads share one throttle. The pause is computed once per
-        CLEANER_THROTTLE_CHECK_MS.
+        The cleaner threads share one throttle for `log.cleaner.io.max.bytes.per.second`. The pause
+        is computed once per CLEANER_THROTTLE_CHECK_MS.
         """
         with self._lock:
             self._seen_bytes += count_bytes

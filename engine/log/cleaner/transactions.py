@@ -53,7 +53,11 @@ class CleanedTransactions:
             heappush(self._coming, (transaction.first_offset, self._number, transaction))
 
     def may_discard(self, batch: RecordBatch) -> bool:
-        """Process the next batch; return True if it may be removed regardless of its keys."""
+        """Process the log's next batch; return True if it may be removed regardless of its keys.
+
+        A marker may be removed if no batch of its transaction remains, other batches if their
+        transaction was aborted. Source: CleanedTransactionMetadata.
+        """
         if batch.is_control:
             return self._apply_marker(batch)
         return self.apply_batch(batch)
@@ -96,7 +100,10 @@ class CleanedTransactions:
         return False
 
     def _open_aborted(self, offset: int) -> None:
-        """Open the aborted transactions whose first offset is at or before `offset`."""
+        """Open the aborted transactions whose first offset is at or before `offset`.
+
+        From there on, batches of their producers belong to them, until the abort marker.
+        """
         while self._coming and self._coming[0][0] <= offset:
             _, _, transaction = heappop(self._coming)
             self._aborted.setdefault(transaction.producer_id, _OpenAborted(transaction))

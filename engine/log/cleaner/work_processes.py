@@ -33,7 +33,10 @@ class WorkProcesses:
         self._idle: list[_Idle] = []
 
     def take(self, run: CleaningRun) -> SideProcess | None:
-        """Assign a cleaning to a process and return it; None if a thread must do the work."""
+        """Assign a cleaning to a process and return it; None if a thread must do the work.
+
+        A thread does the work of logs below CLEANER_PROCESS_BYTES_MIN, and if no process starts.
+        """
         cleanable = run.cleanable
         size_bytes = cleanable.clean_bytes + cleanable.cleanable_bytes
         if self._start is None or size_bytes < CLEANER_PROCESS_BYTES_MIN:
@@ -44,7 +47,7 @@ class WorkProcesses:
             try:
                 process = self._start(CLEANER_MODULE)
             except StorageError as error:
-                log_messages.not_started(error)
+                log_messages.log_process_not_started(error)
                 return None
         run.work = ProcessWork(process, run.facts)
         return process

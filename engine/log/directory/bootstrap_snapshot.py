@@ -39,7 +39,10 @@ class FeatureLevel(NamedTuple):
 
 
 def bootstrap_snapshot(levels: Sequence[FeatureLevel], timestamp_ms: int) -> bytes:
-    """Return the content of a bootstrap.checkpoint with these feature levels, in this order."""
+    """Return the content of a bootstrap.checkpoint with these feature levels, in this order.
+
+    `kafka-storage format` writes this file, from which a KRaft controller takes its features.
+    """
     builder = BatchBuilder(BatchSettings(base_offset=1, leader_epoch=_LEADER_EPOCH))
     codec = message_codec("FeatureLevelRecord", _VERSION)
     for feature in levels:
@@ -47,14 +50,14 @@ def bootstrap_snapshot(levels: Sequence[FeatureLevel], timestamp_ms: int) -> byt
         builder.append(timestamp_ms, None, _FRAME + codec.encode(record))
     return b"".join(
         (
-            _control(ControlType.SNAPSHOT_HEADER, _HEADER, timestamp_ms, 0),
+            _control_batch(ControlType.SNAPSHOT_HEADER, _HEADER, timestamp_ms, 0),
             builder.build(),
-            _control(ControlType.SNAPSHOT_FOOTER, _FOOTER, timestamp_ms, 1 + len(levels)),
+            _control_batch(ControlType.SNAPSHOT_FOOTER, _FOOTER, timestamp_ms, 1 + len(levels)),
         )
     )
 
 
-def _control(kind: ControlType, value: bytes, timestamp_ms: int, offset: int) -> bytes:
+def _control_batch(kind: ControlType, value: bytes, timestamp_ms: int, offset: int) -> bytes:
     """Return the bytes of a batch with one control record of the snapshot."""
     batch = build_control_batch(
         kind, value, timestamp_ms=timestamp_ms, base_offset=offset, leader_epoch=_LEADER_EPOCH

@@ -35,7 +35,10 @@ class CleanShutdown(NamedTuple):
 
 
 def parse_clean_shutdown(content: bytes, path: str) -> CleanShutdown:
-    """Return the marker's content, with NO_BROKER_EPOCH for an empty file; raises CorruptFile."""
+    """Return the content of a `.kafka_cleanshutdown` file; raises CorruptFile.
+
+    An empty file, as older brokers write it, has NO_BROKER_EPOCH.
+    """
     if not content:
         return CleanShutdown()
     try:
@@ -53,10 +56,10 @@ def parse_clean_shutdown(content: bytes, path: str) -> CleanShutdown:
 
 
 def encode_clean_shutdown(marker: CleanShutdown) -> bytes:
-    """Return a file's content."""
+    """Return the content of a `.kafka_cleanshutdown` file, as one JSON object."""
     return f'{{"version":{marker.version},"brokerEpoch":{marker.broker_epoch}}}'.encode()
 
 
 def read_clean_shutdown(files: Files, path: str) -> CleanShutdown:
-    """Return the marker's content; raises CorruptFile."""
+    """Return the content of the `.kafka_cleanshutdown` file at `path`; raises CorruptFile."""
     return parse_clean_shutdown(read_small_file(files, path, CHECKPOINT_BYTES_MAX), path)

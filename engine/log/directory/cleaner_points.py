@@ -31,11 +31,14 @@ class CleanerPoints:
         self._has_changed = False
 
     def create_file(self) -> None:
-        """Create the file, for a broker that cleans. Source: the fields of LogCleanerManager."""
+        """Create an empty cleaner-offset-checkpoint if there is none, for a broker that cleans.
+
+        Source: the fields of LogCleanerManager.
+        """
         create_text_checkpoint(self._files, self._path)
 
     def take(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Set the offsets read from the file."""
+        """Replace all first dirty offsets by those of the file, as the directory is loaded."""
         self._offsets = dict(offsets)
 
     def keep(self, partitions: Container[TopicPartition]) -> None:
@@ -54,9 +57,9 @@ class CleanerPoints:
             self._has_changed = True
 
     def lower(self, key: TopicPartition, offset: int) -> None:
-        """Lower a log's first dirty offset to its truncation offset.
+        """Lower a log's first dirty offset to the offset to which the log was truncated.
 
-        Records appended later are dirty.
+        Otherwise records that are appended later would count as clean.
         """
         if self._offsets.get(key, 0) > offset:
             self.set(key, offset)

@@ -22,6 +22,7 @@ class DirectoryGuard:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """Take the directory offline after an I/O error, and return True to suppress the error."""
         if isinstance(error, StorageError) and is_failure_of_directory(error):
             self._take_offline(self._path, error)
             return True

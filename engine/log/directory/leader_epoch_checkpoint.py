@@ -61,12 +61,12 @@ def parse_leader_epochs(content: bytes, path: str) -> tuple[EpochStart, ...]:
 
 
 def encode_leader_epochs(entries: Iterable[EpochStart]) -> bytes:
-    """Return a file's content."""
+    """Return the content of a leader-epoch-checkpoint with these entries, in this order."""
     return encode_text_checkpoint(entries)
 
 
 def read_leader_epochs(files: Files, path: str) -> tuple[EpochStart, ...]:
-    """Return the entries of a file; raises CorruptFile."""
+    """Return the entries of a leader-epoch-checkpoint in the file's order; raises CorruptFile."""
     return parse_leader_epochs(read_text_checkpoint(files, path), path)
 
 
@@ -99,7 +99,7 @@ def truncated_from_end(entries: Iterable[EpochStart], end_offset: int) -> tuple[
 def truncate_from_start(entries: Iterable[EpochStart], start_offset: int) -> tuple[EpochStart, ...]:
     """Return the entries for a log whose log start offset is now `start_offset`.
 
-    The epoch at that offset now starts there, and older epochs are removed.
+    The epoch of the record at that offset now starts there, and older epochs are removed.
     """
     epoch_starts = tuple(entries)
     before = [

@@ -69,7 +69,7 @@ class NoLogDirectory(StorageError):
         #: Names of log directories in the path.
         self.log_dirs = log_dirs
         if log_dirs:
-            self.hint = f"the log directories in it: {_some(log_dirs)}"
+            self.hint = f"the log directories in it: {_list_first_names(log_dirs)}"
 
 
 class HoldsPartitions(StorageError):
@@ -79,7 +79,9 @@ class HoldsPartitions(StorageError):
 
     def __init__(self, path: str, partitions: Sequence[str]) -> None:
         count = len(partitions)
-        super().__init__(f"{path}: holds {count} partitions, expected one: {_some(partitions)}")
+        super().__init__(
+            f"{path}: holds {count} partitions, expected one: {_list_first_names(partitions)}"
+        )
         self.path = path
         self.partitions = partitions
         self.hint = f"name one, such as {path.rstrip('/')}/{partitions[0]}"
@@ -123,7 +125,7 @@ class LogDirState(NamedTuple):
     problems: tuple[StorageError, ...]
 
     def offset(self, checkpoint: str, partition: TopicPartition | None) -> int | None:
-        """Return a partition's offset in a checkpoint, None without a line for it."""
+        """Return a partition's offset in the named checkpoint file, None without a line for it."""
         return self.checkpoints.get(checkpoint, {}).get(partition) if partition else None
 
     def reached_offset(self, partition: TopicPartition) -> int | None:
@@ -245,8 +247,8 @@ def duplicate_partitions(dirs: Iterable[LogDir]) -> dict[TopicPartition, list[st
     return {key: copies for key, copies in paths.items() if len(copies) > 1}
 
 
-def _some(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the remaining ones."""
+def _list_first_names(names: Sequence[str]) -> str:
+    """Return the first names, comma-separated, and the number of the others, for a message."""
     more = len(names) - _SHOWN_NAMES_MAX
     shown = ", ".join(names[:_SHOWN_NAMES_MAX])
     return f"{shown} and {more} more" if more > 0 else shown

@@ -179,7 +179,7 @@ class LogDirectory:
 
     @property
     def is_online(self) -> bool:
-        """Return whether the directory is in use."""
+        """Return True if the directory is in use."""
         return self.offline is None
 
     def open(self, broker_id: int, cluster_id: str, *, now_ms: int) -> None:
@@ -312,7 +312,11 @@ class LogDirectory:
     def _lower_recovery_points(
         self, state: LogDirState, logs: Mapping[TopicPartition, LocalLog]
     ) -> None:
-        """Write the recovery points if a loaded log ends below its checkpointed recovery point."""
+        """Write the recovery points if a loaded log ends below its checkpointed recovery point.
+
+        Recovery may have truncated the log: a checkpoint above its end would mark records that are
+        appended later as flushed.
+        """
         written = {key: state.offset(RECOVERY_POINTS, key) or 0 for key in logs}
         if any(log.recovery_point < written[key] for key, log in logs.items()):
             self.write_recovery_points(logs.values)
@@ -331,9 +335,10 @@ class LogDirectory:
             self._write(HIGH_WATERMARKS, self._high_watermarks)
 
     def lower_high_watermark(self, key: TopicPartition, end_offset: int) -> None:
-        """Write the high watermark of a log that was truncated below it.
+        """Write the checkpoint of high watermarks if this log was truncated below its own.
 
-        May be called on a worker thread.
+        `end_offset` is the log's new end, which becomes its high watermark. May be called on a
+        worker thread.
 
         Differs: Kafka's file keeps the old high watermark until its next write.
         """
@@ -365,7 +370,10 @@ class LogDirectory:
         self._write(LOG_STARTS, starts)
 
     def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write the high watermark checkpoint of this directory's partitions."""
+        """Write the high watermark checkpoint of this directory's partitions.
+
+        Adds the lines of stopped replicas without a role, and of logs that could not be opened.
+        """
         for key in self._stopped.keys() & offsets.keys():
             del self._stopped[key]
         kept = self._kept.get(HIGH_WATERMARKS, {})
@@ -380,11 +388,13 @@ class LogDirectory:
 
     @property
     def keeps_watermarks(self) -> bool:
-        """Return True if high watermarks of stopped replicas are kept."""
+        """Return True if the directory has stopped replicas, whose watermarks must be written."""
         return bool(self._stopped)
 
     def keep_high_watermark(self, key: TopicPartition, high_watermark: int) -> None:
         """Keep the high watermark of a stopped replica, until it has a role again or is deleted.
+
+        Otherwise the next checkpoint would lack it, and the replica would start again at 0.
 
         Source: ReplicaManager.stopPartitions, which drops only deleted replicas.
         """
@@ -476,7 +486,10 @@ def remove_folder(files: Files, path: str) -> None:
 
 
 def is_failure_of_directory(error: StorageError) -> bool:
-    """Return True if an error comes from the host, False if from a file's content."""
+    """Return True if an error takes the log directory offline: it comes from the host.
+
+    False for an error in a file's content, which fails only one log.
+    """
     return isinstance(error, LogDirOffline | FileMissing | FileRefused)
 
 

@@ -167,7 +167,10 @@ class LogManager:
         )
 
     def _add_loaded(self, directory: LogDirectory, loaded: LoadedDirectory) -> None:
-        """Add the logs of a loaded directory; raises DuplicateLog if a partition has one."""
+        """Add the logs of a loaded directory; raises DuplicateLog if a partition has another log.
+
+        Schedules the removal of its `-delete` folders, which an earlier run of the broker renamed.
+        """
         for logs, taken in ((loaded.logs, self._logs), (loaded.futures, self._futures)):
             for key, log in logs.items():
                 if key in taken:
@@ -241,7 +244,7 @@ class LogManager:
         return max(min(stored, log.log_end_offset), log.log_start_offset)
 
     def keep_high_watermark(self, topic_partition: TopicPartition, high_watermark: int) -> None:
-        """Keep the high watermark of a stopped replica, for checkpoints and its next role."""
+        """Keep the high watermark of a stopped replica, for later checkpoints and its next role."""
         log = self._logs.get(topic_partition)
         if log is not None:
             self._home[log.directory].keep_high_watermark(topic_partition, high_watermark)
@@ -309,7 +312,7 @@ class LogManager:
     def delete(
         self, partitions: Iterable[TopicPartition], *, only_future: bool = False
     ) -> list[TopicPartition]:
-        """Delete logs in one step of the event loop, see `delete_one`.
+        """Delete logs in one step of the event loop with `delete_one`, and sync the directories.
 
         Returns the partitions that had a log. `only_future` keeps the live logs.
         """
@@ -366,9 +369,12 @@ class LogManager:
         return is_deleted
 
     def sync_deletions(self, homes: Iterable[LogDirectory]) -> Steps:
-        """Sync the directories after renames, then write their checkpoints, one file a step."""
+        """Sync the directories after renames, then write their checkpoints, one file a step.
+
+        Runs after `delete_one`, so that a deleted log does not reappear after a crash.
+        """
         for home in homes:
-            for write in self._notes_of_renames(home):
+            for write in self._steps_after_renames(home):
                 # Checked before each write: a directory may have failed, or all logs been closed.
                 if home.is_online and not self._is_stopped:
                     with self._guarded(home):
@@ -403,7 +409,7 @@ class LogManager:
         future = self._futures[topic_partition]
         home = self._home[future.directory]
         with self._guarded(home):
-            self._rename(future, home, f"{home.path}/{topic_partition}")
+            self._rename_durably(future, home, f"{home.path}/{topic_partition}")
         if not home.is_online:
             raise KafkaStorageError(f"{home.path} is offline")
         old = self._logs.get(topic_partition)
@@ -429,7 +435,7 @@ class LogManager:
         `kind` is the new kind of the folder: stray, or to be deleted.
         """
         path = self._set_aside(log, home, kind)
-        for write in self._notes_of_renames(home):
+        for write in self._steps_after_renames(home):
             write()
         return path
 
@@ -450,11 +456,14 @@ class LogManager:
         home.forget_high_watermark(log.topic_partition)
         return path
 
-    def _notes_of_renames(self, home: LogDirectory) -> tuple[Callable[[], None], ...]:
-        """Return the steps after renames, in order: sync the directory, write checkpoints."""
+    def _steps_after_renames(self, home: LogDirectory) -> tuple[Callable[[], None], ...]:
+        """Return the steps that must follow renames of folders, in the order of their calls.
+
+        The first syncs the directory, the others write its checkpoints.
+        """
         return partial(self._files.sync_dir, home.path), *self._checkpoint_writers(home)
 
-    def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
+    def _rename_durably(self, log: LocalLog, home: LogDirectory, path: str) -> None:
         """Rename a log's folder, record its new path, and sync the directory."""
         directory = log.directory
         log.rename_directory(path)
@@ -467,6 +476,7 @@ class LogManager:
         """Delete a renamed folder after `delay_ms`, unless its directory is offline by then."""
 
         def remove() -> None:
+            """Delete the folder's files, unless the log directory is offline by then."""
             if directory.is_online:
                 with self._guarded(directory), suppress(FileMissing):
                     remove_folder(self._files, path)
@@ -498,13 +508,13 @@ class LogManager:
             yield
 
     def checkpoint_recovery_points(self) -> None:
-        """Write the recovery points of every directory (SCH-7)."""
+        """Write the recovery points of every online directory, as a periodic task (SCH-7)."""
         for directory in self._online():
             with self._guarded(directory):
                 self._write_recovery_points(directory)
 
     def checkpoint_log_starts(self) -> None:
-        """Write the log start offsets of every directory (SCH-8)."""
+        """Write the log start offsets of every online directory, as a periodic task (SCH-8)."""
         for directory in self._online():
             with self._guarded(directory):
                 directory.write_log_start_offsets(self._logs_in(directory))
@@ -512,7 +522,7 @@ class LogManager:
     def checkpoint_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Write the high watermarks of partitions, each to the directory of its log (PART-13).
 
-        A directory without partitions keeps its file.
+        A directory without any of these partitions keeps its file, but for dropped partitions.
         Source: ReplicaManager.checkpointHighWatermarks.
         """
         for directory in self._online():
@@ -538,7 +548,7 @@ class LogManager:
             yield
 
     def reconfigure(self, topic: str | None = None) -> None:
-        """Apply new settings to the logs of a topic, or to all logs."""
+        """Apply changed settings to the logs of a topic, or to all logs if `topic` is None."""
         config_of = cache(self._ports.config_of)
         for log in self._all():
             name = log.topic_partition.topic
@@ -555,7 +565,10 @@ class LogManager:
         )
 
     def _write_truncated_points(self, directory: LogDirectory, key: TopicPartition) -> None:
-        """Write the checkpoints that a truncation has lowered; called on a worker thread."""
+        """Write the checkpoints that a log's truncation has lowered; called on a worker thread.
+
+        Otherwise a broker that is killed would count records appended later as flushed and clean.
+        """
         self._write_recovery_points(directory)
         log = self._logs.get(key)
         if log is not None:
@@ -571,7 +584,7 @@ class LogManager:
     # Cleaning
 
     def create_cleaner_checkpoints(self) -> None:
-        """Create the cleaner checkpoint in every directory, if the broker's cleaner is enabled."""
+        """Create the cleaner checkpoint in every directory; called at the start if enabled."""
         for directory in self._online():
             with self._guarded(directory):
                 directory.cleaner_points.create_file()
@@ -581,7 +594,10 @@ class LogManager:
         return self._home[log.directory].cleaner_points.get(log.topic_partition)
 
     def write_first_dirty_offset(self, log: LocalLog, first_dirty_offset: int) -> None:
-        """Sync the log's folder, then write its first dirty offset, on a worker thread."""
+        """Sync the log's folder, then write its first dirty offset, on a worker thread.
+
+        A failure takes the log directory offline.
+        """
         home, path = self._home[log.directory], log.directory
         home.cleaner_points.set(log.topic_partition, first_dirty_offset)
 
@@ -593,6 +609,7 @@ class LogManager:
             home.cleaner_points.write()
 
         def done(failure: StorageError | None) -> None:
+            """Take the log directory offline if the write has failed."""
             if failure is not None:
                 self.take_offline(home.path, failure)
 
@@ -601,7 +618,10 @@ class LogManager:
     # Directories
 
     def take_offline(self, path: str, error: StorageError) -> None:
-        """Stop using a log directory after an I/O error; its logs are removed."""
+        """Stop using a log directory after an I/O error; this broker has its logs no more.
+
+        `path` is the log directory's. A second call for the directory does nothing.
+        """
         for directory in self.directories:
             if directory.path == path and directory.is_online:
                 self._take_directory_offline(directory, error)
@@ -641,6 +661,7 @@ class LogManager:
                 _manager_log.error("%s in %s: %s", log.topic_partition, directory.path, error)
 
     def _online(self) -> list[LogDirectory]:
+        """Return the log directories that have not failed."""
         return [directory for directory in self.directories if directory.is_online]
 
     def _iter_logs(self) -> Iterator[tuple[LogDirectory, LocalLog]]:

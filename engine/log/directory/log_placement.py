@@ -33,7 +33,7 @@ class LogPlacement:
         self._preferred: dict[TopicPartition, str] = {}
 
     def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
-        """Set the directory in which the log of a partition will be created."""
+        """Set the directory in which a partition's log will be created, for AlterReplicaLogDirs."""
         self._preferred[topic_partition] = directory
 
     def choose_directory(

@@ -39,7 +39,7 @@ class MetaProperties(NamedTuple):
 
 
 def parse_meta_properties(content: bytes, path: str) -> MetaProperties:
-    """Return the identity in a file's content; raises CorruptFile."""
+    """Return the identity in the content of a meta.properties file; raises CorruptFile."""
     properties = parse_properties(content, path)
     version = _parse_number(properties, "version", path) if "version" in properties else 0
     if version not in (0, 1):
@@ -60,7 +60,10 @@ def parse_meta_properties(content: bytes, path: str) -> MetaProperties:
 
 
 def encode_meta_properties(meta: MetaProperties, written_ms: int) -> bytes:
-    """Return a file's content, with the comment of date and time (UTC) that Java writes."""
+    """Return the content of a meta.properties file, with the date comment that Java writes.
+
+    `written_ms` is the wall time of that comment, which is shown in UTC.
+    """
     entries = {"version": str(meta.version)}
     if meta.cluster_id is not None:
         entries["cluster.id"] = meta.cluster_id
@@ -72,12 +75,12 @@ def encode_meta_properties(meta: MetaProperties, written_ms: int) -> bytes:
 
 
 def read_meta_properties(files: Files, path: str) -> MetaProperties:
-    """Return the identity in a file; raises CorruptFile."""
+    """Return the identity in the meta.properties file at `path`; raises CorruptFile."""
     return parse_meta_properties(read_small_file(files, path, CHECKPOINT_BYTES_MAX), path)
 
 
 def _parse_number(properties: dict[str, str], key: str, path: str) -> int:
-    """Return an int32-sized number; raise CorruptFile for other text."""
+    """Return the number of a key that the file has; raise CorruptFile for other text."""
     text = properties[key].strip()
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
@@ -86,7 +89,7 @@ def _parse_number(properties: dict[str, str], key: str, path: str) -> int:
 
 
 def _format_java_date(written_ms: int) -> str:
-    """Return a time as java.util.Date prints it; strftime would follow the locale."""
+    """Return a time as java.util.Date prints it, in English: strftime would follow the locale."""
     now = time.gmtime(written_ms // 1000)
     clock = f"{now.tm_hour:02d}:{now.tm_min:02d}:{now.tm_sec:02d}"
     day = f"{_DAYS[now.tm_wday]} {_MONTHS[now.tm_mon - 1]} {now.tm_mday:02d}"

@@ -53,10 +53,10 @@ def parse_offsets(content: bytes, path: str) -> dict[TopicPartition, int]:
 
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """Return a file's content, in the mapping's order."""
+    """Return the content of a checkpoint file of offsets, in the mapping's order."""
     return encode_text_checkpoint((*key, offset) for key, offset in offsets.items())
 
 
 def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
-    """Return the offsets of a file; raises CorruptFile."""
+    """Return the offset of each partition in the checkpoint file at `path`; raises CorruptFile."""
     return parse_offsets(read_text_checkpoint(files, path), path)

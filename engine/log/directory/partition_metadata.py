@@ -34,7 +34,7 @@ class PartitionMetadataFile(NamedTuple):
 
 
 def parse_partition_metadata(content: bytes, path: str) -> PartitionMetadataFile:
-    """Return the topic id in a file's content; raises CorruptFile."""
+    """Return the topic id in the content of a partition.metadata file; raises CorruptFile."""
     try:
         lines = content.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
@@ -56,10 +56,10 @@ def parse_partition_metadata(content: bytes, path: str) -> PartitionMetadataFile
 
 
 def encode_partition_metadata(metadata: PartitionMetadataFile) -> bytes:
-    """Return a file's content."""
+    """Return the content of a partition.metadata file with this topic id."""
     return f"version: {metadata.version}\ntopic_id: {metadata.topic_id}".encode()
 
 
 def read_partition_metadata(files: Files, path: str) -> PartitionMetadataFile:
-    """Return the topic id in a file; raises CorruptFile."""
+    """Return the topic id in the partition.metadata file at `path`; raises CorruptFile."""
     return parse_partition_metadata(read_small_file(files, path, CHECKPOINT_BYTES_MAX), path)

@@ -38,7 +38,7 @@ class QuorumState(NamedTuple):
 
 
 def parse_quorum_state(content: bytes, path: str) -> QuorumState:
-    """Return the state in a file's content; raises CorruptFile."""
+    """Return the KRaft election state in the content of a quorum-state file; raises CorruptFile."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -67,7 +67,7 @@ def parse_quorum_state(content: bytes, path: str) -> QuorumState:
 
 
 def encode_quorum_state(state: QuorumState) -> bytes:
-    """Return a file's content."""
+    """Return the content of a quorum-state file, as JSON with the fields of the state's version."""
     fields: dict[str, object] = {} if state.version else {"clusterId": state.cluster_id}
     fields |= {
         "leaderId": state.leader_id,

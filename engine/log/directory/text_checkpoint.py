@@ -28,7 +28,11 @@ _DIGITS_MAX = 20
 
 
 def parse_text_checkpoint(content: bytes, path: str, *, fields: int) -> list[list[str]]:
-    """Return the entries as lists of fields; raises CorruptFile for another number of fields."""
+    """Return a checkpoint's entries as lists of fields; raises CorruptFile.
+
+    A checkpoint has a version line, a line with the number of entries, and one line per entry with
+    `fields` fields. Empty for an empty file and for a version line alone.
+    """
     try:
         lines = _split_lines(content.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -51,7 +55,7 @@ def parse_text_checkpoint(content: bytes, path: str, *, fields: int) -> list[lis
 
 
 def encode_text_checkpoint(entries: Iterable[Iterable[object]]) -> bytes:
-    """Return a checkpoint's content."""
+    """Return the content of a checkpoint: version, number of entries, then one entry a line."""
     lines = [" ".join(str(field) for field in numbers) for numbers in entries]
     return "".join(f"{line}\n" for line in (VERSION, len(lines), *lines)).encode()
 
@@ -62,7 +66,10 @@ def read_text_checkpoint(files: Files, path: str) -> bytes:
 
 
 def parse_integer(text: str, path: str, expected: str) -> int:
-    """Return a decimal number of at most 20 characters; raises CorruptFile."""
+    """Return a decimal number of at most 20 characters; raises CorruptFile for other text.
+
+    `expected` names the number in the error's message.
+    """
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
         raise CorruptFile(path, expected, repr(text[:100]))

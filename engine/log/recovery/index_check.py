@@ -38,10 +38,13 @@ class IndexState(NamedTuple):
 
 
 def check_offset_index(files: Files, path: str, base_offset: int) -> IndexState:
-    """Return the state of an .index. Raises CorruptFile, FileMissing."""
+    """Return the state of an .index file. Raises CorruptFile, FileMissing.
+
+    Only the first and the last entry are read, unless they do not determine the state.
+    """
 
     def problem(first: bytes, last: bytes) -> str | None:
-        """Return why the first and last entry contradict each other, None if they do not."""
+        """Return why the first and the last entry contradict each other, None if they do not."""
         (first_relative,) = _RELATIVE_OFFSET.unpack_from(first)
         (relative,) = _RELATIVE_OFFSET.unpack_from(last)
         if relative < 0:
@@ -56,9 +59,13 @@ def check_offset_index(files: Files, path: str, base_offset: int) -> IndexState:
 
 
 def check_time_index(files: Files, path: str, base_offset: int) -> IndexState:
-    """Return the state of a .timeindex. Raises CorruptFile, FileMissing."""
+    """Return the state of a .timeindex file. Raises CorruptFile, FileMissing.
+
+    Only the first and the last entry are read, unless they do not determine the state.
+    """
 
     def problem(first: bytes, last: bytes) -> str | None:
+        """Return why the first and the last entry contradict each other, None if they do not."""
         return check_ends(first, last, base_offset)
 
     state = _check_ends(files, path, time_index.ENTRY_BYTES, problem)
@@ -76,7 +83,12 @@ def check_whole_index(index: OffsetIndex | TimeIndex) -> IndexState:
 def _check_ends(
     files: Files, path: str, entry_bytes: int, problem: Callable[[bytes, bytes], str | None]
 ) -> IndexState | None:
-    """Return the state if size and end entries determine it, None if the file must be read."""
+    """Return the index's state if size and end entries determine it, None if all must be read.
+
+    All must be read if the size is not a multiple of an entry, or the last entry is zeros.
+    `problem` takes the bytes of the first and the last entry. Raises CorruptFile if the file is too
+    large.
+    """
     handle = files.open(path)
     try:
         size = handle.size_bytes()

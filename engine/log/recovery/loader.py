@@ -156,6 +156,7 @@ class _Loader:
         self._messages = RecoveryLogMessages(request.topic_partition, request.directory)
 
     def report(self) -> LoadReport:
+        """Return the counts of this load: segments read, bytes truncated, segments deleted."""
         return LoadReport(self._recovered, self._truncated, self._dropped)
 
     def close_files(self) -> None:
@@ -311,7 +312,7 @@ class _Loader:
     def _drop_empty_after_loss(self) -> None:
         """Delete an empty active segment if the one before it lost records in a power cut.
 
-        File names can be durable before records are. The log would seem to end at the empty
+        File names can be durable before records are: the log would seem to end at the empty
         segment's base offset, with a gap before it. A compacted log may have such a gap
         legitimately, and keeps the segment: a lower log end offset would assign offsets again that
         consumers have read.
@@ -417,7 +418,10 @@ class _Loader:
         self._messages.log_truncation(truncation)
 
     def _rebuild_producers_up_to(self, offset: int, why: _Pass) -> None:
-        """Rebuild the producer state at an offset, from the newest snapshot on."""
+        """Rebuild the producer state at a segment's base offset, from the newest snapshot on.
+
+        The pass over that segment continues from this state.
+        """
         if self._producers_end == offset:
             return
         bases = self._segments.bases
@@ -572,7 +576,10 @@ class _Loader:
     # 5 producers
 
     def _restore_producers(self, start: int, end: int) -> None:
-        """Rebuild the producer state, and write a snapshot at the log end offset."""
+        """Rebuild the producer state at the log end offset `end`, and write a snapshot there.
+
+        `start` is the log start offset: records below it do not count.
+        """
         self._snapshots.remove_strays(self._segments.bases)
         # The records replayed in recovery may begin below the log start offset.
         rebuild_producers(

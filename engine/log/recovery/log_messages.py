@@ -61,7 +61,10 @@ class RecoveryLogMessages:
         )
 
     def damaged(self, path: str, position: int, reason: str) -> None:
-        """Log the position of a segment's first bad batch."""
+        """Log the position of the first bad batch in a segment.
+
+        Recovery removes it and all after.
+        """
         line = "Found invalid messages in log segment %s at byte offset %d: %s."
         _segment_log.warning(line, path, position, reason)
 
@@ -140,9 +143,9 @@ class RecoveryLogMessages:
         )
 
     def removed(self, path: str, reason: str) -> None:
-        """Log the deletion of a leftover file."""
+        """Log the deletion of a file that an interrupted cleaning or deletion left."""
         _loader_log.info("%s Removed %s: %s", self._head, path, reason)
 
     def renamed(self, path: str, name: str) -> None:
-        """Log the completion of an interrupted rename."""
+        """Log that a rename which a crash interrupted is completed; `name` is the new file name."""
         _loader_log.info("%s Renamed %s to %s", self._head, path, name)

@@ -72,7 +72,7 @@ def rebuild_producers(
 
 
 def _repair_header(batch: BatchView) -> BatchView:
-    """Return a batch with a wrong CRC after repair of its header, or as it is if no repair fits.
+    """Return a batch with a wrong CRC with its header repaired, or unchanged if no repair fits.
 
     A producer epoch that reads too high would make the leader reject the producer from then on.
     Tried are the last offset that the record count implies, and each single bit of the header:
@@ -122,8 +122,8 @@ def find_repeated_batch(
 ) -> WrittenBatch | None:
     """Return the stored batch that a producer repeats, None if the leader may append the new one.
 
-    `marked` is the result of `marker_of` a control batch. Raises the errors of
-    `ProducerState.check_data` and `check_marker`.
+    `marked` is the result of `read_transaction_marker` for a control batch, None for other batches.
+    Raises the errors of `ProducerState.find_duplicate` and `check_marker`.
     """
     if not batch.has_producer_id:
         return None

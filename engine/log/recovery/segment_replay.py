@@ -104,7 +104,9 @@ class SegmentReplay:
     def replay(self, interval_bytes: int, *, skips_disorder: bool = False) -> None:
         """Read the .log to its end or its first bad batch; raises SegmentOffsetOverflow.
 
-        With `skips_disorder` the indexes omit offsets that do not rise, and the pass continues.
+        Epochs, producers and indexes are updated with each batch. With `skips_disorder` the indexes
+        omit offsets that do not rise, and the pass continues; otherwise it ends with `disorder`
+        set.
         """
         self.builder = IndexBuilder(
             self._segment.base_offset, interval_bytes, skips_disorder=skips_disorder
@@ -136,7 +138,10 @@ class SegmentReplay:
                 )
 
     def _add_fast(self, position: int, view: memoryview, latest_epoch: int) -> bool:
-        """Add a good batch of the latest epoch; False, with nothing done, for any other batch."""
+        """Add a valid batch of the latest epoch to indexes and producers; return True if it is one.
+
+        Returns False, with nothing done, for any other batch.
+        """
         if len(view) < HEADER_BYTES:
             return False
         (

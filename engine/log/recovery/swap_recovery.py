@@ -96,7 +96,11 @@ def read_end_offset(files: Files, path: str) -> int:
 def _sort_leftovers(
     partition: PartitionFiles,
 ) -> tuple[dict[str, str], dict[SegmentFileName, int]]:
-    """Return the leftovers to remove, with reasons, and the sizes of .swap files to finish."""
+    """Return (leftover files to remove, each with the reason; .swap files to finish, with sizes).
+
+    A .swap file is finished unless a `.cleaned` file of the same or a lower base offset exists:
+    then its cleaning had not completed all renames.
+    """
     removed: dict[str, str] = {}
     swaps: dict[SegmentFileName, int] = {}
     cleaned = [
@@ -121,7 +125,10 @@ def _sort_leftovers(
 
 
 def _live_sizes(partition: PartitionFiles) -> dict[SegmentFileName, int]:
-    """Return the size in bytes of each file without suffix; orphans have size 0."""
+    """Return the size in bytes of each file without suffix.
+
+    Orphans, which are indexes without a .log, have size 0.
+    """
     sizes = {
         SegmentFileName(segment.base_offset, kind): size
         for segment in partition.segments

@@ -14,7 +14,7 @@ from engine.errors import CorruptRecord
 from engine.host.memory import MemoryFiles
 from engine.host.ports import File
 from engine.log.batch_scan import scan_batches, zero_tail_start
-from engine.log.batch_search import resync
+from engine.log.batch_search import find_next_batch
 from tests.unit.log.logs import batch
 
 ONE, TWO, BIG = batch(0), batch(1, 3), batch(4, 500)
@@ -125,15 +125,15 @@ def test_zero_tails_are_distinguished_from_data() -> None:
 def test_resync_finds_the_next_good_batch(chunk_bytes: int) -> None:
     noise = random.Random(1).randbytes(3000)
     file = file_of(noise + BIG + TWO)
-    assert resync(file, 0, chunk_bytes=chunk_bytes) == len(noise)
-    assert resync(file, len(noise) + 1, chunk_bytes=chunk_bytes) == len(noise) + len(BIG)
-    assert resync(file, len(noise) + len(BIG) + 1, chunk_bytes=chunk_bytes) is None
+    assert find_next_batch(file, 0, chunk_bytes=chunk_bytes) == len(noise)
+    assert find_next_batch(file, len(noise) + 1, chunk_bytes=chunk_bytes) == len(noise) + len(BIG)
+    assert find_next_batch(file, len(noise) + len(BIG) + 1, chunk_bytes=chunk_bytes) is None
 
 
 def test_resync_passes_by_a_header_with_a_wrong_checksum() -> None:
     damaged = bytearray(BIG)
     damaged[-1] ^= 1
-    assert resync(file_of(bytes(damaged) + TWO), 0) == len(damaged)
+    assert find_next_batch(file_of(bytes(damaged) + TWO), 0) == len(damaged)
 
 
 class _Counted:
@@ -163,7 +163,7 @@ def test_resync_reads_misleading_bytes_only_so_often() -> None:
         reads.append(length)
         return whole(position, length)
 
-    assert resync(_Counted(len(content), counted), 0) is None
+    assert find_next_batch(_Counted(len(content), counted), 0) is None
     assert sum(reads) < 10 * len(content) + 200 * 21
 
 
@@ -177,7 +177,7 @@ def test_any_bytes_are_scanned_or_refused(content: bytes, chunk_bytes: int) -> N
     except CorruptRecord:
         pass
     assert scan.position + scan.trailing_bytes == len(content)
-    resync(file, 0, chunk_bytes=chunk_bytes)
+    find_next_batch(file, 0, chunk_bytes=chunk_bytes)
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 61, 200, 1 << 20])
@@ -190,4 +190,4 @@ def test_a_frame_has_the_bytes_of_its_batch_alone(chunk_bytes: int) -> None:
 def test_resync_checks_files_shorter_than_a_header(size: int) -> None:
     # What begins like a header and is cut off in it is no batch.
     for start in range(20):
-        assert resync(file_of((b"\x02" * start + ONE)[: size - 1]), 0) is None
+        assert find_next_batch(file_of((b"\x02" * start + ONE)[: size - 1]), 0) is None

@@ -13,7 +13,7 @@ from engine.log.batch_search import (
     find_end_after_bad_crc,
     find_end_after_bad_length,
     is_whole,
-    resync,
+    find_next_batch,
 )
 from engine.records.builder import BatchBuilder, BatchSettings
 
@@ -183,7 +183,7 @@ def test_the_search_looks_closely_at_few_places_of_filled_areas(
     monkeypatch.setattr(batch_search, "_size_by_header", counted(batch_search._size_by_header))
     monkeypatch.setattr(batch_search, "_legacy_size", counted(batch_search._legacy_size))
     area = fill * (1 << 18)
-    assert len(area) == resync(_file(area + _batch(0)), 0)
+    assert len(area) == find_next_batch(_file(area + _batch(0)), 0)
     assert len(looked) < len(area) // 2
 
 
