@@ -1,6 +1,6 @@
 """What transactions and commits cost where nobody decides anything: the floor of CPython.
 
-    python -m tests.perf.coordinator_floor [--folder DIR] [--keeps-commits]
+    python -m tests.perf.coordinator_floor [--folder DIR] [--keeps-commits | --decides-commits]
 
 It prints what to give to `tests.perf.coordinators` as one more `--peer`, and runs until it is
 interrupted. Commits of offsets and the requests of a transaction are answered at once, from a
@@ -18,6 +18,11 @@ No record is there to be read, so that it stands for a broker in these alone. Wi
 a commit is what it is: its group and offset are looked up in the request, a batch is made of them
 with its checksum, written, and the offset is known. That is the least that a broker can do in
 Python, in straight lines without a rule: no member, epoch, authorization, quota, metric or replica.
+With `--decides-commits` it also does once, in straight lines, what Kafka does for each commit of a
+consumer that assigns its partitions itself: its group is looked up, coordinated here and without
+members, the metadata short; the partition of `__consumer_offsets` is led here with enough in-sync
+replicas; the segment has room, gets an index entry each 4,096 bytes, and the high watermark rises;
+the offset is newer than the one before; no quota throttles the client; size and time are counted.
 Everything else a client needs is forwarded to an embedded broker. No broker on this loop is
 quicker: what a client does between two requests, its wake-ups and the kernel's part are all in it.
 """
@@ -32,6 +37,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -53,6 +59,9 @@ _PRODUCE, _ADD, _END, _COMMIT = (
 #: Bytes of a record of `__transaction_state` in its batch, of a marker, of a committed offset.
 _STATE_BYTES, _MARKER_BYTES, _OFFSET_BYTES = 170, 78, 160
 _NO_OFFSET: Final = -1
+#: `offsets.topic.segment.bytes`, and `log.index.interval.bytes`.
+_SEGMENT_BYTES: Final = 100 << 20
+_INDEX_INTERVAL_BYTES: Final = 4096
 _offset = struct.Struct(">q").unpack_from
 _pack_long = struct.Struct(">q").pack_into
 _pack_times = _pack_value = struct.Struct(">qq").pack_into
@@ -112,11 +121,59 @@ _RESPONSES: Final = {
 }
 
 
+class CommitRules:
+    """What Kafka checks and counts at a commit without a member, in one place of straight lines."""
+
+    def __init__(self) -> None:
+        #: The partition of `__consumer_offsets`, the state and the last log offset of each group.
+        self._groups: dict[bytes, tuple[int, str, int]] = {}
+        self._coordinated: Final = frozenset(range(50))
+        self._leader_id = self._broker_id = 1
+        self._isr: Final = (1,)
+        self._size_bytes = self._entry_bytes = self._largest_ms = 0
+        self._end_offset = self._high_watermark = 0
+        self._index: list[tuple[int, int]] = []
+        self._roll_at_ms: Final = time.time_ns() // 1_000_000 + 604_800_000
+        self._quotas: dict[bytes, int] = {}
+        self._sizes: list[int] = []
+        self._longest_ns = 0
+
+    def apply(self, group: bytes, size_bytes: int, batch_bytes: int, now_ms: int) -> None:
+        """Check and count one commit; all of a run are accepted, so that any other one is a bug."""
+        began_ns = time.perf_counter_ns()
+        partition, state, last_offset = self._groups.get(group) or (zlib.crc32(group) % 50, "", -1)
+        offset = self._end_offset
+        if (
+            partition not in self._coordinated
+            or state
+            or group in self._quotas
+            or self._leader_id != self._broker_id
+            or len(self._isr) < 1
+            or now_ms > self._roll_at_ms
+            or last_offset >= offset
+        ):
+            raise AssertionError("a commit that is not accepted")
+        if self._size_bytes + batch_bytes > _SEGMENT_BYTES:
+            self._size_bytes = 0
+            self._index.clear()
+        self._groups[group] = partition, state, offset
+        self._largest_ms = max(self._largest_ms, now_ms)
+        if self._entry_bytes > _INDEX_INTERVAL_BYTES:
+            self._index.append((offset, self._size_bytes))
+            self._entry_bytes = 0
+        self._entry_bytes += batch_bytes
+        self._size_bytes += batch_bytes
+        self._end_offset = self._high_watermark = offset + 1
+        self._sizes.append(size_bytes)
+        self._longest_ns = max(self._longest_ns, time.perf_counter_ns() - began_ns)
+
+
 class KeptCommits:
     """Offsets as requests commit them, each in a batch with its checksum."""
 
-    def __init__(self, file: int) -> None:
+    def __init__(self, file: int, rules: CommitRules | None = None) -> None:
         self._file = file
+        self._rules = rules
         self._end_bytes = self._end_offset = 0
         # By the bytes of a request up to the offset: a batch, and the response's body.
         self._known: dict[bytes, tuple[bytearray, bytes]] = {}
@@ -135,6 +192,8 @@ class KeptCommits:
         batch, body = known
         (offset,) = _offset(frame, self._offset_at)
         now_ms = time.time_ns() // 1_000_000
+        if self._rules is not None:
+            self._rules.apply(head, len(frame), len(batch), now_ms)
         _pack_long(batch, 0, self._end_offset)
         _pack_times(batch, 27, now_ms, now_ms)
         _pack_value(batch, len(batch) - 16, offset, now_ms)
@@ -245,6 +304,7 @@ def main() -> None:
     parser.add_argument("--folder", help="where the files are")
     parser.add_argument("--port", type=int, default=19092, help="the next one is the broker's")
     parser.add_argument("--keeps-commits", action="store_true")
+    parser.add_argument("--decides-commits", action="store_true")
     given = parser.parse_args()
     port: int = given.port
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
@@ -253,7 +313,9 @@ def main() -> None:
         loop = EventLoop()
         network = RealNetwork(loop, RealClock())
         options = ListenOptions(UnlimitedConnections(), _nothing, _nothing)
-        kept = KeptCommits(files[1]) if given.keeps_commits else None
+        kept = None
+        if given.keeps_commits or given.decides_commits:
+            kept = KeptCommits(files[1], CommitRules() if given.decides_commits else None)
         network.listen(
             _HOST, port, lambda client: _serve(network, port + 1, files, kept, client), options
         )
