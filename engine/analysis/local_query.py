@@ -123,15 +123,15 @@ def run_local_query(
     return QueryResult(translated.columns, plain_rows(kept), kept.num_rows < table.num_rows)
 
 
-def query_table(query: str, splits: list[Split], *, control: bool) -> pa.Table:
-    """Return all rows of a query over the logs as an Arrow table.
+def query_table(query: str, splits: list[Split], *, control: bool, damage: ReadDamage) -> pa.Table:
+    """Return all rows of a query as an Arrow table; raises the errors of `run_local_query`.
 
-    Raises the errors of `run_local_query`.
+    `damage` collects the damage of the logs that are read.
     """
     require_local_engine()
     check_statement(query)
     translated = translate(bare_statement(query))
-    return _run(translated, splits, _How(control, None, ReadDamage()))
+    return _run(translated, splits, _How(control, None, damage))
 
 
 def _rename_columns(table: pa.Table, query: LocalQuery) -> pa.Table:

@@ -11,24 +11,27 @@ spark.read.format("kafka-log").load("/var/lib/kafka/data")
 spark.readStream.format("kafka-log").load("/var/lib/kafka/data")
 ```
 
-The SQL is Spark's; it runs in this process, on DuckDB. Damaged batches are skipped, as in all
-views: the view `batches` and `kctl logs verify` show them. The options of `kafka-log` are described
-in `spark_source.py`.
+The SQL is Spark's; it runs in this process, on DuckDB. Damaged batches are skipped, with a warning
+of DamageFound at the end and each place in `logs.damage`; with `strict=True` they end the read. The
+view `batches` and `kctl logs verify` show them. The options of `kafka-log` are described in
+`spark_source.py`.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.analysis.columns import VIEWS, arrow_schema, choose_columns
+from engine.analysis.damage import DamagedData, ReadDamage, refuse_damage
 from engine.analysis.local_query import query_table
 from engine.analysis.partition_numbers import parse_numbers
 from engine.analysis.problem import Problem
 from engine.analysis.record_batches import ViewReader
 from engine.analysis.sources import find_log_dirs_in
-from engine.analysis.splits import ReadingPlan, Selection, plan_reading
+from engine.analysis.splits import ReadingPlan, Selection, Split, plan_reading
 from engine.analysis.view_pieces import pieces_of
 from engine.errors import EngineError
 from engine.host.source_files import SourceFiles
@@ -46,42 +49,85 @@ class NoSuchView(EngineError):
         self.name = name
 
 
+class DamageFound(UserWarning):
+    """Logs that were read have damaged batches or missing offsets; `Logs.damage` lists them."""
+
+
 class Logs:
     """Log directories with the segments they had when they were opened."""
 
     def __init__(self, plan: ReadingPlan, *, include_control: bool) -> None:
         self._plan = plan
         self._control = include_control
+        #: What the last query or stream met.
+        self._damage: list[Problem] = []
 
     @property
     def problems(self) -> list[Problem]:
         """Return the problems that planning found: differences between replicas."""
         return list(self._plan.problems)
 
-    def sql(self, query: str) -> pa.Table:
-        """Return the rows of a query over the logs as an Arrow table.
+    @property
+    def damage(self) -> list[Problem]:
+        """Return the problems that the last complete query or stream met, by partition.
 
-        Raises StatementRefused, QueryFailed.
+        Unfinished last writes are in it too, though nothing warns of them.
         """
-        splits = [*self._plan.splits, *self._plan.spares]
-        return query_table(query, splits, control=self._control)
+        return list(self._damage)
 
-    def read(self, view: str = "records", columns: list[str] | None = None) -> pa.RecordBatchReader:
-        """Return a view's rows as a stream of Arrow batches; raises NoSuchView, UnknownColumn."""
+    def sql(self, query: str, *, strict: bool = False) -> pa.Table:
+        """Return the rows of a query as an Arrow table; raises StatementRefused, QueryFailed.
+
+        Damaged batches have no rows: warns of them (DamageFound), or raises DamagedData if
+        `strict`, which also computes the checksums of batches whose headers would be enough.
+        """
+        damage = ReadDamage(is_strict=strict)
+        table = query_table(query, self._splits(), control=self._control, damage=damage)
+        self._report(damage)
+        return table
+
+    def read(
+        self, view: str = "records", columns: list[str] | None = None, *, strict: bool = False
+    ) -> pa.RecordBatchReader:
+        """Return a view's rows as a stream of Arrow batches; raises NoSuchView, UnknownColumn.
+
+        The end of the stream warns of damage or raises DamagedData, as `sql` does.
+        """
         import pyarrow as pa
 
         if view not in VIEWS:
             raise NoSuchView(view)
         wanted = choose_columns(VIEWS[view], columns)
-        splits = pieces_of(view, [*self._plan.splits, *self._plan.spares])
+        splits = pieces_of(view, self._splits())
+        damage = ReadDamage(is_strict=strict)
+        damage.expect(view, splits)
         reader = ViewReader(SourceFiles(), view, wanted, control=self._control)
+        reader.seen = damage.seen
+        if strict:
+            reader.compute_checksums()
 
         def batches() -> Iterator[pa.RecordBatch]:
             """Yield the view's rows, split by split."""
             for split in splits:
                 yield from reader.batches_of(split)
+            self._report(damage)
 
         return pa.RecordBatchReader.from_batches(arrow_schema(wanted), batches())
+
+    def _splits(self) -> list[Split]:
+        """Return the splits of the chosen copies, then those of the copies beside them."""
+        return [*self._plan.splits, *self._plan.spares]
+
+    def _report(self, damage: ReadDamage) -> None:
+        """Store the damage that a read met; warn of it, or raise DamagedData if it is strict."""
+        self._damage = damage.problems(SourceFiles())
+        try:
+            refuse_damage(self._damage)
+        except DamagedData as refused:
+            if damage.is_strict:
+                raise
+            # Of the line that called `sql`.
+            warnings.warn(f"{refused}; Logs.damage has each", DamageFound, stacklevel=3)
 
 
 def open_logs(

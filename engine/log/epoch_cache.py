@@ -11,7 +11,8 @@ entries returns True, and its caller writes the file: `encode` returns the conte
 
 A follower of a compacted log may find that an epoch's first batch does not follow its log end
 offset: compaction removed the batches between, and their epochs are unknown. Such an epoch starts
-at the log end offset, until its leader reports the end of the epoch before it.
+at the log end offset, until its leader reports the end of the epoch before it. That also holds for
+the first epoch of an empty log that begins above offset 0 or at the start of a compacted log.
 
 Source: REPL-1; Kafka's LeaderEpochFileCache; KIP-101, KIP-279.
 Differs: in Kafka such an epoch starts at the first remaining batch. A follower that led the epoch
@@ -38,13 +39,15 @@ from engine.log.directory.leader_epoch_checkpoint import (
 class EpochGap(NamedTuple):
     """An epoch whose first batches were compacted away, with its possible starts, both inclusive.
 
-    It starts where the leader's epoch `epoch_before` ends.
+    It starts where the leader's epoch `epoch_before` ends. `is_first`: the log has no epoch before
+    it, so that `epoch_before` is `epoch` - 1, which the leader may not have.
     """
 
     epoch_before: int
     epoch: int
     lowest_start_offset: int
     highest_start_offset: int
+    is_first: bool = False
 
 
 class EpochCache:
@@ -80,10 +83,13 @@ class EpochCache:
 
         `first_offset` is the batch's. After a gap in the offsets the epoch starts where the log
         ended, or just after the last epoch without records; `first_gap` then describes the gap.
+        Epoch 0 starts at its first batch, because no epoch ends there.
         """
         start_offset = first_offset
         if self.entries and epoch > self.latest_epoch:
             start_offset = max(end_offset, self.entries[-1].start_offset + 1)
+        elif not self.entries and epoch > 0:
+            start_offset = end_offset
         self.assign(epoch, min(start_offset, first_offset))
         if start_offset < first_offset:
             self._highest_starts[epoch] = first_offset
@@ -97,6 +103,10 @@ class EpochCache:
         """
         if not self._highest_starts:
             return None
+        epoch, start_offset = self.entries[0]
+        highest = self._highest_starts.get(epoch)
+        if highest is not None:
+            return EpochGap(epoch - 1, epoch, start_offset, highest, is_first=True)
         for before, (epoch, start_offset) in pairwise(self.entries):
             highest = self._highest_starts.get(epoch)
             if highest is not None:

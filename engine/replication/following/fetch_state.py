@@ -18,9 +18,10 @@
    it. (A) its start is above our end: restart the empty log there. (B2) else: continue at our end.
 6. FENCED_LEADER_EPOCH: the partition is removed; the controller's next LeaderAndIsr has the new
    leader. Any other error: a back-off of replica.fetch.backoff.ms for this partition only.
-7. Records of a new epoch that do not continue the log: the leader has compacted away the records
-   between, and is requested for the end of the epoch before. Only after that the next fetch
-   confirms the records: no replica with a wrong epoch start becomes leader or joins the ISR.
+7. Records of a new epoch that do not continue the log, or do not begin it: the leader has
+   compacted away the records between, and is requested for the end of the epoch before. Only
+   after that the next fetch confirms the records: no replica with a wrong epoch start becomes
+   leader or joins the ISR.
 
 Source: PART-9, PART-10, PART-11, REPL-2, REPL-4, R9; Kafka's AbstractFetcherThread of 3.9, with
 truncation by Fetch as it is since inter.broker.protocol.version 2.7.
@@ -235,8 +236,11 @@ def epoch_start_after_gap(gap: EpochGap, end_before: EpochEnd) -> int:
     The leader's end of the epoch before (rule 7).
 
     If the leader does not know that epoch, the lowest possible start in the local log is returned.
+    Before the first epoch of the local log the end of any earlier epoch of the leader counts.
     """
     is_known = end_before.leader_epoch == gap.epoch_before
+    if gap.is_first:
+        is_known = end_before.leader_epoch >= 0
     return end_before.end_offset if is_known else gap.lowest_start_offset
 
 

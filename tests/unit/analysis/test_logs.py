@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from engine.analysis.columns import UnknownColumn
-from engine.analysis.logs import NoSuchView, open_logs
+from engine.analysis.damage import DamagedData
+from engine.analysis.logs import DamageFound, Logs, NoSuchView, open_logs
 from tests.golden_cases import case_dir
 
 LOGS = str(case_dir("plain") / "data")
@@ -35,3 +39,41 @@ def test_what_is_not_there_is_refused() -> None:
         logs.read("records", ["nosuch"])
     with pytest.raises(ValueError):
         open_logs(LOGS, partitions="x")
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Logs:
+    """Open logs of which one batch has a wrong checksum."""
+    data = tmp_path / "data"
+    shutil.copytree(LOGS, data)
+    segment = data / "orders-0" / f"{0:020}.log"
+    content = bytearray(segment.read_bytes())
+    # The last byte of the first batch's attributes.
+    content[22] ^= 0x40
+    segment.write_bytes(content)
+    return open_logs(str(data), topics="orders")
+
+
+def test_a_query_warns_of_batches_that_it_skips(damaged: Logs) -> None:
+    whole = open_logs(LOGS, topics="orders")
+    with pytest.warns(DamageFound, match=r"orders-0.*Logs\.damage") as warned:
+        rows = damaged.sql("select key from records")
+    assert warned[0].filename == __file__
+    assert rows.num_rows < whole.sql("select key from records").num_rows
+    assert {(place.topic, place.partition) for place in damaged.damage} == {("orders", 0)}
+    assert whole.damage == []
+
+
+def test_a_stream_warns_at_its_end(damaged: Logs) -> None:
+    stream = damaged.read("records", ["key"])
+    with pytest.warns(DamageFound):
+        stream.read_all()
+    assert damaged.damage
+
+
+@pytest.mark.parametrize("column", ["key", "offset"])
+def test_what_is_strict_refuses_damage(damaged: Logs, column: str) -> None:
+    with pytest.raises(DamagedData):
+        damaged.sql(f"select {column} from records", strict=True)
+    with pytest.raises(DamagedData):
+        damaged.read("records", [column], strict=True).read_all()

@@ -12,8 +12,8 @@ from engine.host.ports import File
 from engine.log.batch_search import (
     find_end_after_bad_crc,
     find_end_after_bad_length,
-    is_whole,
     find_next_batch,
+    is_whole,
 )
 from engine.records.builder import BatchBuilder, BatchSettings
 

@@ -111,10 +111,35 @@ def test_an_epoch_behind_a_gap_starts_where_the_log_ended(
     assert gap == epochs.first_gap
 
 
-def test_the_first_epoch_starts_at_its_first_batch() -> None:
+@pytest.mark.parametrize(
+    ("end_offset", "batch", "start", "gap"),
+    [
+        (7, (3, 7), 7, None),
+        (0, (3, 7), 0, EpochGap(2, 3, 0, 7, is_first=True)),
+        (229, (8, 362), 229, EpochGap(7, 8, 229, 362, is_first=True)),
+        # Nobody wrote in an epoch before 0.
+        (0, (0, 7), 7, None),
+    ],
+)
+def test_the_first_epoch_behind_a_gap_starts_where_the_log_does(
+    end_offset: int, batch: tuple[int, int], start: int, gap: EpochGap | None
+) -> None:
     epochs = cache()
-    epochs.assign_next_batch(0, 3, 7)
-    assert (((3, 7),), None) == (epochs.entries, epochs.first_gap)
+    epochs.assign_next_batch(end_offset, *batch)
+    epoch, _ = batch
+    assert (((epoch, start),), gap) == (epochs.entries, epochs.first_gap)
+
+
+@pytest.mark.parametrize(("told", "start"), [(266, 266), (229, 229), (100, 229), (400, 362)])
+def test_the_gap_before_the_first_epoch_is_closed_within_its_bounds(told: int, start: int) -> None:
+    epochs = cache()
+    epochs.assign_next_batch(229, 8, 362)
+    epochs.assign_next_batch(400, 11, 404)
+    gap = epochs.first_gap
+    assert gap is not None
+    assert epochs.close_gap(gap, told) == (start != 229)
+    assert epochs.entries == ((8, start), (11, 400))
+    assert epochs.first_gap == EpochGap(8, 11, 400, 404)
 
 
 @pytest.mark.parametrize(("told", "start"), [(22, 22), (20, 20), (25, 25), (19, 20), (26, 25)])
@@ -133,9 +158,9 @@ def test_gaps_come_in_the_order_of_their_epochs() -> None:
     epochs.assign(5, 30)
     epochs.assign_next_batch(40, 6, 45)
     first = epochs.first_gap
-    assert first == (2, 4, 20, 25)
+    assert first == EpochGap(2, 4, 20, 25)
     epochs.close_gap(first, 21)
-    assert epochs.first_gap == (5, 6, 40, 45)
+    assert epochs.first_gap == EpochGap(5, 6, 40, 45)
 
 
 def test_after_a_cut_epochs_start_where_they_do() -> None:

@@ -563,6 +563,25 @@ def test_who_wrote_alone_in_the_epoch_before_loses_it_though_the_gap_is_longer()
     assert EpochEnd(2, EPOCH_END) == pair.own.find_divergence(former)
 
 
+def test_who_wrote_alone_loses_it_though_the_gap_begins_the_log() -> None:
+    pair = Pair(6)
+    log = pair.led.log
+    for epoch, start_offset in ((2, 0), (5, EPOCH_END)):
+        log.epochs.assign(epoch, start_offset)
+    log.append_as_follower(sent(base_offset=9, leader_epoch=5), 0)
+    fetched_once(pair.begin())
+    assert ((5, 0),) == pair.own.log.epochs.entries, "from the log's start, until the answer"
+    requested = pair.followed.requested_epoch_ends()
+    assert {PARTITION: EpochRequest(6, EpochGap(4, 5, 0, 9, is_first=True))} == requested
+    pair.followed.apply_epoch_ends(requested, epochs_of(pair.leader, requested))
+    assert ((5, EPOCH_END),) == pair.own.log.epochs.entries
+    assert 10 == pair.followed.start_cycle()[PARTITION].fetch_offset
+    pair.round(2)
+    pair.own.become_leader(state((1, 2), leader=2, replicas=(1, 2), epoch=7))
+    former = FetchSpec(8, 1 << 20, current_leader_epoch=7, last_fetched_epoch=3)
+    assert EpochEnd(3, EPOCH_END) == pair.own.find_divergence(former)
+
+
 def test_each_epoch_behind_a_gap_is_requested() -> None:
     pair = cleaned()
     log = pair.led.log
