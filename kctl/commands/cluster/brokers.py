@@ -29,7 +29,7 @@ _DONE = {
 }
 
 
-def _directory_and_plan(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
+def read_directory_and_plan(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
     """Return an embedded cluster's directory and the plan stored in it.
 
     `data` is the directory, None for the default. Errors: NoClusterInDirectory if it has no plan.
@@ -47,7 +47,7 @@ def request_change(action: str, broker_id: int | None, data: str | None, timeout
     `action` is the value of an `Action`; `broker_id` is None for a broker to add. It waits for
     other commands that start or change the cluster.
     """
-    directory, plan = _directory_and_plan(data)
+    directory, plan = read_directory_and_plan(data)
     if broker_id is not None:
         check_broker(directory, plan, broker_id)
     requested = Action(action)
@@ -69,7 +69,7 @@ def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bo
 
     A broker that still has replicas is refused.
     """
-    directory, plan = _directory_and_plan(data)
+    directory, plan = read_directory_and_plan(data)
     check_broker(directory, plan, broker_id)
     confirm(
         f"remove broker {broker_id} of the cluster in {directory.path} with its files",
@@ -81,7 +81,7 @@ def remove_broker(broker_id: int, data: str | None, timeout_s: float, *, yes: bo
 
 def signal_broker(what: str, broker_id: int, data: str | None) -> int:
     """Kill, pause or resume a broker's process, as `what` names it; return the exit code."""
-    directory, plan = _directory_and_plan(data)
+    directory, plan = read_directory_and_plan(data)
     if what == "kill":
         pid, done = kill_broker(directory, plan, broker_id, _pause), "killed"
     elif what == "pause":

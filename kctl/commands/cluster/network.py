@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable
@@ -16,8 +15,8 @@ from engine.host.real import RealClock, RealFiles
 from engine.limits import LINK_DELAY_MS_MAX
 from kctl import exits
 from kctl.arguments import UnreadableArgument
+from kctl.commands.cluster.brokers import read_directory_and_plan
 from kctl.console import notify
-from kctl.embedded import cluster_path
 
 _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s)")
 _LOSS = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?)%")
@@ -31,7 +30,7 @@ def partition_brokers(groups: list[str], data: str | None, timeout_s: float) -> 
     have `store`. Clients still reach every broker. Returns the exit code; errors:
     UnreadableArgument.
     """
-    directory, plan = _directory_and_plan(data)
+    directory, plan = read_directory_and_plan(data)
     parted = [_group(plan, group) for group in groups]
     _check_groups(parted)
     faults = _change(
@@ -53,7 +52,7 @@ def slow_links(
     `place` is a broker id or `store`; `delay` is text as 50ms, `loss` text as 1%. None counts as 0.
     Errors: UnreadableArgument.
     """
-    directory, plan = _directory_and_plan(data)
+    directory, plan = read_directory_and_plan(data)
     of = _parse_place(plan, place)
     if delay is None and loss is None:
         raise UnreadableArgument("a slow link", place, "--delay, --loss or both")
@@ -73,19 +72,10 @@ def slow_links(
 
 def heal_network(data: str | None, timeout_s: float) -> int:
     """Remove all faults from the links between brokers; returns the exit code."""
-    directory, plan = _directory_and_plan(data)
+    directory, plan = read_directory_and_plan(data)
     _change(directory, plan, lambda _faults: LinkFaults(), timeout_s=timeout_s)
     notify("the network has no faults")
     return exits.OK
-
-
-def _directory_and_plan(data: str | None) -> tuple[DataDirectory, ClusterPlan]:
-    """Return the data directory and plan of the cluster; raises NoClusterInDirectory."""
-    directory = DataDirectory(RealFiles(), cluster_path(os.environ, data))
-    plan = directory.plan()
-    if plan is None:
-        raise daemon.NoClusterInDirectory(directory.path)
-    return directory, plan
 
 
 def _change(

@@ -159,7 +159,7 @@ def _read_partition_row(
     min_isr, is_unclean_allowed = _read_topic_settings(client, key.topic, failures)
     alive = [id_ for id_ in partition.replicas if id_ in view.brokers]
     requested = {broker_id: [key] for broker_id in alive}
-    ends, starts = _offsets_by_broker(request_replica_offsets(client, requested)), {}
+    ends = _offsets_by_broker(request_replica_offsets(client, requested))
     starts = _offsets_by_broker(request_replica_offsets(client, requested, start=True))
     situation = Situation(partition, alive, min_isr, is_unclean_allowed, ends)
     leader_end = ends.get(partition.leader)

@@ -358,4 +358,4 @@ def _print_advice(advice: Sequence[TopicAdvice], request: PlanRequest, failures:
         notify(f"kctl configs set --topic {row.topic} {settings_text}")
     if any(row.retention_ms is None for row in advice):
         notify("note: where growth is not known, the budget is shared evenly and by bytes alone")
-    return code if code != exits.OK else exits.OK
+    return code
