@@ -115,7 +115,9 @@ class AsyncProducer:
         )
 
     async def __aenter__(self) -> AsyncProducer:
-        """Return the producer; initialize a transactional one. Raises the errors of `init`."""
+        """Return this producer for `async with`; a transactional one is initialized first.
+        Raises the errors of `TransactionalProducer.init`; the producer is then closed.
+        """
         if self._transactions is not None:
             try:
                 await self._call(self._transactions.init)
@@ -164,9 +166,8 @@ class AsyncProducer:
         return task
 
     async def room(self) -> None:
-        """Wait until the buffer has room for a record and no record waits for room.
-
-        An application that sends faster than the brokers store awaits it between records. Errors:
+        """Wait until the buffer has room for a small record and no earlier record waits for room.
+        An application that sends faster than the brokers store awaits this between records. Raises
         BufferExhausted.
         """
         if self._buffer.try_hold(_LEAST_BYTES):
@@ -180,7 +181,9 @@ class AsyncProducer:
             self._buffer.leave(waiter)
 
     async def _send_later(self, waiter: Waiter[Future[StoredRecord]]) -> StoredRecord:
-        """Send a record once the buffer has room; buffered records are sent now, without linger."""
+        """Wait until the buffer admits a record; return its partition and offset once it is stored.
+        The buffered records are sent now, without linger, because only they can make room.
+        """
         self._submit(self._producer.send_without_linger)
         stored = await self._buffer.await_admission(waiter)
         return await asyncio.wrap_future(stored)
@@ -278,19 +281,21 @@ class AsyncProducer:
         self._fail_all(ProducerClosed())
 
     def _transactional(self, action: str) -> TransactionalProducer:
-        """Return the transactional producer.
-
-        Raise NoTransactions if the settings have no transactional id.
+        """Return the transactional producer; raise NoTransactions without a transactional id.
+        `action` is the called method, which the error names.
         """
         if self._transactions is None:
             raise NoTransactions(action)
         return self._transactions
 
     async def _call(self, work: Callable[[], T]) -> T:
-        """Run `work` on the producer's thread; keep an EngineError as `_failure`, and raise it."""
+        """Run `work` on the producer's thread; return its result or raise its error.
+        An EngineError is kept as `_failure`: records that the producer drops because of it fail
+        with it.
+        """
 
         def run_and_note() -> T:
-            """Run `work`; keep its EngineError, with which dropped records fail."""
+            """Run `work`; keep its EngineError as `_failure`, with which dropped records fail."""
             try:
                 return work()
             except EngineError as error:
@@ -312,7 +317,11 @@ class AsyncProducer:
     # On the thread
 
     def _add(self, record: OutgoingRecord, result: Future[StoredRecord]) -> None:
-        """Add a record to its batch, on the producer's thread; an error goes to `result`."""
+        """Add a record to its batch, on the producer's thread; `result` is completed when it is
+        stored.
+        An error of the addition itself, for instance of a record that is too large, goes to
+        `result`.
+        """
         place, self._next_place = self._next_place, self._next_place + 1
         self._results[place] = result
         try:
@@ -359,7 +368,7 @@ class AsyncProducer:
         return 0
 
     def _fail_all(self, error: BaseException) -> None:
-        """Fail all records that have no result yet."""
+        """Fail the future of each record that has no result yet with `error`."""
         results, self._results = self._results, {}
         for result in results.values():
             result.set_exception(error)

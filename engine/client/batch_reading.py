@@ -36,9 +36,8 @@ class StoredBatches(NamedTuple):
 def stored_batches(
     client: KafkaClient, partition: TopicPartition, start_offset: int, end_offset: int
 ) -> Iterator[StoredBatches]:
-    """Yield the batches with offsets in [start, end), until the partition has no more.
-
-    Raises the errors of the leader, and CorruptRecord.
+    """Yield the batches with offsets in [start_offset, end_offset), one item for each Fetch.
+    Ends earlier at the last stable offset. Raises the errors of the leader, and CorruptRecord.
     """
     position = start_offset
     while position < end_offset:

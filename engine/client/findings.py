@@ -112,15 +112,14 @@ class ClusterFacts(NamedTuple):
 
 
 def _partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionView]]:
-    """Yield all partitions of the cluster, the topics by name."""
+    """Yield each partition with its metadata, topics in the order of their names."""
     for name in sorted(view.topics):
         for partition in view.topics[name].partitions:
             yield TopicPartition(name, partition.partition), partition
 
 
 def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
-    """Return the problems of a cluster, the worst first.
-
+    """Return the problems of a cluster as findings, the most severe first.
     The rules are those of `kctl check`: controller, brokers, log directories, partitions, topics.
     """
     found = [
@@ -133,7 +132,7 @@ def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
             for finding in _partition_findings(key, p, facts)
         ),
         *_topic_findings(facts),
-        *_of_throttles(facts.throttles),
+        *_throttle_findings(facts.throttles),
     ]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
@@ -161,7 +160,7 @@ def _missing_fact_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
 
 
 def _broker_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
-    """Yield brokers that do not respond, and their log directories that are offline."""
+    """Yield a finding for each broker that does not respond, and for each offline log directory."""
     for broker_id, error in sorted(facts.silent.items()):
         # The cluster notices a dead broker only when its session times out.
         led = sum(p.leader == broker_id for _, p in _partitions(facts.view))
@@ -180,10 +179,9 @@ def _broker_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
 def _partition_findings(
     key: TopicPartition, partition: PartitionView, facts: ClusterFacts
 ) -> Iterable[HealthFinding]:
-    """Yield the worst finding about availability, then a move or a leader that is not preferred.
-
-    `shared_cause` of a finding is the same text for all partitions with one cause, to group them
-    by.
+    """Yield findings about one partition: the worst one about its leader or ISR, if any.
+    After it comes a notice of a reassignment, or of a leader that is not the preferred replica.
+    Findings with equal `shared_cause` have the same cause and are grouped in the output.
     """
     subject, min_isr = str(key), facts.min_isr.get(key.topic, 1)
     awaited = {*partition.isr, *partition.adding}
@@ -226,7 +224,7 @@ def _partition_findings(
 
 
 def _progress_text(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
-    """Return the progress of a reassignment as text: target replicas, and bytes copied."""
+    """Return the progress of a partition's reassignment as text: its replicas, and bytes copied."""
     move = facts.moves[key]
     whole = replica_size_bytes(key, partition.leader, facts.log_dirs)
     copies = []
@@ -265,7 +263,7 @@ def _offline_cause(partition: PartitionView, facts: ClusterFacts) -> _Cause:
 def _out_of_sync_cause(
     key: TopicPartition, partition: PartitionView, broker_id: int, facts: ClusterFacts
 ) -> _Cause:
-    """Explain why a replica is out of sync: broker gone, directory failed, behind, catching up."""
+    """Return why a replica is out of sync: broker gone, directory failed, behind, catching up."""
     if broker_id not in facts.view.brokers:
         text = f"broker {broker_id} is gone"
         return _Cause(text, text)
@@ -296,8 +294,8 @@ def _topic_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
             yield HealthFinding(WARNING, "impossible-min-isr", name, cause)
 
 
-def _of_throttles(throttles: Sequence[Throttle]) -> Iterable[HealthFinding]:
-    """Yield a notice for each throttle that is set."""
+def _throttle_findings(throttles: Sequence[Throttle]) -> Iterable[HealthFinding]:
+    """Yield a notice for each throttle that is set: it may be left over from a reassignment."""
     for throttle in throttles:
         cause = f"{throttle.setting}={throttle.value}"
         yield HealthFinding(NOTICE, "throttle", f"{throttle.kind} {throttle.name}", cause)

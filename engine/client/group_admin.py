@@ -47,10 +47,9 @@ class MemberToRemove(NamedTuple):
 def set_offsets(
     client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> PartitionResults:
-    """Commit offsets for a group without members; the result names each partition.
-
-    For a group with members the error of each partition is UNKNOWN_MEMBER_ID. Raises ApiError if no
-    coordinator is found.
+    """Commit offsets for a group without members; return None or the error for each partition.
+    For a group with members the error of each partition is UNKNOWN_MEMBER_ID. Raises ApiError if
+    no coordinator is found.
     """
     if not offsets:
         return {}
@@ -83,8 +82,7 @@ def set_offsets(
 def delete_offsets(
     client: KafkaClient, group_id: str, partitions: Collection[TopicPartition]
 ) -> PartitionResults:
-    """Delete a group's committed offsets of partitions; the result names each partition.
-
+    """Delete a group's committed offsets; return None or the error for each partition.
     Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     request = messages.OffsetDeleteRequest
@@ -110,7 +108,7 @@ def delete_offsets(
 
 
 def delete_groups(client: KafkaClient, group_ids: Iterable[str]) -> dict[str, EngineError | None]:
-    """Delete groups, each by its coordinator; return None or an error for each group."""
+    """Delete groups, each at its coordinator; return None or the error for each group id."""
     results: dict[str, EngineError | None] = {}
     for group_id in dict.fromkeys(group_ids):
         try:
@@ -129,9 +127,8 @@ def delete_groups(client: KafkaClient, group_ids: Iterable[str]) -> dict[str, En
 def remove_members(
     client: KafkaClient, group_id: str, members: Collection[MemberToRemove]
 ) -> dict[MemberToRemove, EngineError | None]:
-    """Remove members from a group; the result is None for each that was removed.
-
-    Errors: ApiError for the group as a whole; UNSUPPORTED_VERSION before 2.4.
+    """Remove members from a group; return None or the error for each member.
+    Raises ApiError for the group as a whole; NoCommonVersion from brokers before 2.4.
     """
     identity = messages.LeaveGroupRequest.MemberIdentity
     message = messages.LeaveGroupRequest(
@@ -159,11 +156,10 @@ def remove_members(
 
 
 def _coordinator_code(message: Message) -> int:
-    """Return the error code of a broker that does not coordinate the group, else NONE.
-
-    Such a broker returns it for each partition that it has not refused before. Codes of single
-    partitions, for instance of an unknown topic, are results, and no reason to send the request
-    again.
+    """Return the error code for which to retry OffsetCommit: the broker does not coordinate the
+    group.
+    Such a broker returns it for each partition that it has not refused before. NONE otherwise:
+    codes of single partitions, for instance of an unknown topic, are results.
 
     Source: AlterConsumerGroupOffsetsHandler.
     """
@@ -175,7 +171,7 @@ def _partition_results(
     partitions: Iterable[TopicPartition],
     message: messages.OffsetCommitResponse | messages.OffsetDeleteResponse,
 ) -> PartitionResults:
-    """Return None or an error for each requested partition, including those without a row."""
+    """Return None or an error for each requested partition; UNKNOWN_SERVER_ERROR without a row."""
     codes = {
         TopicPartition(topic.name, row.partition_index): row.error_code
         for topic in message.topics

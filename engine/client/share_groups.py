@@ -59,9 +59,8 @@ class ShareStart(NamedTuple):
 
 
 def describe_share_group(client: KafkaClient, group_id: str) -> ShareGroup:
-    """Return a share group.
-
-    Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another type; NoCommonVersion.
+    """Return state, epochs and members of a share group.
+    Raises ApiError GROUP_ID_NOT_FOUND, also for a group of another type, and NoCommonVersion.
     """
     row = request_description(client, "ShareGroupDescribe", group_id, _RELEASE)
     members = tuple(_member(member) for member in row.members)
@@ -106,7 +105,7 @@ def request_share_starts(
 
 
 def _share_start(row: Message) -> ShareStart | None:
-    """Return the start offset of a share group in a partition, None without one."""
+    """Return a partition's start offset from its row, with leader epoch and lag; None without one."""
     if row.start_offset < 0:
         return None
     epoch = row.leader_epoch if row.leader_epoch >= 0 else None
@@ -116,8 +115,7 @@ def _share_start(row: Message) -> ShareStart | None:
 def set_share_starts(
     client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, ApiError | None]:
-    """Set the start offsets of a share group's partitions; the result names each partition.
-
+    """Set the start offsets of a share group; return None or the error of each partition.
     An error of the group as a whole is reported for each partition.
     """
     kind = message_class("AlterShareGroupOffsetsRequest", _RELEASE)
@@ -153,8 +151,7 @@ def set_share_starts(
 def delete_share_starts(
     client: KafkaClient, group_id: str, topics: Collection[str]
 ) -> dict[str, ApiError | None]:
-    """Delete a share group's start offsets of topics; the result names each topic.
-
+    """Delete a share group's start offsets of topics; return None or the error of each topic.
     Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     kind = message_class("DeleteShareGroupOffsetsRequest", _RELEASE)

@@ -44,8 +44,8 @@ class StartOffsets:
         self._settings = settings
 
     def find(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return each partition's committed offset; without one, that of the reset policy.
-
+        """Return the offset from which to read each partition: committed, else by
+        auto.offset.reset.
         Raises the error of the first partition whose offset cannot be found.
         """
         starts: dict[TopicPartition, int] = {}
@@ -62,8 +62,8 @@ class StartOffsets:
     def find_by_reset(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
-        """Return the offset of `auto.offset.reset` for each partition, or its error.
-
+        """Return the offset of each partition that auto.offset.reset names, or the partition's
+        error.
         With `none` the error is NoOffset.
         """
         timestamp = _RESETS.get(self._settings.auto_offset_reset)
@@ -74,8 +74,7 @@ class StartOffsets:
     def at(
         self, partitions: Iterable[TopicPartition], timestamp: int
     ) -> dict[TopicPartition, int | EngineError]:
-        """Return the offset of each partition for EARLIEST or LATEST, or its error.
-
+        """Return the offset of each partition at EARLIEST or LATEST, or the partition's error.
         For a read_committed consumer, LATEST is the last stable offset.
         """
         committed = self._settings.fetch.read_committed

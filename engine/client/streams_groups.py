@@ -67,9 +67,8 @@ class StreamsGroup(NamedTuple):
 
 
 def describe_streams_group(client: KafkaClient, group_id: str) -> StreamsGroup:
-    """Return a streams group.
-
-    Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another type; NoCommonVersion.
+    """Return state, epochs, topology and members of a streams group.
+    Raises ApiError GROUP_ID_NOT_FOUND, also for a group of another type, and NoCommonVersion.
     """
     row = request_description(client, "StreamsGroupDescribe", group_id, _RELEASE)
     topology = row.topology
@@ -85,7 +84,7 @@ def describe_streams_group(client: KafkaClient, group_id: str) -> StreamsGroup:
 
 
 def _subtopologies(topology: Message) -> tuple[Subtopology, ...]:
-    """Return the parts of a topology; null is none."""
+    """Return the subtopologies of a topology with their topics; empty if the field is null."""
     return tuple(
         Subtopology(
             part.subtopology_id,
@@ -111,7 +110,7 @@ def _member(row: Message) -> StreamsMember:
 
 
 def _assignment(row: Message) -> TaskAssignment:
-    """Return the active, standby and warm-up tasks, each by subtopology."""
+    """Return the active, standby and warm-up tasks of a member, each by subtopology."""
     return TaskAssignment(
         *(
             tuple(Tasks(tasks.subtopology_id, tuple(tasks.partitions)) for tasks in kind)

@@ -52,7 +52,9 @@ class NewPartitions(NamedTuple):
 def create_topics(
     client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool = False
 ) -> dict[str, CreatedTopic | ApiError]:
-    """Create topics; return the result or error of each."""
+    """Create topics; return by name the created topic or its error.
+    With `validate_only` nothing is created. Raises the errors of the request as a whole.
+    """
     request = messages.CreateTopicsRequest
     message = request(
         topics=[_creatable(topic) for topic in topics],
@@ -85,13 +87,14 @@ def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
 
 
 def _created(row: messages.CreateTopicsResponse.CreatableTopicResult) -> CreatedTopic | ApiError:
+    """Convert one result of CreateTopics: the created topic, or its error."""
     if row.error_code != NONE:
         return api_error(row.error_code, row.error_message)
     return CreatedTopic(row.name, row.topic_id, row.num_partitions, row.replication_factor)
 
 
 def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiError | None]:
-    """Delete topics by name; return an error for each, None if it is deleted."""
+    """Delete topics by name; return the error of each, None if it is deleted."""
     request = messages.DeleteTopicsRequest
 
     def message(version: int) -> messages.DeleteTopicsRequest:
@@ -114,7 +117,9 @@ def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiErr
 def create_partitions(
     client: KafkaClient, topics: Mapping[str, NewPartitions], *, validate_only: bool = False
 ) -> dict[str, ApiError | None]:
-    """Add partitions to topics; return an error for each topic, None after success."""
+    """Add partitions to topics; return the error of each topic, None if they were added.
+    With `validate_only` nothing changes.
+    """
     request = messages.CreatePartitionsRequest
     rows = []
     for name, wanted in topics.items():
@@ -141,9 +146,14 @@ class _Row(Protocol):
 def _send_to_controller(
     client: KafkaClient, api_name: str, message: RequestMessage, rows: Callable[[R], Iterable[_Row]]
 ) -> R:
-    """Send a request to the controller, and to the next one if it has moved."""
+    """Send a request to the controller; return its response. If the controller has moved, send it
+    to the next one, as a row with NOT_CONTROLLER shows.
+    """
 
     def moved(response: R) -> int:
+        """Return NOT_CONTROLLER if any row has it, else NONE: with the former the request is
+        repeated.
+        """
         return next(
             (NOT_CONTROLLER for r in rows(response) if r.error_code == NOT_CONTROLLER), NONE
         )
@@ -162,8 +172,8 @@ def delete_records(
     client: KafkaClient, before: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | EngineError]:
     """Delete the records before an offset (exclusive; −1: all) of each partition.
-
-    Returns each new low watermark: the lowest log start offset of its replicas.
+    Returns by partition its error, or its new low watermark: the lowest log start offset of its
+    replicas.
     """
     request = messages.DeleteRecordsRequest
 

@@ -98,9 +98,9 @@ def list_transactions(
     producer_ids: Collection[int] = (),
     longer_than_ms: int = -1,
 ) -> TransactionsFound:
-    """Return the transactional ids of all coordinators, by state and producer id if given.
-
-    `longer_than_ms` leaves out younger transactions; it needs a broker from 3.8 on.
+    """Return the transactions of all coordinators, and the errors of brokers without a response.
+    No `states` or `producer_ids` means any. `longer_than_ms` leaves out younger transactions (-1:
+    none); it needs a broker from 3.8 on.
     """
     request = messages.ListTransactionsRequest(
         state_filters=list(states),
@@ -118,8 +118,7 @@ def list_transactions(
 
 
 def describe_transaction(client: KafkaClient, transactional_id: str) -> TransactionDescription:
-    """Return the description of a transactional id.
-
+    """Return state, producer, start time and partitions of a transactional id's last transaction.
     Raises ApiError, for instance TRANSACTIONAL_ID_NOT_FOUND.
     """
     response = client.send_to_coordinator(
@@ -149,9 +148,10 @@ def describe_transaction(client: KafkaClient, transactional_id: str) -> Transact
 def request_active_producers(
     client: KafkaClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the active producers of each partition from its leader, or an error."""
+    """Return the producers that each partition's leader has state of, or the partition's error."""
 
     def make_call(wanted: list[TopicPartition], _view: ClusterView) -> Call:
+        """Return DescribeProducers for the partitions of one leader."""
         return producers_call(wanted)
 
     return client.send_to_leaders(
@@ -162,9 +162,8 @@ def request_active_producers(
 def request_active_producers_of_replica(
     client: KafkaClient, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the active producers of each partition from the replica on one broker.
-
-    Raises the errors of the request.
+    """Return the producers that the replica on one broker has state of, by partition.
+    The value is the error for a partition with one. Raises the errors of the request.
     """
     request = producers_call(partitions).message
     response = client.send("DescribeProducers", request, to=broker_id)
@@ -186,7 +185,7 @@ def producers_call(wanted: Iterable[TopicPartition]) -> Call:
 def producers_of(
     response: messages.DescribeProducersResponse,
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the active producers of each partition in a response, or its error."""
+    """Return the active producers of each partition in a DescribeProducers response, or its error."""
     found: dict[TopicPartition, list[ActiveProducer] | EngineError] = {}
     for topic in response.topics:
         for row in topic.partitions:
@@ -218,9 +217,9 @@ def open_in(producers: Iterable[ActiveProducer]) -> list[ActiveProducer]:
 def request_ids_of_producers(
     client: KafkaClient, producer_ids: Collection[int]
 ) -> dict[int, tuple[str, str]]:
-    """Return transactional id and state by producer id, for producers that a coordinator knows.
-
-    Raises the error of a coordinator that does not respond.
+    """Return transactional id and transaction state by producer id.
+    Producers that no coordinator has are left out. Raises the error of a coordinator that does
+    not respond.
     """
     if not producer_ids:
         return {}
@@ -233,13 +232,10 @@ def request_ids_of_producers(
 def find_hanging(
     client: KafkaClient, producers: Iterable[ActiveProducer], *, idle_for_ms: int
 ) -> list[HangingTransaction]:
-    """Return the transactions of producers that no coordinator will end.
-
+    """Return the transactions of `producers` that no coordinator will end: they block consumers.
     1. A candidate has an open transaction, and wrote nothing for more than `idle_for_ms`. 2.
     Coordinators return the transactional ids of the candidates. 3. A candidate without an id hangs;
-    one with an id hangs unless its coordinator has the transaction
-       open in this partition.
-
+    one with an id hangs unless its coordinator has the transaction open in this partition.
     Raises the error of a coordinator that does not respond: its transactions would seem to hang.
     """
     # 1
@@ -280,8 +276,7 @@ def _describe_if_known(client: KafkaClient, transactional_id: str) -> Transactio
 
 
 def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
-    """Abort a producer's transaction in one partition: WriteTxnMarkers to the partition's leader.
-
+    """Abort a hanging transaction in one partition, by WriteTxnMarkers to the partition's leader.
     read_committed consumers never get its records. Errors: ApiError of the leader,
     INVALID_PRODUCER_EPOCH if another producer has used the id meanwhile.
     """
@@ -297,6 +292,7 @@ def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
     )
 
     def make_call(_wanted: list[TopicPartition], _view: ClusterView) -> Call:
+        """Return WriteTxnMarkers with the one ABORT marker."""
         return Call("WriteTxnMarkers", request(markers=[marker]))
 
     written = client.send_to_leaders([key], make_call, _read_markers)[key]
