@@ -74,7 +74,9 @@ class Acls:
     def describe(
         self, request: messages.DescribeAclsRequest, _exchange: Exchange
     ) -> messages.DescribeAclsResponse:
-        """Return the ACLs that match the filter."""
+        """Return the ACLs that match the filter of the request, grouped by resource pattern.
+        SECURITY_DISABLED without an authorizer. An unknown enum number raises CloseConnection.
+        """
         _check_filter(request)
         response = messages.DescribeAclsResponse
         if self._admin is None:
@@ -163,7 +165,7 @@ def _is_no_binding(binding: AclBinding) -> bool:
 
 
 def _error_of_invalid_acl(binding: AclBinding) -> EngineError | None:
-    """Return the error of an invalid ACL, None if it is valid by itself."""
+    """Return the error of an ACL that cannot be created for any cluster; None if it is valid."""
     kind, name, _ = binding.pattern
     if kind is AclResource.CLUSTER and name != CLUSTER_NAME:
         return InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
@@ -225,7 +227,7 @@ def _deleted_acl_row(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteA
 
 
 def _binding_of(creation: _Creation) -> AclBinding:
-    """Return the access rule that one creation of the request describes."""
+    """Return the ACL that one row of CreateAcls describes."""
     return AclBinding(
         AclPattern(
             from_number(AclResource, creation.resource_type),
@@ -242,7 +244,7 @@ def _binding_of(creation: _Creation) -> AclBinding:
 
 
 def _filter_of(acl_filter: _Filter) -> AclFilter:
-    """Return the filter of access rules that one row of the request describes."""
+    """Return the ACL filter that one row of DescribeAcls or DeleteAcls describes."""
     return AclFilter(
         PatternFilter(
             from_number(AclResource, acl_filter.resource_type_filter),

@@ -62,7 +62,9 @@ RESOURCE_TYPES = frozenset(ResourceType)
 
 
 def require_allowed(session: Session, resource: Resource, operation: AclOperation) -> None:
-    """Raise NotAuthorized unless a client may read or change the settings of a resource."""
+    """Raise NotAuthorized unless a client may perform an operation on a resource's settings.
+    The resource of the check is the topic, or the cluster for brokers and loggers.
+    """
     kind, name = AclResource.CLUSTER, CLUSTER_NAME
     if resource.resource_type == ResourceType.TOPIC:
         kind, name = AclResource.TOPIC, resource.resource_name
@@ -78,8 +80,7 @@ class ResourceResult(NamedTuple):
 
 
 def result_of_error(error: EngineError, resource_type: int, name: str) -> ResourceResult:
-    """Return the code and message for a resource that was refused with an error.
-
+    """Return the error code and message of a config resource whose request failed with `error`.
     Values that are invalid for a topic are INVALID_CONFIG, for a broker INVALID_REQUEST. An error
     without a code has no message in the response, as in Kafka.
     """
@@ -101,7 +102,7 @@ def result_of_error(error: EngineError, resource_type: int, name: str) -> Resour
 
 
 def value_message(error: ConfigError) -> str:
-    """Return Kafka's message for a broker's invalid value, converted from the engine's rule."""
+    """Return Kafka's message about a broker's invalid setting."""
     message = _convert_value_error(error) if error.kafka_message is None else error.kafka_message
     if isinstance(error, ReconfigurationRefused):
         # As in Kafka: the exception's text in place of the value, a sentence in place of the key.
@@ -113,7 +114,7 @@ def value_message(error: ConfigError) -> str:
 
 
 def _convert_value_error(error: ConfigError) -> str:
-    """Convert the engine's ConfigError into Kafka's message for the value."""
+    """Return Kafka's message for a value that the engine refuses by a rule of its own wording."""
     key = find_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):
@@ -135,7 +136,9 @@ def _convert_value_error(error: ConfigError) -> str:
 
 
 def _disallowed_element(key: ConfigKey, text: str) -> str:
-    """Return the first element of a list that is not allowed; for another type the whole text."""
+    """Return the element of a list setting's text that is not allowed;
+    another type's whole text.
+    """
     if key.type is not ConfigType.LIST:
         return text.strip()
     allowed = key.valid.strip("[]").split(", ")
@@ -160,9 +163,9 @@ def _range_rule(valid: str, number: float) -> str:
 
 
 def require_own_id(name: str, broker_id: int, *, what: str = "Node", end: str = ",") -> None:
-    """Raise InvalidRequest unless a name is this broker's id.
-
-    In the message `what` precedes the word id, and `end` follows the expected id.
+    """Raise InvalidRequest unless `name`, a broker resource's name, is this broker's id.
+    Other brokers' settings can only be requested from those. In the message `what` precedes the
+    word id, and `end` follows the expected id.
     """
     try:
         # As Java's parseInt: a sign and digits, any zeros before them, within an int.

@@ -41,10 +41,11 @@ class DeleteRecords:
     def handle(
         self, request: messages.DeleteRecordsRequest, exchange: Exchange
     ) -> messages.DeleteRecordsResponse | Promise[messages.DeleteRecordsResponse]:
-        """Raise the log start offsets of the named partitions.
-
-        Promises the response if live replicas have to raise theirs too. Unknown partitions and
-        those that the client may not delete from get error codes.
+        """Raise the log start offsets of the named partitions; return or promise the low
+        watermarks.
+        It is a promise if live replicas have to raise theirs too. Unknown partitions, and those
+        that
+        the client may not delete from, get error codes.
         """
         offsets: dict[TopicPartition, int] = {}
         denied: _Results = {}
@@ -70,7 +71,9 @@ class DeleteRecords:
         return self._response(deleted | denied | unknown)
 
     def _response(self, results: _Results) -> messages.DeleteRecordsResponse:
-        """Return the response if at least one partition was not refused, in that case's order."""
+        """Return the response if at least one partition was not refused,
+        in the order of that case.
+        """
         return _response_by_topic(results, by_topic_in_hash_order(results))
 
 

@@ -35,9 +35,9 @@ _CLUSTER_DENIED = "Cluster authorization failed."
 
 
 def denied_response(name: str, request: object, version: int, code: int) -> Struct:
-    """Return the response to a client without the rights for an API, as Kafka's getErrorResponse.
-
-    The code is in every place where that API has one: in the response, in each row, or in both.
+    """Return the response to a client that lacks the right to use an API.
+    As by Kafka's getErrorResponse, `code` is in every place where that API has one: in the
+    response, in each row, or in both.
     """
     fill = _FILLED.get(name)
     if fill is not None:
@@ -51,6 +51,7 @@ def denied_response(name: str, request: object, version: int, code: int) -> Stru
 
 
 def _message(name: str) -> str:
+    """Return Kafka's message for a denied request of an API."""
     return f"Request {name} is not authorized."
 
 
@@ -181,7 +182,7 @@ def _deny_alter_quotas(
     )
 
 
-def _describe_quotas(
+def _deny_describe_quotas(
     _request: messages.DescribeClientQuotasRequest, _version: int, code: int
 ) -> Struct:
     """Return DescribeClientQuotas' denial: null entries, which mean a failed request."""
@@ -203,7 +204,9 @@ def _deny_alter_credentials(
 def _deny_describe_credentials(
     request: messages.DescribeUserScramCredentialsRequest, _version: int, code: int
 ) -> Struct:
-    """Return the denial with the error at the top and per requested user, without user names."""
+    """Return DescribeUserScramCredentials' denial: the error for the request and each named user.
+    The rows have no user names, as in Kafka.
+    """
     response = messages.DescribeUserScramCredentialsResponse
     result = response.DescribeUserScramCredentialsResult
     return response(
@@ -216,7 +219,7 @@ def _deny_describe_credentials(
 def _deny_list_reassignments(
     request: messages.ListPartitionReassignmentsRequest, _version: int, code: int
 ) -> Struct:
-    """Return ListPartitionReassignments' response: the code, and each requested partition empty."""
+    """Return ListPartitionReassignments' denial: the error, and each requested partition empty."""
     response = messages.ListPartitionReassignmentsResponse
     partition = response.OngoingPartitionReassignment
     return response(
@@ -232,7 +235,9 @@ def _deny_list_reassignments(
     )
 
 
-def _update_features(_request: messages.UpdateFeaturesRequest, _version: int, code: int) -> Struct:
+def _deny_update_features(
+    _request: messages.UpdateFeaturesRequest, _version: int, code: int
+) -> Struct:
     """Return UpdateFeatures' denial: the error of the whole request."""
     return messages.UpdateFeaturesResponse(error_code=code, error_message=_CLUSTER_DENIED)
 
@@ -292,9 +297,9 @@ _FILLED: dict[str, Callable[[Message, int, int], Struct]] = {
     "DeleteAcls": _deny_delete_acls,
     "WriteTxnMarkers": _deny_write_txn_markers,
     "AlterClientQuotas": _deny_alter_quotas,
-    "DescribeClientQuotas": _describe_quotas,
+    "DescribeClientQuotas": _deny_describe_quotas,
     "AlterUserScramCredentials": _deny_alter_credentials,
     "DescribeUserScramCredentials": _deny_describe_credentials,
     "ListPartitionReassignments": _deny_list_reassignments,
-    "UpdateFeatures": _update_features,
+    "UpdateFeatures": _deny_update_features,
 }

@@ -142,8 +142,7 @@ class Fetch:
         return self.answer(request, exchange) if response is None else response
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
-        """Serve any Fetch request, the general path: return the response, or a promise of it.
-
+        """Serve any Fetch request by the general path; return the response, or a promise of it.
         A request of many partitions is served in turns of the event loop; one without enough
         records waits.
         """
@@ -187,6 +186,7 @@ class Fetch:
             interesting = parked.named_by(read)
 
         def response(results: FetchResults) -> EncodedResponse:
+            """Encode the response from the read of the partitions that were not refused."""
             return self._response(
                 context, interesting, results, refused, exchange, replica_id=request.replica_id
             )
@@ -201,7 +201,9 @@ class Fetch:
         *,
         is_follower: bool,
     ) -> None:
-        """Sort the partitions of a request into those to read and those to refuse."""
+        """Add each partition of a request to `wanted`: as one to read, or as refused with a code.
+        A follower needs CLUSTER_ACTION, a consumer READ on the topic.
+        """
         refused, interesting, specs = wanted
         partitions = list(partitions)
         if is_follower:
@@ -230,9 +232,10 @@ class Fetch:
     def _answer_large(
         self, request: FetchRequest, exchange: Exchange, context: FetchContext | None
     ) -> Promise[EncodedResponse | None]:
-        """Answer a request of many partitions in several turns of the loop.
-
-        `context` None: the named partitions are checked first, then a session may begin.
+        """Answer a request of many partitions in several turns of the event loop.
+        `context` is the request's fetch context. None: the named partitions are checked first, then
+        a
+        session may begin.
         """
         over: Promise[None] = Promise()
         return in_order(promised(self._answer_in_turns(request, exchange, context, over)), over)
@@ -244,7 +247,11 @@ class Fetch:
         context: FetchContext | None,
         over: Promise[None],
     ) -> EncodedResponse | None:
-        """Serve a Fetch of many partitions, a few rows per turn; `over` ends its wait early."""
+        """Serve a Fetch of many partitions, a few of them per turn of the event loop.
+        `over` is kept when only the wait for records remains: the connection's next request may
+        then
+        be served. Returns None if the reading has ended meanwhile, as when the broker stops.
+        """
         share = self._turns.begin()
         if context is None:
             named: dict[SessionKey, SessionPartition] = {}
@@ -298,9 +305,9 @@ class Fetch:
         *,
         replica_id: int,
     ) -> EncodedResponse | None:
-        """Return the response, which owns the open files of `reading`.
-
-        None if the reading has ended.
+        """Encode the response in several turns of the event loop; it owns the open files of
+        `reading`.
+        None if the reading has ended, as when the broker stops.
         """
         records = FetchedRecords(exchange.api_version)
         fetched: FetchedPartitions = []
@@ -334,7 +341,7 @@ class Fetch:
         return EncodedResponse(parts, on_sent, fetch_errors(whole))
 
     def _answer_after_wait(self, requested: Requested, context: FetchContext) -> EncodedResponse:
-        """Respond to a fetch that has waited, with the records that exist now."""
+        """Respond to a fast-path fetch that has waited, with the records that exist now."""
         partition, spec, params, _, _, exchange = requested
         assert partition.topic_partition is not None
         specs = [(partition.topic_partition, spec)]
@@ -351,8 +358,7 @@ class Fetch:
         partitions: list[SessionPartition],
         results: FetchResults,
     ) -> EncodedResponse:
-        """Answer a request of a follower's parked session.
-
+        """Encode the response to a request of a follower's parked session, by the general path.
         `epoch` is the session's after the request, `exchange` that of the request that parked it.
         """
         context = self._sessions.context_of(session, epoch)
@@ -425,13 +431,15 @@ class Fetch:
         return fetch_refusal(topic_partition, topic_id, self._metadata_cache, here)
 
     def _count_reads(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
-        """Count the partitions that a request reads, each once, however often it waits."""
+        """Count in the topic metrics the partitions that a request reads;
+        a wait does not count again.
+        """
         counts_of = self._replica_manager.topic_counts.counts_of
         for (topic, _), _ in specs:
             counts_of(topic).fetches += 1
 
     def _count_sent(self, fetched: FetchedPartitions, replica_id: int) -> None:
-        """Count the bytes of records that are sent, to a consumer or to a follower."""
+        """Count in the topic metrics the bytes of sent records, to a consumer or to a follower."""
         partitions = self._replica_manager.partitions
         for partition, row in fetched:
             key, records = partition.topic_partition, row.records
@@ -477,7 +485,9 @@ class Fetch:
     def _session_response(
         self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> FetchResponse:
-        """Return the response with the rows that the session has to send."""
+        """Return the response with the rows that the fetch session has to send.
+        From a certain version on, rows of a partition that has moved name its current leader.
+        """
         version = exchange.api_version
         leaders: CurrentLeaders | None = None
         session_response = context.answer(fetched_partitions)
@@ -513,7 +523,9 @@ class Fetch:
     def partition_row(
         self, partition: SessionPartition, result: FetchResult, records: FetchedRecords
     ) -> FetchedPartition:
-        """Return one partition's result in the form of the response; `records` owns its bytes."""
+        """Return the response row of one partition from the result of its read.
+        `records` owns the bytes and open files of the response.
+        """
         index = partition.index
         (
             error, records_read, watermark, stable_offset, log_start_offset, diverging, preferred,
@@ -560,14 +572,14 @@ class Fetch:
 
 
 def _opens_session_without_id(request: FetchRequest) -> bool:
-    """Return whether a session would hold a topic without an id, at which Kafka fails."""
+    """True if the request opens a session with a topic that has no id, at which Kafka fails."""
     if request.session_epoch != INITIAL_EPOCH:
         return False
     return any(topic == NO_UUID and partitions for topic, partitions in request.topics)
 
 
 def is_of_follower(request: FetchRequest, _version: int) -> bool:
-    """Return whether a request is a follower's fetch."""
+    """True if a Fetch comes from a follower: metrics count it under another name."""
     return request.replica_id >= 0
 
 
@@ -577,7 +589,9 @@ def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPa
 
 
 def _denied_topics(partitions: Iterable[SessionPartition], session: Session) -> set[str]:
-    """Return the requested topics that a client may not read."""
+    """Return the requested topics that a client may not read;
+    each topic is checked and logged once.
+    """
     if session.may_take_fast_path:
         return set()
     counts = Counter(

@@ -45,7 +45,9 @@ class OffsetCommit:
     def handle(
         self, request: messages.OffsetCommitRequest, exchange: Exchange
     ) -> messages.OffsetCommitResponse | Promise[messages.OffsetCommitResponse]:
-        """Check the client's rights and commit the offsets; promise an error code per partition."""
+        """Commit the offsets that the client may commit;
+        promise an error code for each partition.
+        """
         session = exchange.session
         if not session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
             return _response(
@@ -79,7 +81,10 @@ def _committed_offset(
     now_ms: int,
     expire_ms: int | None,
 ) -> CommittedOffset:
-    """Return the offset to store; a commit without a time of its own gets the broker's time."""
+    """Return the offset to store for a row of the request.
+    A row without a commit timestamp of its own gets the broker's time. `expire_ms` None: the
+    offset expires by the broker's retention.
+    """
     has_time = row.commit_timestamp != _DEFAULT
     return CommittedOffset(
         row.committed_offset,

@@ -65,7 +65,7 @@ class OffsetFetch:
     def handle(
         self, request: messages.OffsetFetchRequest, exchange: Exchange
     ) -> messages.OffsetFetchResponse:
-        """Return the committed offsets of the named group, since version 8 of several groups."""
+        """Return the committed offsets of a group; from version 8 on, of several groups."""
         version, session = exchange.api_version, exchange.session
         response = messages.OffsetFetchResponse
         if version >= _WITH_GROUPS:
@@ -142,13 +142,14 @@ class OffsetFetch:
 
 
 def _partitions(topics: Iterable[RequestedTopic]) -> Iterable[TopicPartition]:
+    """Yield the partitions that a request names."""
     for topic in topics:
         for index in topic.partition_indexes:
             yield TopicPartition(topic.name, index)
 
 
 def _refused(topics: Iterable[RequestedTopic] | None, code: int) -> _Fetched:
-    """Return a group's error, which each requested partition repeats, without an offset."""
+    """Return a group's error, which each requested partition repeats for old versions."""
     nothing = CommittedOffset(NO_OFFSET)
     return _Fetched(code, dict.fromkeys(_partitions(topics or ()), (code, nothing)))
 
@@ -156,7 +157,7 @@ def _refused(topics: Iterable[RequestedTopic] | None, code: int) -> _Fetched:
 def _topics_of_only_group(
     fetched: _Fetched,
 ) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopic]:
-    """Return the rows by topic for versions below 8, which name one group per request."""
+    """Return the response's topic rows for versions below 8, which have one group per request."""
     response = messages.OffsetFetchResponse
     topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartition]] = {}
     for key, (code, committed) in fetched.partitions.items():
@@ -177,7 +178,7 @@ def _topics_of_only_group(
 def _topics_of_group(
     fetched: _Fetched,
 ) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopics]:
-    """Return the rows by topic for versions since 8, which name several groups per request."""
+    """Return a group's topic rows for versions since 8, which have several groups per request."""
     response = messages.OffsetFetchResponse
     topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartitions]] = {}
     for key, (code, committed) in fetched.partitions.items():

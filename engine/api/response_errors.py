@@ -36,7 +36,9 @@ class _Codes(NamedTuple):
     rows: tuple[tuple[str, _Codes], ...]
 
     def of(self, message: Message) -> Iterator[int]:
-        """Yield the codes of a message."""
+        """Yield the error codes in a response: its own, then those of its rows,
+        in nested arrays too.
+        """
         for attribute in self.own:
             yield getattr(message, attribute)
         for attribute, codes in self.rows:
@@ -45,7 +47,7 @@ class _Codes(NamedTuple):
 
 
 def error_counts(name: str, response: Struct) -> ErrorCounts:
-    """Return how often each error code occurs in the response of an API."""
+    """Return how often each error code occurs in a response of the API `name`, for the metrics."""
     own = _OTHERS.get(name)
     return Counter(_codes(name).of(response) if own is None else own(response))
 
@@ -77,7 +79,9 @@ def _codes_of_layout(layout: StructLayout) -> _Codes:
 
 
 def _merge(all_codes: list[_Codes]) -> _Codes:
-    """Merge the error code fields of several versions; absent ones read as their defaults."""
+    """Merge the fields with error codes of several versions; a field that is absent in a response's
+    version reads as its default.
+    """
     own = dict.fromkeys(attribute for codes in all_codes for attribute in codes.own)
     rows: dict[str, list[_Codes]] = {}
     for codes in all_codes:
@@ -87,7 +91,9 @@ def _merge(all_codes: list[_Codes]) -> _Codes:
 
 
 def _make_row_reader(*path: str) -> Callable[[Message], Iterator[int]]:
-    """Return a function that yields only the codes of rows, through the arrays of a path."""
+    """Return a function that yields only the codes of the rows at the end of a path of arrays.
+    For APIs whose own code Kafka does not count.
+    """
 
     def codes(message: Message, depth: int = 0) -> Iterator[int]:
         """Yield the codes of the rows at the end of `path`; `depth` is how far it is walked."""
@@ -101,7 +107,9 @@ def _make_row_reader(*path: str) -> Callable[[Message], Iterator[int]]:
 
 
 def _codes_of_offset_fetch(response: Message) -> Iterator[int]:
-    """Yield the codes of groups and their partitions; before version 8 of the only group."""
+    """Yield the codes of groups and of their partitions;
+    before version 8 the response is the group.
+    """
     for group in response.groups or (response,):
         yield group.error_code
         for topic in group.topics:
@@ -109,8 +117,10 @@ def _codes_of_offset_fetch(response: Message) -> Iterator[int]:
                 yield partition.error_code
 
 
-def _of_find_coordinator(response: Message) -> Iterator[int]:
-    """Yield the codes of the coordinators; before version 4 the only code of the response."""
+def _codes_of_find_coordinator(response: Message) -> Iterator[int]:
+    """Yield the codes of a FindCoordinator response: one per coordinator;
+    before version 4 only one.
+    """
     for row in response.coordinators or (response,):
         yield row.error_code
 
@@ -127,8 +137,7 @@ def _codes_of_add_partitions(response: Message) -> Iterator[int]:
 
 
 def _codes_of_orders(response: Message) -> Iterator[int]:
-    """Yield the codes of LeaderAndIsr and StopReplica: the response's, then one per partition.
-
+    """Yield the codes of a LeaderAndIsr or StopReplica response: its own, then one per partition.
     A code of the whole response also counts for each partition.
     """
     topics = getattr(response, "topics", None) or ()
@@ -141,7 +150,7 @@ def _codes_of_orders(response: Message) -> Iterator[int]:
 
 _OTHERS: Final[dict[str, Callable[[Message], Iterator[int]]]] = {
     "OffsetFetch": _codes_of_offset_fetch,
-    "FindCoordinator": _of_find_coordinator,
+    "FindCoordinator": _codes_of_find_coordinator,
     "AddPartitionsToTxn": _codes_of_add_partitions,
     "LeaderAndIsr": _codes_of_orders,
     "StopReplica": _codes_of_orders,

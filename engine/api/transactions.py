@@ -61,7 +61,8 @@ class _Producer(NamedTuple):
 
 
 def is_verification(request: _Request, version: int) -> bool:
-    """Return whether a request only verifies partitions, for a broker.
+    """True if a broker's AddPartitionsToTxn only verifies partitions:
+    metrics count it by another name.
 
     Source: AddPartitionsToTxnRequest.allVerifyOnlyRequest.
     """
@@ -77,7 +78,9 @@ class Transactions:
         metadata_cache: MetadataCache,
         partition_of_group: Callable[[str], int],
     ) -> None:
-        """Create; `partition_of_group` returns a group's partition of `__consumer_offsets`."""
+        """Create the handlers; `partition_of_group` returns a group's partition of
+        `__consumer_offsets`.
+        """
         self._coordinator = coordinator
         self._metadata_cache = metadata_cache
         self._partition_of_group = partition_of_group
@@ -85,7 +88,9 @@ class Transactions:
     def add_partitions(
         self, request: _Request, exchange: Exchange
     ) -> _Response | Promise[_Response]:
-        """Promise an error code for each partition of each transaction."""
+        """Add partitions to transactions, or verify them; promise an error code for each partition.
+        From a client it is one transaction; from a broker (version 4 on) it may be several.
+        """
         version, session = exchange.api_version, exchange.session
         if version < _FIRST_OF_BROKERS:
             producer = _Producer(
@@ -152,25 +157,24 @@ class Transactions:
         )
 
     def _verify_partitions(self, owner: TransactionOwner) -> _Codes:
-        """Return an error code per partition: whether it belongs to the owner's transaction.
-
+        """Return for each partition NONE if it is in the owner's transaction, else an error code.
         Nothing is added. The coordinator is called only if all partitions exist.
         """
         refused = self._refusal_codes(owner.partitions, frozenset())
         return refused or self._coordinator.partitions.verify_partitions(*owner)
 
     def _denied_topics(self, partitions: Sequence[TopicPartition], session: Session) -> set[str]:
-        """Return the topics that a client may not write to."""
+        """Return the topics that a client may not write to;
+        each topic is checked and logged once.
+        """
         counts: dict[str, int] = {}
         for topic, _ in partitions:
             counts[topic] = counts.get(topic, 0) + 1
         return {topic for topic in counts if not _may_write(session, topic, counts[topic])}
 
     def _refusal_codes(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
-        """Return the error codes of a refused transaction; empty if the request may proceed.
-
-        One denied or unknown partition refuses the request: its other partitions get
-        OPERATION_NOT_ATTEMPTED.
+        """Return the codes of all partitions if one is denied or unknown; empty if none is.
+        One such partition refuses the request: its other partitions get OPERATION_NOT_ATTEMPTED.
         """
         failed: _Codes = {}
         for partition in partitions:
@@ -185,9 +189,8 @@ class Transactions:
     def add_offsets(
         self, request: messages.AddOffsetsToTxnRequest, exchange: Exchange
     ) -> messages.AddOffsetsToTxnResponse | Promise[messages.AddOffsetsToTxnResponse]:
-        """Add a group's partition of `__consumer_offsets` to a transaction.
-
-        Promise an error code.
+        """Add a group's partition of `__consumer_offsets` to a transaction;
+        promise the error code.
         """
         session, group_id = exchange.session, request.group_id
         response = messages.AddOffsetsToTxnResponse
@@ -206,7 +209,7 @@ class Transactions:
     def end(
         self, request: messages.EndTxnRequest, exchange: Exchange
     ) -> messages.EndTxnResponse | Promise[messages.EndTxnResponse]:
-        """Commit or abort a transaction; promise an error code."""
+        """Commit or abort a transaction by EndTxn; promise the error code."""
         response = messages.EndTxnResponse
         if not _may_write_as(exchange.session, request.transactional_id):
             return response(error_code=TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -233,6 +236,7 @@ def _batched_response(request: _Request, added: list[list[_Topic]]) -> _Response
 
 
 def _may_write_as(session: Session, transactional_id: str) -> bool:
+    """Return True if ACLs allow the client to WRITE with a transactional id."""
     return session.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
 
 
@@ -245,7 +249,7 @@ def _may_write(session: Session, topic: str, count: int) -> bool:
 
 
 def _code_by_version(code: int, version: int) -> int:
-    """Return a code that clients of this version know, in place of a newer code."""
+    """Return the error code, or an older one in place of a code that the version does not have."""
     if code == PRODUCER_FENCED and version < _FIRST_WITH_FENCED:
         return INVALID_PRODUCER_EPOCH
     if code == TRANSACTION_ABORTABLE and version < _FIRST_WITH_ABORTABLE:
@@ -254,7 +258,7 @@ def _code_by_version(code: int, version: int) -> int:
 
 
 def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> list[_Topic]:
-    """Return the requested topics with one code for all partitions.
+    """Return a row for each requested topic, with the same code for all its partitions.
 
     Source: AddPartitionsToTxnRequest.errorResponseForTransaction.
     """
@@ -265,7 +269,9 @@ def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> lis
 
 
 def _topic_rows(codes: _Codes) -> list[_Topic]:
-    """Return topics in the order of a hash map. Source: AddPartitionsToTxnResponse."""
+    """Return the rows of topics with the code of each partition,
+    in the order of Java's hash map.
+    """
     rows: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
     for key, code in codes.items():
         rows.setdefault(key.topic, []).append(_partition_row(key.partition, code))

@@ -43,7 +43,9 @@ class UpdateFeatures:
     def handle(
         self, request: messages.UpdateFeaturesRequest, exchange: Exchange
     ) -> messages.UpdateFeaturesResponse:
-        """Return a refusal for each feature, in the order of the request."""
+        """Return a refusal for each feature: a cluster with ZooKeeper has no features to update.
+        The rows are in the order of the request.
+        """
         if not self._controller.is_active:
             return messages.UpdateFeaturesResponse(
                 error_code=NOT_CONTROLLER,

@@ -224,7 +224,9 @@ class ProduceSender:
         return self._limits_bytes.get(topic)
 
     def take_view(self, view: ClusterView) -> None:
-        """Use `view`, which the caller has just requested, so that the sender need not request it."""
+        """Use `view`, which the caller has just requested,
+        so that the sender need not request it.
+        """
         self._view, self._viewed_ms = view, self._client.clock.monotonic_ms()
 
     def put(self, batch: OutgoingBatch) -> None:

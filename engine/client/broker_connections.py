@@ -225,7 +225,9 @@ class BrokerConnections:
 
     @property
     def is_interrupted(self) -> bool:
-        """True between `interrupt` and `proceed`: waits with `may_be_interrupted` return at once."""
+        """True between `interrupt` and `proceed`:
+        waits with `may_be_interrupted` return at once.
+        """
         return self._is_interrupted
 
     def begin_closing(self, deadline_ms: int) -> None:

@@ -439,7 +439,9 @@ class Consumer:
     # Positions
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Set the offset of the next record that `poll` returns of a partition. Raises NotAssigned."""
+        """Set the offset of the next record that `poll` returns of a partition.
+        Raises NotAssigned.
+        """
         fetcher = self._fetcher_of(partition)
         self._drop([partition])
         if self._group is not None:
@@ -456,7 +458,9 @@ class Consumer:
         self._seek_to(partitions, EARLIEST)
 
     def seek_to_end(self, partitions: Collection[TopicPartition]) -> None:
-        """Seek partitions to their log end offsets. Raises NotAssigned, and errors of the requests."""
+        """Seek partitions to their log end offsets.
+        Raises NotAssigned, and errors of the requests.
+        """
         self._seek_to(partitions, LATEST)
 
     def _seek_to(self, partitions: Collection[TopicPartition], timestamp: int) -> None:

@@ -151,7 +151,9 @@ class Fetcher:
 
     @property
     def is_waiting(self) -> bool:
-        """True if a Fetch has no response yet, even one of partitions that were stopped meanwhile."""
+        """True if a Fetch has no response yet,
+        even one of partitions that were stopped meanwhile.
+        """
         return bool(self._in_flight)
 
     def prepare(self) -> None:

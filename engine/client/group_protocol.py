@@ -41,7 +41,9 @@ class SettingOfOtherProtocol(ConfigError):
 
 
 def refuse_others(properties: Mapping[str, str], protocol: str) -> None:
-    """Raise SettingOfOtherProtocol if a property is set that `protocol` (classic, consumer) lacks."""
+    """Raise SettingOfOtherProtocol if a property is set that `protocol` (classic,
+    consumer) lacks.
+    """
     refused = tuple(key for key in _REFUSED[protocol] if properties.get(key, "").strip())
     if refused:
         raise SettingOfOtherProtocol(refused, properties, protocol)

@@ -325,7 +325,9 @@ def _topic_rows(
 
 
 def _fetched_code(message: messages.OffsetFetchResponse) -> int:
-    """Return the group's error code in an OffsetFetch response, else the first of its partitions."""
+    """Return the group's error code in an OffsetFetch response,
+    else the first of its partitions.
+    """
     fetched = _of_group(message)
     codes = (int(row.error_code) for topic in fetched.topics for row in topic.partitions)
     return int(fetched.error_code) or next((code for code in codes if code != NONE), NONE)

@@ -102,6 +102,8 @@ def throttles_in(
 
 
 def _set_for(resource: Resource, entry: ConfigEntry) -> str:
-    """Return for which resource a throttle is set: a broker, a topic, or ALL_BROKERS (the default)."""
+    """Return for which resource a throttle is set: a broker, a topic,
+    or ALL_BROKERS (the default).
+    """
     of_all = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return ALL_BROKERS if of_all else resource.name

@@ -66,7 +66,9 @@ class MemberSession(Protocol):
 
     @property
     def generation_id(self) -> int:
-        """Return the generation, in the consumer protocol the member epoch; below 0 before a join."""
+        """Return the generation, in the consumer protocol the member epoch;
+        below 0 before a join.
+        """
         ...
 
     @property
@@ -129,7 +131,9 @@ class MemberSession(Protocol):
         ...
 
     def leave(self) -> None:
-        """Leave the group as the consumer closes or unsubscribes. Raises the errors of the request."""
+        """Leave the group as the consumer closes or unsubscribes.
+        Raises the errors of the request.
+        """
         ...
 
     def leave_until_polled(self) -> None:

@@ -29,7 +29,9 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of_key(key: bytes, partition_count: int) -> int:
-    """Return the partition of a key: its murmur2 hash without the sign, modulo the partition count."""
+    """Return the partition of a key: its murmur2 hash without the sign,
+    modulo the partition count.
+    """
     return (murmur2(key) & _POSITIVE) % partition_count
 
 

@@ -156,8 +156,7 @@ class Producer:
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
         """Add a record to its partition's open batch; a full batch is handed to the sender first.
         `place` is the record's number in the caller's input, which the batch's result returns.
-        Raises
-        ApiError if the topic does not exist, and BufferExhausted.
+        Raises ApiError if the topic does not exist, and BufferExhausted.
         """
         topic, timestamp_ms = record.topic, record.timestamp_ms
         if timestamp_ms is None:
@@ -262,7 +261,9 @@ class Producer:
         return self._pop_results()
 
     def flush(self) -> list[BatchResult]:
-        """Send all records, wait until each batch is stored or has failed, and return the results."""
+        """Send all records, wait until each batch is stored or has failed,
+        and return the results.
+        """
         for partition in list(self._open):
             self._close(partition)
         if self._sender is not None:

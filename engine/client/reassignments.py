@@ -57,7 +57,9 @@ def list_reassignments(
 
 
 def listing_call(partitions: Iterable[TopicPartition] | None, timeout_ms: int) -> Call:
-    """Return the request for ongoing reassignments; of all partitions if None. To the controller."""
+    """Return the request for ongoing reassignments; of all partitions if None.
+    To the controller.
+    """
     request = messages.ListPartitionReassignmentsRequest
     topics = None
     if partitions is not None:

@@ -250,14 +250,18 @@ class _Reader:
         return when_empty if value == "" else value
 
     def choice(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
-        """Return a property in upper case; raises ClientSettingRefused unless it is in `allowed`."""
+        """Return a property in upper case;
+        raises ClientSettingRefused unless it is in `allowed`.
+        """
         choice = (self.text(key) or default).upper()
         if choice not in allowed:
             raise ClientSettingRefused(key, choice, f"must be one of {', '.join(allowed)}")
         return choice
 
     def count(self, key: str, default: int) -> int:
-        """Return a property that is a number of ms; raises ClientSettingRefused for any other text."""
+        """Return a property that is a number of ms;
+        raises ClientSettingRefused for any other text.
+        """
         text = self.text(key)
         if text is None:
             return default

@@ -105,7 +105,9 @@ def request_share_starts(
 
 
 def _share_start(row: Message) -> ShareStart | None:
-    """Return a partition's start offset from its row, with leader epoch and lag; None without one."""
+    """Return a partition's start offset from its row, with leader epoch and lag;
+    None without one.
+    """
     if row.start_offset < 0:
         return None
     epoch = row.leader_epoch if row.leader_epoch >= 0 else None

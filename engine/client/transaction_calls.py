@@ -111,7 +111,9 @@ class TransactionCalls:
         group: GroupMembership,
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Commit a group's next offsets, by partition, as part of the transaction. Raises ApiError."""
+        """Commit a group's next offsets, by partition, as part of the transaction.
+        Raises ApiError.
+        """
         of = messages.TxnOffsetCommitRequest
         request = of(
             transactional_id=self.transactional_id,

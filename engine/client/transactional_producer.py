@@ -307,7 +307,9 @@ class TransactionalProducer:
         self._current().add(record, place)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Add many records of the open transaction, as `Producer.add_fast`. Errors: those of `add`."""
+        """Add many records of the open transaction, as `Producer.add_fast`.
+        Errors: those of `add`.
+        """
         self._require_open("add records")
         self._current().add_fast(records, places)
 
