@@ -17,8 +17,7 @@ from engine.znode.paths import sanitized
 def broker_admission(
     config: BrokerConfig, quotas: QuotaSettings, rules: AccessRules | None, host: BrokerHost
 ) -> Admission:
-    """Return the admission of requests; it is refreshed when quotas or ACLs change.
-
+    """Return the rules by which requests are admitted; changed quotas or ACLs refresh them.
     Without `rules` every principal may do everything.
     """
     enforced = EnforcedQuotas(
