@@ -188,7 +188,9 @@ class OpenRequest:
 
 
 def _rounded_ms(duration_ns: int) -> int:
-    """Return nanoseconds as milliseconds, rounded half up."""
+    """Return nanoseconds as milliseconds, rounded half up.
+    Source: nanosToMs, whose microseconds Math.round rounds up.
+    """
     return (duration_ns // _NS_PER_US + _US_PER_MS // 2) // _US_PER_MS
 
 
@@ -422,7 +424,9 @@ def number_of_frame(api_and_version: int) -> int:
 
 
 def _names_of(number: int) -> tuple[str, ...]:
-    """Return the names in metrics for which a request with this number counts."""
+    """Return the names in metrics for which a request with this number counts.
+    Source: RequestMetrics of 3.9.1.
+    """
     key = number >> VERSION_BITS & _KEY_MASK
     if key == _FETCH:
         return ("Fetch", "FetchFollower" if number & OF_OTHERS else "FetchConsumer")

@@ -271,6 +271,7 @@ def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> lis
 def _topic_rows(codes: _Codes) -> list[_Topic]:
     """Return the rows of topics with the code of each partition,
     in the order of Java's hash map.
+    Source: AddPartitionsToTxnResponse.
     """
     rows: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
     for key, code in codes.items():

@@ -688,7 +688,7 @@ class Broker:
         _log.info("broker %d has stopped", self.broker_id)
 
     async def clean_up_logs(self) -> None:
-        """Delete the segments past retention now, spread over turns of the event loop."""
+        """Delete the segments past retention now, spread over turns of the event loop (RET-2)."""
         await self._process_turns().each(self.storage.logs.apply_retention(), lambda _: None)
 
     def clean_logs_soon(self, topics: Collection[str] | None) -> None:

@@ -89,7 +89,9 @@ class IsrWrites:
         return self._in_flight
 
     def start(self) -> None:
-        """Start the periodic check for ISR changes of which the controller has to be notified."""
+        """Start the periodic check for ISR changes of which the controller has to be notified
+        (SCH-3).
+        """
         self._tasks.every(
             "isr-change-propagation",
             ISR_CHANGE_CHECK_MS,

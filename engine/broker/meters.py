@@ -138,6 +138,7 @@ class BrokerMeters:
     def note_role(self, key: TopicPartition, *, is_leader: bool) -> None:
         """Note whether this broker leads or follows a partition; called after each change of roles.
         After a topic's last leader its leader meters end, while the broker's totals continue.
+        Source: ReplicaManager.updateLeaderAndFollowerMetrics.
         """
         replicas = self._replicas.get(key.topic)
         if replicas is None:

@@ -241,7 +241,9 @@ def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -
 
 
 def _quote(text: str) -> str:
-    """Return a value quoted for a JMX object name."""
+    """Return a value quoted for a JMX object name.
+    Source: javax.management.ObjectName.quote.
+    """
     escaped = re.sub(r'[\\"*?]', r"\\\g<0>", text).replace("\n", r"\n")
     return f'"{escaped}"'
 

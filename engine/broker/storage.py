@@ -240,7 +240,8 @@ class Storage:
         )
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermark checkpoints, once the controller has sent all partitions.
+        """Write the high watermark checkpoints, once the controller has sent all partitions
+        (PART-13).
         Earlier, partitions that are not known yet would be lost from the files.
         """
         if self.leadership.is_informed:

@@ -287,6 +287,7 @@ def list_config_resources(
     """Return the resources of some kinds that have at least one setting of their own.
     Errors: NoCommonVersion from brokers with ZooKeeper, and from older ones for kinds other than
     client metrics.
+    Source: KIP-1142.
     """
     is_of_metrics = set(kinds) == {ConfigResourceType.CLIENT_METRICS}
     request = message_class("ListConfigResourcesRequest", _LATER_RELEASE)

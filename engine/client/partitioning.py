@@ -13,7 +13,9 @@ _POSITIVE: Final = 0x7FFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """Return the unsigned 32-bit hash from which Kafka's clients compute the partition of a key."""
+    """Return the unsigned 32-bit hash from which Kafka's clients compute the partition of a key.
+    Source: Utils.murmur2.
+    """
     length = len(data)
     mixed = _SEED ^ length
     whole = length & ~3
@@ -31,6 +33,7 @@ def murmur2(data: bytes) -> int:
 def partition_of_key(key: bytes, partition_count: int) -> int:
     """Return the partition of a key: its murmur2 hash without the sign,
     modulo the partition count.
+    Source: BuiltInPartitioner.partitionForKey.
     """
     return (murmur2(key) & _POSITIVE) % partition_count
 

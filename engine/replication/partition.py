@@ -145,22 +145,26 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        """Return whether this broker is the leader."""
+        """True if this broker leads the partition."""
         return self.leader_id == self.broker_id
 
     @property
     def last_stable_offset(self) -> int:
-        """Return the last stable offset (exclusive end)."""
+        """Return the last stable offset (exclusive end),
+        up to which read_committed consumers read.
+        """
         return self.log.last_stable_offset(self.high_watermark)
 
     @property
     def min_isr_count(self) -> int:
-        """Return min.insync.replicas, at most the number of assigned replicas."""
+        """Return how many replicas acks=-1 needs: min.insync.replicas,
+        at most all assigned ones.
+        """
         return min(self.config.min_insync_replicas, max(len(self.assigned_replicas), 1))
 
     @property
     def is_under_min_isr(self) -> bool:
-        """Return whether this broker is the leader and the ISR is below min.insync.replicas."""
+        """True if this broker leads the partition, and the ISR is below min.insync.replicas."""
         in_sync_count = len(self.in_sync.isr)
         # The setting comes first: for nearly every append this comparison decides.
         return (
@@ -249,18 +253,17 @@ class Partition:
         self.removing_replicas = state.removing_replicas
 
     def serves(self, leader_epoch: int | None, *, is_leader_required: bool = True) -> bool:
-        """Return whether a reader with this leader epoch may read here.
-
-        None is any epoch (REPL-3).
+        """True if a request with this leader epoch may read here (REPL-3).
+        None stands for any epoch. With `is_leader_required` this broker must lead.
         """
         return (leader_epoch is None or leader_epoch == self.leader_epoch) and (
             self.leader_id == self.broker_id or not is_leader_required
         )
 
     def ensure_serves(self, current_leader_epoch: int | None, *, is_leader_required: bool) -> None:
-        """Raise an error if `serves` is False for these arguments.
-
-        FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower. Source: REPL-3.
+        """Raise an error if `serves` is False for these arguments, as Kafka's
+        checkCurrentLeaderEpoch.
+        It is FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower. Source: REPL-3.
         """
         if self.serves(current_leader_epoch, is_leader_required=is_leader_required):
             return
@@ -282,8 +285,8 @@ class Partition:
         required_acks: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> LeaderAppend:
-        """Append a producer's batches; raise the high watermark if the leader is the whole ISR.
-
+        """Append a producer's batches as the leader; return append info, end offset and effects.
+        The high watermark is raised if the leader is the whole ISR.
         Raises NotLeaderOrFollower, ReadOnlyLog, NotEnoughReplicas for acks=-1, and the errors of
         the log, with nothing appended. Source: PART-5, ISR-9, PUR-12.
         """
@@ -363,8 +366,8 @@ class Partition:
         return info
 
     def append_own_fast(self, record: bytes, now_ms: int) -> int | None:
-        """Append the bytes of `one_record` as `append_fast` does; return the record's offset.
-
+        """Append one record, encoded by `one_record`, as `append_fast` does; return the record's
+        offset.
         Returns None, with nothing appended, if this broker does not lead, or if the log's format or
         codec differs from the record's. Raises the errors of the log, with nothing appended.
         """
@@ -386,9 +389,8 @@ class Partition:
     def append_as_follower(
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
     ) -> tuple[AppendInfo, tuple[Effect, ...]]:
-        """Append the leader's batches.
-
-        Apply its high watermark and log start offset (HW-6, HW-8).
+        """Append the leader's batches; apply its high watermark and log start offset (HW-6, HW-8).
+        Returns the append info and the effects that the caller performs.
         """
         assert not self.is_leader
         log = self.log
@@ -411,10 +413,7 @@ class Partition:
         return info, tuple(effects)
 
     def truncate_to(self, offset: int) -> None:
-        """Remove all records from `offset` on.
-
-        Lower the high watermark to the log end if needed.
-        """
+        """Remove all records from `offset` on; the high watermark is at most the new log end."""
         self.log.truncate_to(offset, self._clock.wall_ms())
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
@@ -424,10 +423,10 @@ class Partition:
         self.high_watermark = offset
 
     def check_enough_replicas(self, required_offset: int) -> EnoughReplicas:
-        """Return whether acks=-1 is complete up to an offset (exclusive), with the ISR's counts.
-
-        It is complete if the high watermark has reached `required_offset`. Raises the errors of
-        `ensure_serves` if this broker does not lead. Source: ISR-7, ISR-9, PART-6.
+        """Return whether acks=-1 is complete up to an offset, with the ISR count and the needed
+        count.
+        It is complete if the high watermark has reached `required_offset` (exclusive). Raises the
+        errors of `ensure_serves` if this broker does not lead. Source: ISR-7, ISR-9, PART-6.
         """
         if self.leader_id != self.broker_id:
             self.ensure_serves(None, is_leader_required=True)
@@ -441,7 +440,6 @@ class Partition:
         self, params: FetchParams, spec: FetchSpec, max_bytes: int, *, at_least_one_batch: bool
     ) -> PartitionRead:
         """Return batches up to the reader's bound (high watermark, LSO or log end offset).
-
         A follower's progress is not recorded here. Raises the errors of `ensure_serves`,
         OffsetOutOfRange and CorruptRecord; for a follower that is not assigned UnknownLeaderEpoch,
         or NotLeaderOrFollower if the follower sent no epoch. Source: HW-13, FET-3, FET-5, FET-6,
@@ -468,9 +466,8 @@ class Partition:
         return new_tuple(PartitionRead, found)
 
     def read_fast(self, spec: FetchSpec, max_bytes: int, isolation: Isolation) -> FastRead | None:
-        """Return at least one batch for a consumer as `read` does, None if it is not that simple.
-
-        None for an error, a diverging log and aborted transactions. Raises CorruptRecord.
+        """Return records for a consumer as `read` does; None if the general path has to read.
+        That is so for an error, a diverging log and aborted transactions. Raises CorruptRecord.
         """
         offset, partition_max_bytes, leader_epoch, fetched_epoch, _ = spec
         if fetched_epoch is not None or not self.serves(leader_epoch):
@@ -492,7 +489,7 @@ class Partition:
         return new_tuple(FastRead, (records, watermark, stable, start, self.counts))
 
     def note_sent_to_follower(self, replica_id: int, size_bytes: int) -> None:
-        """Count the bytes of records that are sent to a follower."""
+        """Count the bytes of records that are sent to a follower, for the replication metrics."""
         self.counts.replication_bytes_out += size_bytes
         if replica_id in self.adding_replicas:
             self.counts.reassignment_bytes_out += size_bytes
@@ -517,10 +514,10 @@ class Partition:
     def end_offset_for_epoch(
         self, leader_epoch: int, current_leader_epoch: int | None
     ) -> EpochEnd | None:
-        """Return the largest known epoch ≤ `leader_epoch` and its end offset.
-
-        Returns None if there is none. Raises the errors of `ensure_serves`. Source:
-        Partition.lastOffsetForLeaderEpoch; KIP-320.
+        """Return the largest known epoch ≤ `leader_epoch` with its end offset (exclusive); None if
+        none.
+        Followers and consumers find by it where their log diverges. Raises the errors of
+        `ensure_serves`. Source: Partition.lastOffsetForLeaderEpoch; KIP-320.
         """
         self.ensure_serves(current_leader_epoch, is_leader_required=True)
         last = self.log.end_offset_for_epoch(leader_epoch)
@@ -555,7 +552,9 @@ class Partition:
         return None
 
     def _require_available(self, isolation: Isolation) -> None:
-        """Raise OffsetNotAvailable until the high watermark has reached the start of the epoch."""
+        """Raise OffsetNotAvailable to consumers until the high watermark reaches the start of the
+        epoch.
+        """
         # Source: R6.
         start = self.epoch_start_offset
         if start is not None and isolation is not Isolation.LOG_END and start > self.high_watermark:
@@ -648,7 +647,7 @@ class Partition:
         return (proposal,) if follows is AfterRefusal.PROPOSE_AGAIN else ()
 
     def is_in_flight(self, proposal: ProposeIsr) -> bool:
-        """Return whether `proposal` is the one that waits for the controller's response."""
+        """True if `proposal` is the ISR proposal that waits for the controller's response."""
         return (
             self.is_leader
             and proposal.topic_id in (None, self.log.topic_uuid)
@@ -658,7 +657,9 @@ class Partition:
         )
 
     def _commit_isr(self, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Set the ISR that the controller stored, unless its leader or partition epoch is old."""
+        """Set the ISR that the controller stored, unless its leader or partition epoch is old.
+        Returns the effects of a raised high watermark.
+        """
         is_current = decision.leader_epoch == self.leader_epoch
         if not is_current or decision.partition_epoch < self.partition_epoch:
             return ()

@@ -76,7 +76,7 @@ def log_isr_proposal(partition: Partition, isr: Iterable[int]) -> None:
 
 
 def log_isr(partition: Partition) -> None:
-    """Log the ISR that the controller committed."""
+    """Log the ISR that the controller committed, after it has changed."""
     isr = partition.in_sync.committed
     below = " (under-min-isr)" if len(isr) < partition.config.min_insync_replicas else ""
     _partition_log.info(
@@ -89,8 +89,10 @@ def log_isr(partition: Partition) -> None:
 
 
 def _head(partition: Partition) -> str:
+    """Return the begin of a log line about a partition, in Kafka's form."""
     return f"[Partition {partition.topic_partition} broker={partition.broker_id}]"
 
 
 def _ids(broker_ids: Iterable[int]) -> str:
+    """Return broker ids as text, sorted."""
     return ",".join(map(str, sorted(broker_ids)))

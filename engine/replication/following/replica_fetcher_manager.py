@@ -49,8 +49,8 @@ class ReplicaFetcherManager:
         logs: Callable[[], FollowerLogs],
         quota: ReplicationQuota,
     ) -> None:
-        """Create it without fetchers; a leader gets at most `fetcher_count` of them.
-
+        """Create without fetchers; a leader gets at most `fetcher_count` of them
+        (num.replica.fetchers).
         `logs` is called for each new fetcher.
         """
         self._ports = ports
@@ -106,8 +106,8 @@ class ReplicaFetcherManager:
                 self.fetch_from(FetchFrom(topic_partition, leader_id, state.leader_epoch))
 
     def begin_no_more(self) -> None:
-        """Continue the present fetches, but ignore new leaders from now on.
-
+        """Continue the present fetches, but follow no new leader from now on: the broker shuts
+        down.
         Differs: a broker of Kafka in controlled shutdown follows new leaders.
         """
         self._begins = False
@@ -122,9 +122,8 @@ class ReplicaFetcherManager:
     def _remove_partition(
         self, topic_partition: TopicPartition, *, spared: ReplicaFetcher | None
     ) -> None:
-        """Remove a partition from all fetchers except `spared`.
-
-        Close fetchers without partitions.
+        """Remove a partition from all fetchers except `spared`;
+        close fetchers without partitions.
         """
         for key, fetcher in tuple(self._fetchers.items()):
             if fetcher is not spared:
