@@ -36,7 +36,11 @@ class EventQueue:
         on_failed: Callable[[str, EngineError], PromiseCoroutine[None]],
         times: EventTimes,
     ) -> None:
-        """Create an empty queue; an event runs on a later turn of the loop than its `put`."""
+        """Create an empty queue of controller events, which run one after the other.
+        An event runs in a later turn of the event loop than its `put`. `on_failed` gets its name
+        and
+        its EngineError.
+        """
         self.times = times
         self._call_soon = call_soon
         self._on_failed = on_failed
@@ -52,11 +56,11 @@ class EventQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no event runs and none is queued."""
+        """True if no event runs and none is queued."""
         return not (self._is_running or self._events)
 
     def put(self, event: Event) -> None:
-        """Queue an event; after `close` the event is dropped."""
+        """Queue an event after the others; after `close` it is dropped."""
         if self._is_closed:
             _drop(event)
             return
@@ -82,7 +86,9 @@ class EventQueue:
             on_idle()
 
     def _wake(self) -> None:
-        """Schedule the next event for a later turn, unless one is running or scheduled."""
+        """Start the next event in a later turn of the event loop,
+        unless one is running or scheduled.
+        """
         if not (self._is_running or self._is_due) and self._events:
             self._is_due = True
             self._call_soon(self._run_next)
@@ -102,7 +108,7 @@ class EventQueue:
         return len(self._events)
 
     async def _run_event(self, event: Event, queued_ns: int) -> None:
-        """Run one event, handle its EngineError, and schedule the next event."""
+        """Run one event, pass its EngineError to `on_failed`, and schedule the next event."""
         began_ns = self.times.now_ns()
         try:
             try:

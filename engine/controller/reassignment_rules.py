@@ -54,7 +54,7 @@ NO_SUCH_PARTITION = ReassignmentResult(UNKNOWN_TOPIC_OR_PARTITION, "The partitio
 
 
 def is_reassigning(assignment: PartitionAssignment) -> bool:
-    """Return whether replicas are being added or removed."""
+    """True if the assignment adds or removes replicas."""
     return bool(assignment.adding_replicas or assignment.removing_replicas)
 
 
@@ -64,12 +64,13 @@ def original_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
 
 
 def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
-    """Return the replicas after the reassignment, in order."""
+    """Return the replicas that a partition has after its reassignment, in order."""
     return _without(assignment.replicas, assignment.removing_replicas)
 
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
-    """Return the assignment during a reassignment to `target`; an earlier target is replaced.
+    """Return the assignment of a partition during its reassignment to `target`.
+    It has the target and the original replicas; replicas of an earlier target are replaced.
 
     Source: RSN-4.
     """
@@ -79,7 +80,8 @@ def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> Partit
 
 
 def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
-    """Return whether phase B may run: the ISR has all target replicas, or nothing is reassigned.
+    """True if a reassignment can be completed: the ISR has all target replicas.
+    True also if nothing is reassigned.
 
     Source: RSN-2; KafkaController.isReassignmentComplete.
     """
@@ -92,6 +94,7 @@ def check_replicas(
     assignment: PartitionAssignment, target: Sequence[int], live: Iterable[int]
 ) -> ReassignmentResult | None:
     """Return why `target` cannot be the replicas of a partition, None if it can.
+    The list must be valid, and the brokers to add live.
 
     Source: RSN-7.
     """
@@ -128,8 +131,7 @@ def check_replica_list(target: Sequence[int]) -> ReassignmentResult | None:
 def plan_reassignment(
     assignment: PartitionAssignment, target: Sequence[int] | None
 ) -> PartitionAssignment | None:
-    """Return the assignment of a request; `target` None cancels.
-
+    """Return the assignment that starts a requested reassignment; `target` None cancels one.
     Returns None if there is no reassignment to cancel.
     """
     if target is None:
@@ -140,9 +142,8 @@ def plan_reassignment(
 
 
 def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -> tuple[int, ...]:
-    """Return the replicas of `before` that are not in `after`.
-
-    An earlier request was adding them.
+    """Return the replicas of `before` that are not in `after`:
+    an earlier target was adding them.
     """
     return _without(before.replicas, after.replicas)
 
@@ -160,13 +161,15 @@ def check_deletion(unwanted: Collection[int], isr: Collection[int]) -> Reassignm
 
 
 def _invalid(message: str) -> ReassignmentResult:
+    """Return the refusal INVALID_REPLICA_ASSIGNMENT with a message."""
     return ReassignmentResult(INVALID_REPLICA_ASSIGNMENT, message)
 
 
 def _buffer(replicas: Iterable[int]) -> str:
-    """Return replicas in the format of Kafka's messages."""
+    """Return replicas as text, in the form of a Scala buffer in Kafka's messages."""
     return f"ArrayBuffer({', '.join(map(str, replicas))})"
 
 
 def _without(replicas: Sequence[int], gone: Collection[int]) -> tuple[int, ...]:
+    """Return the replicas that are not in `gone`, in their order."""
     return tuple(replica for replica in replicas if replica not in gone)

@@ -45,9 +45,11 @@ class StateWriter:
     async def change_states(
         self, partitions: Iterable[TopicPartition], decide: Decide
     ) -> StateResults:
-        """Read, decide and write the state of each partition; return the results.
-
-        `decide` is called again after a concurrent write. Raises ControllerMoved.
+        """Read the states of partitions, let `decide` change them, and write them; return the
+        results.
+        A result is the written state, or a text why it was not written. `decide` is called again
+        after
+        a concurrent write. Raises ControllerMoved.
         """
         results: StateResults = {}
         remaining = list(partitions)
@@ -59,8 +61,7 @@ class StateWriter:
     async def write_states(
         self, decided: dict[TopicPartition, PartitionLeadership], results: StateResults
     ) -> list[TopicPartition]:
-        """Write partition states if their nodes have the version that was read.
-
+        """Write partition states if their nodes have the version that was read; add to `results`.
         Returns the partitions whose node has another version: they must be decided again.
         """
         outdated = []
@@ -85,7 +86,9 @@ class StateWriter:
     async def _decide_states(
         self, partitions: list[TopicPartition], decide: Decide, results: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
-        """Read the states and return those to write; put all other results into `results`."""
+        """Read the states of partitions, and return by partition those that `decide` changes.
+        Results without a write are put into `results`.
+        """
         leaderships = await read_leaderships(self._znodes.client, partitions, self._znodes.turns)
         decided = {}
         share = self._znodes.turns.begin()
@@ -111,7 +114,9 @@ class StateWriter:
     def _store_leadership(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> PartitionLeadership:
-        """Store a state in the context, with this controller's epoch for later requests."""
+        """Store a partition's state in the context;
+        it has this controller's epoch for later requests.
+        """
         state = leadership.state._replace(controller_epoch=self._context.epoch)
         noted = leadership._replace(state=state)
         self._context.leaderships[partition] = noted
