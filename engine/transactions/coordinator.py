@@ -32,7 +32,8 @@ class TransactionCoordinator:
     def __init__(
         self, settings: TransactionSettings, ports: TransactionPorts, turns: LoopTurns
     ) -> None:
-        """Create the coordinator without any transactions.
+        """Create the transaction coordinator of this broker and its parts, without any
+        transactions.
 
         Transactions are loaded when this broker becomes the leader of a partition of
         `__transaction_state`.
@@ -58,7 +59,9 @@ class TransactionCoordinator:
         self.markers.stop()
 
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Send the markers of a loaded transaction in PrepareCommit or PrepareAbort."""
+        """Continue a transaction that was loaded in PrepareCommit or PrepareAbort:
+        send its markers.
+        """
         self.ends.resume(coordinator_epoch, transaction)
 
     def _unloaded(self, transactional_ids: Iterable[str]) -> None:
