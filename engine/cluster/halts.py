@@ -39,7 +39,7 @@ class Halt(NamedTuple):
 
 
 def read_last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | None:
-    """Return how the last process in a broker log halted; None if it ended otherwise.
+    """Return how the last process in a log halted, None if it ended otherwise.
 
     `folder` has the cluster's files; `again` is the command that starts it again.
     """
@@ -77,12 +77,12 @@ def _read_last_life(files: Files, path: str) -> list[str]:
 
 
 def _ended_badly(lines: list[str]) -> bool:
-    """Return True if the process ended without a clean stop."""
+    """Return True if the lines of a process's log show no clean stop."""
     return bool(lines) and not any(" INFO stopping" in line for line in lines)
 
 
 def _usable_bytes(files: Files, folder: str) -> int | None:
-    """Return the free bytes of the folder's disk; None if they are unknown."""
+    """Return the free bytes of the folder's disk, None if they are unknown."""
     try:
         return files.disk_space(folder).usable_bytes
     except StorageError:

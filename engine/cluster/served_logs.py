@@ -109,7 +109,7 @@ class OtherServedCluster(EngineError):
 
 
 def read_served(data: DataDirectory, files: Files) -> ServedLogs | None:
-    """Return the log directories that a cluster serves; None if it has its own logs.
+    """Return the log directories that a cluster serves, None if it has its own logs.
 
     Raises StorageError for an invalid file; SourceGone.
     """
@@ -194,7 +194,7 @@ def remove_links(data: DataDirectory, files: Files) -> None:
 
 
 def _undo(data: DataDirectory, files: Files) -> None:
-    """Remove the files of a failed attempt, so that the directory can be used again."""
+    """Remove the files of a failed attempt, so that the directory can be used for another one."""
     remove_links(data, files)
     remove_log_dir(files, data.broker_path(FIRST_BROKER_ID))
     for path in (*data.store_files(), data.served_path):
@@ -202,7 +202,10 @@ def _undo(data: DataDirectory, files: Files) -> None:
 
 
 def _log_dirs(files: Files, source: str) -> list[str]:
-    """Return the log directory at a path, or those directly below it; none may be in use."""
+    """Return the log directory at a path, or those directly below it.
+
+    Raises NoLogDirectory, OnePartition, and SourceInUse if a broker uses one of them.
+    """
     try:
         log_dir = find_log_dir(files, source)
     except NoLogDirectory as error:
@@ -225,7 +228,7 @@ def _first(replicas: Sequence[FoundReplica]) -> FoundReplica:
 
 
 def _link(files: CopyOnWriteFiles, replica: FoundReplica, target: str) -> None:
-    """Link the log's files into a new folder, durably; unknown files are left out."""
+    """Link a replica's log files into a new folder, durably; unknown files are left out."""
     files.make_dir(target)
     unknown = set(list_partition_files(files, replica.path).unknown)
     for name in files.list_dir(replica.path):

@@ -42,7 +42,10 @@ class StoreSecurity(NamedTuple):
 
 
 def store_security(settings: BrokerSettings, *, listens: bool) -> StoreSecurity:
-    """Return the users and creator of a cluster's own store; raises ConfigError."""
+    """Return the users and creator of a cluster's own store; raises ConfigError.
+
+    With `listens`, other processes connect to the store: the brokers' login must be a user.
+    """
     login, protects = store_login(settings)
     if login is None:
         return StoreSecurity(_users(settings), None)
@@ -66,7 +69,7 @@ def store_login(settings: BrokerSettings) -> tuple[ZookeeperLogin | None, bool]:
 
 
 def _users(settings: BrokerSettings) -> dict[str, str]:
-    """Return the passwords of the users in the section Server."""
+    """Return the passwords of the users in the JAAS file's section Server."""
     return read_server_users(_properties(settings), read_input)
 
 

@@ -80,7 +80,7 @@ def group_lags(samples: Sequence[TimedSample]) -> list[GroupLag]:
 
 
 def _group_lag(group: GroupSample, history: _History, last: TimedSample) -> GroupLag:
-    """Return a group's lag over all partitions, with the verdict of the worst."""
+    """Return a group's lag over all partitions, with the verdict of the worst one."""
     description = group.description
     partitions = tuple(_partition_lags(group, history, last))
     worst = max(partitions, key=_badness, default=None)
@@ -136,7 +136,7 @@ def _partition_lags(
 
 
 def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
-    """Return the committed offset and high watermark of each sample that has both."""
+    """Return a partition's committed offset and high watermark in each sample that has both."""
     return [
         LagSample(group.commits[key].offset, timed.sample.high_watermarks[key])
         for timed, group in history
@@ -145,10 +145,10 @@ def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
 
 
 def _lag_per_s(history: _History) -> float | None:
-    """Return the growth of a group's lag in records per second; None without two samples.
+    """Return the growth of a group's lag in records per second, None without two samples.
 
-    It is between the first sample and the last one that have known partitions, over the partitions
-    known in both.
+    It is between the first sample and the last one that have known partitions, over the
+    partitions known in both.
     """
     known = ((timed, group, _known(timed, group)) for timed, group in history)
     first, before, old = next((one for one in known if one[2]), (None, None, set()))
