@@ -178,8 +178,8 @@ class AclAdmin:
         self.on_change()
 
     async def refresh(self, pattern: AclPattern) -> None:
-        """Read the ACLs of one resource pattern into the cache,
-        after a change note of another broker.
+        """Read the ACLs of one resource pattern into the cache, after a change note of another
+        broker.
         """
         entries, _ = await self._read(pattern)
         self._cache_entries(pattern, entries)
@@ -258,8 +258,9 @@ class AclAdmin:
         version: int | None,
         notes: Sequence[Create],
     ) -> bool:
-        """Write a pattern's node and the change notes; return False if it changed since it was
-        read.
+        """Write a pattern's node and the change notes.
+
+        Returns False if it changed since it was read.
 
         `version` is that of the read node, None without one. Without entries the node is deleted.
         """

@@ -98,8 +98,9 @@ class ConfigAlteration:
             raise UnknownTopic(topic)
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
-            """Return the topic's overrides after the edit;
-            raise if they or the policy reject it.
+            """Return the topic's overrides after the edit.
+
+            Raises if they or the policy reject it.
             """
             changed = edit.apply(current, topic_keys())
             check_topic_overrides(changed, self._settings())
@@ -116,8 +117,9 @@ class ConfigAlteration:
         """
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
-            """Return the stored settings after the edit, passwords encrypted;
-            raise if it is invalid.
+            """Return the stored settings after the edit, passwords encrypted.
+
+            Raises if it is invalid.
             """
             settings = self._settings()
             kept = usable_broker_overrides(

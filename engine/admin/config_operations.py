@@ -115,6 +115,7 @@ def _list_elements(
 
 def _split(text: str) -> list[str]:
     """Return the elements of a list setting, with surrounding blanks.
+
     Source: String.split of Java.
     """
     return text.rstrip(",").split(",") if text.strip(",") or not text else []

@@ -22,8 +22,9 @@ class MutationQuota(Protocol):
         """True if any partitions of the request were rejected."""
 
     def take_tokens(self, partition_count: int) -> bool:
-        """Count partitions to be created or deleted; return False if they exceed the client's
-        quota.
+        """Count partitions to be created or deleted.
+
+        Returns False if they exceed the client's quota.
 
         Partitions for which it returns False must not be changed.
         """

@@ -82,8 +82,8 @@ class TokenAdmin:
     # Following the znodes
 
     async def create_paths(self) -> None:
-        """Create the persistent parent nodes of the tokens and of their change notes,
-        where missing.
+        """Create the persistent parent nodes of the tokens and of their change notes, where
+        missing.
         """
         parent = DELEGATION_TOKENS.rpartition("/")[0]
         for path in (parent, DELEGATION_TOKENS, DELEGATION_TOKEN_CHANGES):
@@ -196,8 +196,9 @@ class TokenAdmin:
     # Writing
 
     async def _expire_at(self, token: DelegationToken, at_ms: int) -> int:
-        """Store a token's new expiry time, at most its maximum;
-        return the time in wall-clock ms.
+        """Store a token's new expiry time, at most its maximum.
+
+        Returns the time in wall-clock ms.
         """
         changed = token._replace(expires_ms=min(at_ms, token.max_ms))
         await self._write(changed)

@@ -71,8 +71,9 @@ class TopicGrowth:
         validate_only: bool,
         quota: MutationQuota = UNBOUNDED,
     ) -> dict[str, TopicResult]:
-        """Check topics with distinct names and add partitions to the valid ones; return all
-        results.
+        """Check topics with distinct names and add partitions to the valid ones.
+
+        Returns all results.
 
         A topic that was changed meanwhile is read and checked again. `validate_only` writes
         nothing.
@@ -119,8 +120,9 @@ class TopicGrowth:
     async def _plan(
         self, topics: Sequence[MorePartitions], results: dict[str, TopicResult]
     ) -> dict[str, _Growth]:
-        """Return the writes of the valid topics by name;
-        add the result of each topic to `results`.
+        """Return the writes of the valid topics by name.
+
+        Add the result of each topic to `results`.
         """
         writes: dict[str, _Growth] = {}
         for topic in topics:

@@ -68,8 +68,9 @@ class _DelayedTopics(DelayedOperation):
         promise.keep(late)
 
     def abandon(self) -> bool:
-        """Complete the operation as at its deadline, if it waits;
-        return False if it was completed.
+        """Complete the operation as at its deadline, if it waits.
+
+        Returns False if it was completed.
         """
         if not self.force_complete():
             return False

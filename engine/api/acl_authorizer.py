@@ -41,6 +41,7 @@ class AclAuthorizer:
         self, cache: AclCache, super_users: frozenset[str], *, allows_without_rules: bool
     ) -> None:
         """Create an authorizer that decides by the ACLs in `cache`; a super user may do everything.
+
         `allows_without_rules` is `allow.everyone.if.no.acl.found`.
         """
         self._cache = cache
@@ -52,8 +53,9 @@ class AclAuthorizer:
 
     @property
     def version(self) -> int:
-        """Return a number that grows with each change of the ACLs;
-        cached grants of another are invalid.
+        """Return a number that grows with each change of the ACLs.
+
+        Cached grants of another are invalid.
         """
         return self._cache.version
 
@@ -70,6 +72,7 @@ class AclAuthorizer:
         audit: Audit = NAMED,
     ) -> bool:
         """Return True if a client may perform an operation on a resource; log the decision.
+
         `audit` decides at which level. The principal of a denied controller (UpdateMetadata) is
         stored in `refused_controller`.
         """
@@ -88,6 +91,7 @@ class AclAuthorizer:
 
     def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:
         """Return True if a client may perform an operation on at least one resource of a kind.
+
         For requests that name no resource, like InitProducerId of an idempotent producer.
         """
         if self._is_free(session):
@@ -131,6 +135,7 @@ def _reason_text(
     decision: AclDecision, requester: Requester, operation: AclOperation, resource: AclPattern
 ) -> str | None:
     """Return the log text about a decision, in the words of Kafka's authorizer.
+
     None if the resource has ACLs but no ACL matches the request: Kafka then logs nothing.
     """
     shown = (
@@ -157,6 +162,7 @@ def _log_result(
     session: Session, operation: AclOperation, pattern: AclPattern, audit: Audit, *, may: bool
 ) -> None:
     """Log the client, the operation and the decision, as Kafka's authorizer does in its audit log.
+
     The level follows the decision, and `audit`, which may suppress it.
     """
     if may:

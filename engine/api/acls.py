@@ -75,6 +75,7 @@ class Acls:
         self, request: messages.DescribeAclsRequest, _exchange: Exchange
     ) -> messages.DescribeAclsResponse:
         """Return the ACLs that match the filter of the request, grouped by resource pattern.
+
         SECURITY_DISABLED without an authorizer. An unknown enum number raises CloseConnection.
         """
         _check_filter(request)

@@ -161,6 +161,7 @@ class Session:
         is_own_broker: bool = False,
     ) -> None:
         """Create the session of a client's connection; `peer` is its address with port.
+
         `is_own_broker` is True for a broker of this process, to which no ACL or quota applies.
         """
         self.peer = peer
@@ -205,9 +206,9 @@ class Session:
         return self._host
 
     def authenticate(self, principal: str, *, by_token: bool = False) -> None:
-        """Set the principal after SASL or TLS authentication: its ACLs and quotas apply from now
-        on.
-        `by_token`: a delegation token authenticated it.
+        """Set the principal after SASL or TLS authentication.
+
+        Its ACLs and quotas apply from now on. `by_token`: a delegation token authenticated it.
         """
         self.principal = principal
         self.is_by_token = by_token
@@ -249,8 +250,9 @@ class Session:
 
     def is_admitted(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
         """Return True if it is known, without the authorizer, that an operation is neither denied
-        nor
-        delayed. False decides nothing: the request then takes the path that asks the authorizer.
+        nor delayed.
+
+        False decides nothing: the request then takes the path that asks the authorizer.
         """
         return self.may_take_fast_path or (
             self.is_undelayed and self.is_granted(operation, kind, name)
@@ -258,6 +260,7 @@ class Session:
 
     def _cache_grant(self, version: int, bit: int, name: str) -> None:
         """Cache that ACLs of `version` have granted an operation on the resource `name`.
+
         `bit` is the resource type and operation as in `is_granted`. A long name is not cached. New
         ACLs or a full cache clear all grants.
         """
@@ -286,6 +289,7 @@ class Session:
 
     def operations_on(self, kind: AclResource, name: str, operations: int) -> int:
         """Return the bit set of operations that this client may perform on a resource.
+
         `operations` is the bit set of candidates: bit number N is the AclOperation N.
         """
         if self.may_take_fast_path:
@@ -315,7 +319,8 @@ class Authorizer(Protocol):
         name: str,
         audit: Audit = NAMED,
     ) -> bool:
-        """Return True if a client may perform an operation on a resource;
+        """Return True if a client may perform an operation on a resource.
+
         `audit` is how to log it.
         """
 
@@ -333,13 +338,15 @@ class Quotas(Protocol):
         """True if any quota may ever throttle a client: it then takes no fast path."""
 
     def count_request(self, session: Session, api_key: int, client_id: str | None) -> int:
-        """Count a request for its quota; return the throttle time of the connection in ms,
-        0 for none.
+        """Count a request for its quota.
+
+        Returns the throttle time of the connection in ms, 0 for none.
         """
 
     def work_ns(self) -> int:
-        """Return nanoseconds since an arbitrary start:
-        the difference of two is a handler's time.
+        """Return nanoseconds since an arbitrary start.
+
+        The difference of two is a handler's time.
         """
 
     def count_work(self, session: Session, client_id: str | None, work_ns: int) -> None:
@@ -456,6 +463,7 @@ class Admission:
         broker_listeners: frozenset[str] | None = None,
     ) -> None:
         """Create the rules by which sessions are admitted: ACLs, quotas, and listeners for brokers.
+
         `broker_listeners` are the listeners that accept inter-broker requests; None means all.
         """
         self.authorizer = authorizer
@@ -482,15 +490,16 @@ class Admission:
         self.refresh()
 
     def refresh(self) -> None:
-        """Decide again for each open session whether it may take fast paths:
+        """Decide again for each open session whether it may take fast paths.
+
         ACLs or quotas changed.
         """
         for session in self._sessions:
             self._decide(session)
 
     def _decide(self, session: Session) -> None:
-        """Drop a session's cached grants,
-        and set whether it may take fast paths under current rules.
+        """Drop a session's cached grants, and set whether it may take fast paths under current
+        rules.
         """
         session.forget_grants()
         session.is_undelayed = not self.quotas.bounds(session)
@@ -521,6 +530,7 @@ class Admission:
     ) -> Verdict:
         """Return the error code (0: admitted) and throttle time of a request, before its body is
         parsed.
+
         `rule` is the right that the request's API needs. A request that `is_free`, of a broker, has
         no quota; if it is denied it has one, because its sender is then no broker.
 
@@ -545,6 +555,7 @@ class Admission:
 
 def _may_one_of(session: Session, operations: tuple[AclOperation, ...]) -> bool:
     """Return True if a client may perform one of the operations on the cluster.
+
     If all are denied only the last denial is logged.
     """
     *others, last = operations

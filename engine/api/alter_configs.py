@@ -31,8 +31,9 @@ class AlterConfigs:
     def handle(
         self, request: messages.AlterConfigsRequest, exchange: Exchange
     ) -> Promise[messages.AlterConfigsResponse]:
-        """Replace all settings of each named resource; promise the response,
-        with a row for each.
+        """Replace all settings of each named resource.
+
+        Promises the response, with a row for each.
         """
 
         async def alter(resource: messages.AlterConfigsRequest.AlterConfigsResource) -> None:

@@ -37,9 +37,10 @@ class AlterReplicaLogDirs:
     def handle(
         self, request: messages.AlterReplicaLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.AlterReplicaLogDirsResponse]:
-        """Start to move replicas to the requested log directories; promise a code for each
-        partition.
-        For a partition that is named twice the last directory is used.
+        """Start to move replicas to the requested log directories.
+
+        Promises a code for each partition. For a partition that is named twice the last directory
+        is used.
         """
         return in_order(promised(self._begin_moves(request)))
 

@@ -33,6 +33,7 @@ async def alter_resource(
     alteration: ConfigAlteration, resource: AlteredResource, edit: Edit, *, validate_only: bool
 ) -> None:
     """Change the settings of one topic or broker by `edit`, for both AlterConfigs APIs.
+
     With `validate_only` nothing changes. Raises ApiError, ConfigError, and the errors of the store.
     """
     kind, name = resource.resource_type, resource.resource_name
@@ -72,6 +73,7 @@ def alter_each(
     resources: Sequence[R], alter: Callable[[R], Awaitable[None]]
 ) -> Promise[list[tuple[R, ResourceResult]]]:
     """Change the resources one by one by `alter`; promise the result of each, in their order.
+
     A resource that is named twice gets two errors, and none of its settings change.
     """
     counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)

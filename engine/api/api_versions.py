@@ -34,9 +34,10 @@ class ApiVersions:
     def handle(
         self, request: messages.ApiVersionsRequest, exchange: Exchange
     ) -> messages.ApiVersionsResponse:
-        """Return the version ranges of the served APIs; from version 3 on note the client's
-        software.
-        A client software name or version with wrong characters gets INVALID_REQUEST.
+        """Return the version ranges of the served APIs.
+
+        From version 3 on note the client's software. A client software name or version with wrong
+        characters gets INVALID_REQUEST.
         """
         if exchange.api_version >= 3:
             name = request.client_software_name
@@ -50,8 +51,9 @@ class ApiVersions:
         )
 
     def _advertised_versions(self) -> list[messages.ApiVersionsResponse.ApiVersion]:
-        """Return the version range of each API that clients may see;
-        some APIs are served unadvertised.
+        """Return the version range of each API that clients may see.
+
+        Some APIs are served unadvertised.
         """
         version = messages.ApiVersionsResponse.ApiVersion
         return [
@@ -63,6 +65,7 @@ class ApiVersions:
     def refusal(self) -> messages.ApiVersionsResponse:
         """Return the response to an ApiVersions version that is not served, to be encoded as
         version 0.
+
         It names the served versions of ApiVersions, so that the client repeats it in one of them.
         """
         own = self._table.row(18)

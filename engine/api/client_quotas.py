@@ -98,6 +98,7 @@ class ClientQuotas:
 def _component_of(part: messages.DescribeClientQuotasRequest.ComponentData) -> Component:
     """Return the filter on one part of an entity (user, client-id …) that a request's row
     describes.
+
     Raises UnexpectedChange for an unknown match type.
     """
     if part.match_type == _EXACT and part.match is not None:
@@ -142,7 +143,8 @@ def _alteration_row(
 
 
 def _hash_map_position(kind: str) -> int:
-    """Return the position of an entity's part in Java's HashMap:
+    """Return the position of an entity's part in Java's HashMap.
+
     Kafka's response has that order.
     """
     return spread_hash(java_string_hash(kind)) & (_CHAINS - 1)

@@ -38,6 +38,7 @@ def admit_offsets(
     committed_of: Callable[[T], CommittedOffset],
 ) -> AdmittedOffsets:
     """Split a commit's partitions into offsets for the coordinator and refused ones with a code.
+
     A partition is refused if the client may not read its topic, or the metadata cache lacks it.
     `committed_of` converts a row of the request into the offset to store.
     """

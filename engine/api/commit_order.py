@@ -49,6 +49,7 @@ def commit_result_rows(
     have_topic_ids: bool = True,
 ) -> list[tuple[str, list[tuple[int, int]]]]:
     """Return by topic the index and code of each partition, in the order of Kafka's response.
+
     `refused` are codes of partitions that were refused before the group coordinator was called,
     `written` its codes. `have_topic_ids`: the keys of Kafka's map had topic ids too, as for
     commits.

@@ -64,6 +64,7 @@ def _check_logger_change(
     change: messages.IncrementalAlterConfigsRequest.AlterableConfig, levels: Mapping[str, str]
 ) -> None:
     """Raise if the change of a logger has an unknown operation, logger or level.
+
     Errors: UnexpectedChange, InvalidRequest, InvalidConfiguration. `levels` has all loggers.
     """
     name, operation = change.name, change.config_operation

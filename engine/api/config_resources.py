@@ -63,6 +63,7 @@ RESOURCE_TYPES = frozenset(ResourceType)
 
 def require_allowed(session: Session, resource: Resource, operation: AclOperation) -> None:
     """Raise NotAuthorized unless a client may perform an operation on a resource's settings.
+
     The resource of the check is the topic, or the cluster for brokers and loggers.
     """
     kind, name = AclResource.CLUSTER, CLUSTER_NAME
@@ -81,6 +82,7 @@ class ResourceResult(NamedTuple):
 
 def result_of_error(error: EngineError, resource_type: int, name: str) -> ResourceResult:
     """Return the error code and message of a config resource whose request failed with `error`.
+
     Values that are invalid for a topic are INVALID_CONFIG, for a broker INVALID_REQUEST. An error
     without a code has no message in the response, as in Kafka.
     """
@@ -136,8 +138,9 @@ def _convert_value_error(error: ConfigError) -> str:
 
 
 def _disallowed_element(key: ConfigKey, text: str) -> str:
-    """Return the element of a list setting's text that is not allowed;
-    another type's whole text.
+    """Return the element of a list setting's text that is not allowed.
+
+    Another type's whole text.
     """
     if key.type is not ConfigType.LIST:
         return text.strip()
@@ -164,6 +167,7 @@ def _range_rule(valid: str, number: float) -> str:
 
 def require_own_id(name: str, broker_id: int, *, what: str = "Node", end: str = ",") -> None:
     """Raise InvalidRequest unless `name`, a broker resource's name, is this broker's id.
+
     Other brokers' settings can only be requested from those. In the message `what` precedes the
     word id, and `end` follows the expected id.
     """

@@ -25,8 +25,9 @@ class ConsumerProtocol:
     def describe(
         self, request: messages.ConsumerGroupDescribeRequest, _exchange: Exchange
     ) -> messages.ConsumerGroupDescribeResponse:
-        """Return UNSUPPORTED_VERSION for each group:
-        the engine's groups have the classic protocol.
+        """Return UNSUPPORTED_VERSION for each group.
+
+        The engine's groups have the classic protocol.
         """
         group = messages.ConsumerGroupDescribeResponse.DescribedGroup
         return messages.ConsumerGroupDescribeResponse(

@@ -95,8 +95,8 @@ class CreatePartitions:
     def _response(
         self, names: list[str], results: dict[str, TopicResult]
     ) -> messages.CreatePartitionsResponse:
-        """Return one result for each name, in the order of Kafka's response,
-        which has a Scala map's.
+        """Return one result for each name, in the order of Kafka's response, which has a Scala
+        map's.
         """
         return messages.CreatePartitionsResponse(
             results=[

@@ -121,8 +121,9 @@ class CreateTopics:
         results: dict[str, TopicResult],
         hidden: frozenset[str] = frozenset(),
     ) -> messages.CreateTopicsResponse:
-        """Return the response with a row for each name;
-        rows of `hidden` topics have no settings.
+        """Return the response with a row for each name.
+
+        Rows of `hidden` topics have no settings.
         """
         return messages.CreateTopicsResponse(
             topics=[

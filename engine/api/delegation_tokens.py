@@ -97,8 +97,9 @@ class DelegationTokens:
     def renew(
         self, request: messages.RenewDelegationTokenRequest, exchange: Exchange
     ) -> messages.RenewDelegationTokenResponse | Promise[messages.RenewDelegationTokenResponse]:
-        """Renew a token, named by its HMAC, for the client;
-        promise a response with the new expiry time.
+        """Renew a token, named by its HMAC, for the client.
+
+        Promises a response with the new expiry time.
         """
         session, hmac = exchange.session, bytes(request.hmac)
         return self._change_token(
@@ -110,8 +111,9 @@ class DelegationTokens:
     def expire(
         self, request: messages.ExpireDelegationTokenRequest, exchange: Exchange
     ) -> messages.ExpireDelegationTokenResponse | Promise[messages.ExpireDelegationTokenResponse]:
-        """Set a token's expiry time, or remove the token if the period is negative;
-        promise the response.
+        """Set a token's expiry time, or remove the token if the period is negative.
+
+        Promises the response.
         """
         session, hmac = exchange.session, bytes(request.hmac)
         return self._change_token(
@@ -127,6 +129,7 @@ class DelegationTokens:
         change: Callable[[TokenAdmin], Coroutine[Any, Any, int]],
     ) -> R | Promise[R]:
         """Run `change` (renew or expire) if the client may request tokens; promise the response.
+
         `change` returns a token's new expiry time. A refusal is returned at once.
         """
         refusal, admin = self._refusal(session), self._admin
@@ -196,6 +199,7 @@ class DelegationTokens:
 
     def _allows_token_requests(self, session: Session) -> bool:
         """True if the client may request tokens: it has authenticated, and not by a token itself.
+
         On a listener without authentication, and for anonymous TLS clients, it is False.
         """
         protocol = self._security_protocol_of(session.listener)

@@ -41,11 +41,10 @@ class DeleteRecords:
     def handle(
         self, request: messages.DeleteRecordsRequest, exchange: Exchange
     ) -> messages.DeleteRecordsResponse | Promise[messages.DeleteRecordsResponse]:
-        """Raise the log start offsets of the named partitions; return or promise the low
-        watermarks.
-        It is a promise if live replicas have to raise theirs too. Unknown partitions, and those
-        that
-        the client may not delete from, get error codes.
+        """Raise the log start offsets of the named partitions.
+
+        Returns or promise the low watermarks. It is a promise if live replicas have to raise theirs
+        too. Unknown partitions, and those that the client may not delete from, get error codes.
         """
         offsets: dict[TopicPartition, int] = {}
         denied: _Results = {}

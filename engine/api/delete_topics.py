@@ -108,6 +108,7 @@ class DeleteTopics:
     ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
         """Return the response row of a topic, requested by name or id (the other is None or
         NO_UUID).
+
         Its error code is NONE if the topic is to be deleted: it exists, and the client may delete
         it.
         """

@@ -36,6 +36,7 @@ _CLUSTER_DENIED = "Cluster authorization failed."
 
 def denied_response(name: str, request: object, version: int, code: int) -> Struct:
     """Return the response to a client that lacks the right to use an API.
+
     As by Kafka's getErrorResponse, `code` is in every place where that API has one: in the
     response, in each row, or in both.
     """
@@ -205,6 +206,7 @@ def _deny_describe_credentials(
     request: messages.DescribeUserScramCredentialsRequest, _version: int, code: int
 ) -> Struct:
     """Return DescribeUserScramCredentials' denial: the error for the request and each named user.
+
     The rows have no user names, as in Kafka.
     """
     response = messages.DescribeUserScramCredentialsResponse

@@ -36,6 +36,7 @@ class DescribeCluster:
     ) -> messages.DescribeClusterResponse:
         """Return the brokers that have an endpoint of the client's listener, and the controller's
         id.
+
         The controller's id is −1 if it is not among these brokers.
         """
         if request.endpoint_type == _CONTROLLERS:

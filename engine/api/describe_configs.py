@@ -75,9 +75,10 @@ class DescribeConfigs:
     def handle(
         self, request: messages.DescribeConfigsRequest, exchange: Exchange
     ) -> messages.DescribeConfigsResponse | Promise[messages.DescribeConfigsResponse]:
-        """Promise the settings of each resource; one unknown resource type refuses the whole
-        request.
-        Settings of topics are read from the metadata store.
+        """Promise the settings of each resource.
+
+        One unknown resource type refuses the whole request. Settings of topics are read from the
+        metadata store.
         """
         resources = request.resources
         if any(resource.resource_type not in RESOURCE_TYPES for resource in resources):
@@ -90,8 +91,9 @@ class DescribeConfigs:
     async def _describe_resources(
         self, request: messages.DescribeConfigsRequest, session: Session
     ) -> messages.DescribeConfigsResponse:
-        """Return the settings of each resource, or its error;
-        resources that ACLs deny come last.
+        """Return the settings of each resource, or its error.
+
+        Resources that ACLs deny come last.
         """
         results, denied = [], []
         for resource in request.resources:
@@ -119,8 +121,9 @@ class DescribeConfigs:
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
         result: ResourceResult,
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
-        """Return the response row of a resource that cannot be described:
-        error code and message.
+        """Return the response row of a resource that cannot be described.
+
+        Error code and message.
         """
         return messages.DescribeConfigsResponse.DescribeConfigsResult(
             error_code=result.code,
@@ -135,6 +138,7 @@ class DescribeConfigs:
         rows: Iterable[messages.DescribeConfigsResponse.DescribeConfigsResourceResult],
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
         """Return the response row of a resource with its settings: the requested ones, or all.
+
         They are in the order of Kafka's hash map, which clients see.
         """
         keys = resource.configuration_keys
@@ -173,6 +177,7 @@ class DescribeConfigs:
 
     async def _describe_topic(self, topic: str) -> list[DescribedConfig]:
         """Return the settings of a topic.
+
         Raises InvalidTopicName for a bad name, and UnknownTopic.
         """
         check_name(topic)
@@ -207,8 +212,9 @@ class DescribeConfigs:
     def _setting_row(
         self, config: DescribedConfig, documentation: str | None, *, with_synonyms: bool
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResourceResult:
-        """Return the response row of one setting;
-        its synonyms are the places that set it or could.
+        """Return the response row of one setting.
+
+        Its synonyms are the places that set it or could.
         """
         synonym = messages.DescribeConfigsResponse.DescribeConfigsSynonym
         row = messages.DescribeConfigsResponse.DescribeConfigsResourceResult(

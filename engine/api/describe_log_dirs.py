@@ -52,6 +52,7 @@ class DescribeLogDirs:
         self, request: messages.DescribeLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.DescribeLogDirsResponse]:
         """Promise the response: each log directory with the requested partitions in it.
+
         A request without a topic list asks for all partitions.
         """
         return in_order(promised(self._describe_directories(request)))
@@ -61,6 +62,7 @@ class DescribeLogDirs:
     ) -> messages.DescribeLogDirsResponse:
         """Return each log directory with the requested partitions in it, all if the request names
         none.
+
         The rows are collected in several turns of the event loop.
         """
         share = self._turns.begin()
@@ -83,6 +85,7 @@ class DescribeLogDirs:
         self, requested: frozenset[TopicPartition] | None, share: Share
     ) -> Mapping[str, Mapping[str, list[_Partition]]]:
         """Return the rows of partitions, by log directory and topic, collected over several turns.
+
         `requested` None means all. A log that was deleted or moved before its turn is left out.
         """
         rows: dict[str, dict[str, list[_Partition]]] = {}
@@ -100,9 +103,10 @@ class DescribeLogDirs:
     def _directory_row(
         self, directory: LogDirectory, topics: Mapping[str, list[_Partition]]
     ) -> messages.DescribeLogDirsResponse.DescribeLogDirsResult:
-        """Return the response row of a directory: its partitions, total and usable bytes of its
-        volume.
-        An offline directory has KAFKA_STORAGE_ERROR and nothing else.
+        """Return the response row of a directory.
+
+        Its partitions, total and usable bytes of its volume. An offline directory has
+        KAFKA_STORAGE_ERROR and nothing else.
         """
         result = messages.DescribeLogDirsResponse.DescribeLogDirsResult(log_dir=directory.path)
         try:
@@ -120,8 +124,9 @@ class DescribeLogDirs:
         return result
 
     def _partition_row(self, log: LocalLog, is_future: bool) -> _Partition:
-        """Return the response row of one log: size in bytes, offset lag,
-        whether it is a future replica.
+        """Return the response row of one log.
+
+        Size in bytes, offset lag, whether it is a future replica.
         """
         return messages.DescribeLogDirsResponse.DescribeLogDirsPartition(
             partition_index=log.topic_partition.partition,
@@ -132,6 +137,7 @@ class DescribeLogDirs:
 
     def _offset_lag(self, log: LocalLog, is_future: bool) -> int:
         """Return by how many offsets a log lags; -1 if this broker has no such partition.
+
         A future log lags the current log of the partition, any other log the high watermark.
         """
         partition = self._replica_manager.partitions.get(log.topic_partition)

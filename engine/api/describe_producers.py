@@ -32,8 +32,8 @@ class DescribeProducers:
     def handle(
         self, request: messages.DescribeProducersRequest, exchange: Exchange
     ) -> messages.DescribeProducersResponse:
-        """Return the producers of which this broker's replica of each partition has state,
-        or an error.
+        """Return the producers of which this broker's replica of each partition has state, or an
+        error.
         """
         return messages.DescribeProducersResponse(
             topics=[
@@ -51,8 +51,9 @@ class DescribeProducers:
     def _describe(
         self, topic_partition: TopicPartition, session: Session
     ) -> messages.DescribeProducersResponse.PartitionResponse:
-        """Return the response row of one partition: its producers,
-        or its error code and message.
+        """Return the response row of one partition.
+
+        Its producers, or its error code and message.
         """
         partition = messages.DescribeProducersResponse.PartitionResponse(
             partition_index=topic_partition.partition
@@ -77,8 +78,8 @@ class DescribeProducers:
     def _producer_rows(
         self, log: LocalLog
     ) -> list[messages.DescribeProducersResponse.ProducerState]:
-        """Return the producers of a log as response rows,
-        in the order of Java's hash map as in Kafka.
+        """Return the producers of a log as response rows, in the order of Java's hash map as in
+        Kafka.
         """
         producers = log.producers.producers
         return [

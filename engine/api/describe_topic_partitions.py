@@ -43,8 +43,9 @@ class DescribeTopicPartitions:
     def __init__(
         self, metadata_cache: MetadataCache, partitions_max: int = DESCRIBED_PARTITIONS_MAX
     ) -> None:
-        """Create the handler; `partitions_max` bounds a response
-        (max.request.partition.size.limit).
+        """Create the handler.
+
+        `partitions_max` bounds a response (max.request.partition.size.limit).
         """
         self._metadata_cache = metadata_cache
         self._partitions_max = partitions_max
@@ -53,6 +54,7 @@ class DescribeTopicPartitions:
         self, request: messages.DescribeTopicPartitionsRequest, exchange: Exchange
     ) -> messages.DescribeTopicPartitionsResponse:
         """Return one page of topics and their partitions, sorted, from the request's cursor on.
+
         A request that names no topic asks for all that the client may describe.
         """
         cursor = request.cursor
@@ -93,6 +95,7 @@ class DescribeTopicPartitions:
         session: Session,
     ) -> messages.DescribeTopicPartitionsResponse:
         """Return up to `left` partitions of topics, from the cursor on.
+
         The response has the next cursor if partitions remain.
         """
         response = messages.DescribeTopicPartitionsResponse()

@@ -95,9 +95,9 @@ class DispatchTable:
         serve_fast: FastHandler | None = None,
     ) -> None:
         """Add an API: a handler for all its stable versions, or for those up to `highest`.
+
         `rule` is the right that a client needs. `serve_fast` is a fast path that is tried before
-        the
-        handler.
+        the handler.
         """
         key, stable = api(name).key, api(name).stable
         assert key not in self._rows, name
@@ -118,6 +118,7 @@ class DispatchTable:
 
     def measure_apart(self, name: str, is_of_others: KindOfRequest) -> None:
         """Count some requests of an API under a second name in the metrics, as Kafka does.
+
         These are the requests for which `is_of_others` returns True, for instance followers'
         fetches.
         """
@@ -146,6 +147,7 @@ class DispatchTable:
 
 def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, int]:
     """Serve a request by the handler of its API's row, if its client is admitted.
+
     Returns the response, and the connection's throttle time in ms; raises as handlers do. A denied
     request gets its API's error response. The handler's time counts for the request quota.
     """

@@ -68,6 +68,7 @@ class EnforcedQuotas:
         sanitize: Callable[[str], str],
     ) -> None:
         """Create quotas that have measured no client yet; `windows` are the lengths of the samples.
+
         `work_ns` is a clock in nanoseconds; `sanitize` converts names to the form that `limits`
         has.
         """
@@ -117,6 +118,7 @@ class EnforcedQuotas:
 
     def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
         """Return how many bytes the response to one Fetch may have, None without a quota.
+
         It is the quota for all windows of a sample but one, as in Kafka.
         """
         limit = self._limit(QuotaKind.FETCH, session, client_id)
@@ -143,6 +145,7 @@ class EnforcedQuotas:
         self, session: Session, client_id: str | None, *, is_strict: bool
     ) -> MutationQuota:
         """Return the quota that counts the partitions which one request creates or deletes.
+
         `is_strict`: partitions are refused above the quota, otherwise the client is only throttled.
         """
         limit = self._limit(QuotaKind.MUTATION, session, client_id)
@@ -163,6 +166,7 @@ class EnforcedQuotas:
 
     def _limit(self, kind: QuotaKind, session: Session, client_id: str | None) -> Limit | None:
         """Return the quota of a kind that applies to a client's user and client id.
+
         None if there is none, and for brokers of this process.
         """
         if session.is_own_broker:
@@ -171,8 +175,9 @@ class EnforcedQuotas:
         return self._limits.limit_of(kind, user, self._sanitize(client_id or ""))
 
     def _count(self, kind: QuotaKind, session: Session, client_id: str | None, size: int) -> int:
-        """Count bytes for the byte rate quota `kind`; return the throttle time in ms,
-        0 within the quota.
+        """Count bytes for the byte rate quota `kind`.
+
+        Returns the throttle time in ms, 0 within the quota.
         """
         limit = self._limit(kind, session, client_id)
         if limit is None:
@@ -183,8 +188,9 @@ class EnforcedQuotas:
         return _java_int(rate.throttle_ms(limit.per_s, now_ms))
 
     def _use_rate(self, key: _Key) -> SampledRate:
-        """Return the measured rate of a quota's owner, created at first use;
-        mark it as used now.
+        """Return the measured rate of a quota's owner, created at first use.
+
+        Mark it as used now.
         """
         rate = self._rates.get(key)
         if rate is None:
@@ -217,9 +223,9 @@ class _Mutations:
         self, bucket: TokenBucket, rate_per_s: float, clock: Clock, *, is_strict: bool
     ) -> None:
         """Create the quota of one request for the partitions that it creates or deletes.
+
         With `is_strict` partitions are refused once the bucket is empty; otherwise the client is
-        only
-        throttled.
+        only throttled.
         """
         self._bucket = bucket
         self._rate_per_s = rate_per_s
@@ -231,14 +237,15 @@ class _Mutations:
 
     @property
     def is_exceeded(self) -> bool:
-        """True if partitions were refused,
-        so that the response has THROTTLING_QUOTA_EXCEEDED for them.
+        """True if partitions were refused, so that the response has THROTTLING_QUOTA_EXCEEDED for
+        them.
         """
         return self._is_strict and self._throttle_ms > 0
 
     def take_tokens(self, partition_count: int) -> bool:
-        """Take a token for each partition;
-        return True if the partitions may be created or deleted now.
+        """Take a token for each partition.
+
+        Returns True if the partitions may be created or deleted now.
         """
         now_ms = self._clock.monotonic_ms()
         if self._is_strict:

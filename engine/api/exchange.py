@@ -60,8 +60,9 @@ class EncodedRows(NamedTuple):
 
     @property
     def rows(self) -> tuple[Any, str, int, list[bytes]]:
-        """Return message, array field, number of rows and encoded rows:
-        the arguments of `with_rows`.
+        """Return message, array field, number of rows and encoded rows.
+
+        The arguments of `with_rows`.
         """
         return self.message, self.field, self.row_count, self.parts
 

@@ -91,6 +91,7 @@ class FastFetch:
         answer_after_wait: AnswerAfterWait,
     ) -> None:
         """Create the fast path; `max_bytes` is the broker's fetch.max.bytes.
+
         `answer_after_wait` is the general path for a fetch that has waited.
         """
         self._replica_manager = replica_manager
@@ -106,6 +107,7 @@ class FastFetch:
         self, request: FetchRequest, exchange: Exchange
     ) -> FastResponse | Promise[FastResponse] | None:
         """Serve a consumer's Fetch of one partition; return the response or a promise of it.
+
         None, with nothing done, if the general path must serve the request.
         """
         (
@@ -178,7 +180,8 @@ class FastFetch:
     def _only_requested(
         self, topics: list[RequestedTopic]
     ) -> tuple[SessionPartition, FetchSpec] | None:
-        """Return the one partition that a request names, with the read;
+        """Return the one partition that a request names, with the read.
+
         None if it names another number.
         """
         if len(topics) != 1:
@@ -193,9 +196,10 @@ class FastFetch:
     def _read(
         self, partition: SessionPartition, spec: FetchSpec, max_bytes: int, isolation: Isolation
     ) -> FastRead | None:
-        """Read one partition for a consumer; None if the general path, `Fetch.answer`, must serve
-        it.
-        That is so for an unknown or refused partition, and after an error.
+        """Read one partition for a consumer.
+
+        None if the general path, `Fetch.answer`, must serve it. That is so for an unknown or
+        refused partition, and after an error.
         """
         topic_partition = partition.topic_partition
         if topic_partition is None:
@@ -219,6 +223,7 @@ class FastFetch:
         exchange: Exchange,
     ) -> Promise[FastResponse] | None:
         """Park a fetch of a consumer that has read to the log end offset; promise its response.
+
         None if there are records above the consumer's bound: `Fetch.answer` must serve it.
         """
         topic_partition = partition.topic_partition
@@ -271,6 +276,7 @@ def _only_partition_of_session(
     session: FetchSession, topics: list[RequestedTopic]
 ) -> tuple[SessionPartition, FetchSpec] | None:
     """Return the only partition of a session, with the read that the request wants of it.
+
     None if the session has several partitions, or the request names another one.
     """
     partitions = session.partitions
@@ -305,6 +311,7 @@ def _encode(
     has_aborted: bool,
 ) -> FastResponse:
     """Return the encoded response for one partition; `session` None: the fetch has no session.
+
     If nothing has changed since the session's last response, it has no partitions.
     """
     records, watermark, stable, log_start, _ = read
@@ -334,6 +341,7 @@ def region_of(
     records: FetchSlice,
 ) -> tuple[bytes | FileRegion, int, Callable[[], None] | None]:
     """Convert a slice of a log file into a part of a response, its size, and its release function.
+
     The part is a file region for sendfile; bytes, without a release, for a file in memory.
     """
     size = records.size_bytes

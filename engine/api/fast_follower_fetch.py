@@ -88,6 +88,7 @@ class FastFollowerFetch:
         answer_all: AnswerAll,
     ) -> ParkedSession | None:
         """Return a parked session for a follower's request; None if the request may not be parked.
+
         The caller's read calls its `park` if there are no records yet. A request without a fetch
         session is never parked.
         """
@@ -178,9 +179,9 @@ class ParkedSession:
         client: Session,
     ) -> None:
         """Create the state of a follower's fetch session, without a parked fetch yet.
+
         `client` is the connection of the session's first request; `limits` are the fields that
-        later
-        requests must repeat. `answer_all` is the general path.
+        later requests must repeat. `answer_all` is the general path.
         """
         self.session = session
         self.limits = limits
@@ -216,6 +217,7 @@ class ParkedSession:
         leader: LeaderSide,
     ) -> ParkedFetch:
         """Park a fetch that waits for records at this leader; return it.
+
         The read calls this if there are no records yet, see `engine.replication.parked_fetch.Park`.
         """
         fetch = ParkedFetch(deadline_ms, params, keys, leader, self.partitions, self.encoder)
@@ -253,6 +255,7 @@ class ParkedSession:
 
     def end(self) -> None:
         """End the parked fetch, because the general path has advanced the session.
+
         A fetch whose request still waits for its response remains.
         """
         fetch = self.fetch
@@ -267,10 +270,10 @@ class ParkedSession:
             self._forget()
 
     def _respond(self, here: Partition, records: bytes | FetchSlice) -> bool:
-        """Respond to the waiting request with records of one partition; called when they are
-        appended.
-        False if the general path has advanced the session. Raises StorageError, with nothing
-        changed, if the records cannot be read.
+        """Respond to the waiting request with records of one partition.
+
+        Called when they are appended. False if the general path has advanced the session. Raises
+        StorageError, with nothing changed, if the records cannot be read.
         """
         session = self.session
         partition = self.partitions[here.topic_partition]
@@ -317,6 +320,7 @@ class ParkedSession:
 
     def _encode_all(self, results: FetchResults) -> EncodedResponse:
         """Encode the results of all partitions by the general path.
+
         A request of the fast path gets its response header too, which the server writes for others.
         """
         partitions = self.named_by(results)
@@ -343,6 +347,7 @@ def _join(
     head: bytes, records: bytes | tuple[SendPart, int, Callable[[], None] | None]
 ) -> FollowerResponse:
     """Return head and records as one response.
+
     A file region, and large records, stay a separate part, so that they are not copied.
     """
     if isinstance(records, bytes):

@@ -102,6 +102,7 @@ class FastOffsetCommit:
 
     def _cached_head(self, frame: memoryview, head: CommitHead) -> _Head:
         """Return the parsed head of a commit, from the cache if it is there; else add it.
+
         Commits with metadata are parsed at each request, so that this is called for each of them.
         """
         version, _ = read_version(frame)
@@ -121,6 +122,7 @@ class FastOffsetCommit:
 
 def _is_admitted(session: Session, group_id: str, topic: str) -> bool:
     """Return True if the cache of grants shows that a client may read a group and a topic.
+
     False decides nothing: the general path asks the authorizer.
     """
     read = AclOperation.READ

@@ -43,6 +43,7 @@ class FastProduce:
         self, frame: memoryview, session: Session
     ) -> FastResponse | Promise[FastResponse] | None:
         """Serve a Produce of one batch; return the response with its header, or a promise of it.
+
         Returns None, with nothing done, if the general path must serve the request. It checks that
         the client may write to the topic, unless nothing can be denied to the client.
         """

@@ -143,6 +143,7 @@ class Fetch:
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
         """Serve any Fetch request by the general path; return the response, or a promise of it.
+
         A request of many partitions is served in turns of the event loop; one without enough
         records waits.
         """
@@ -202,6 +203,7 @@ class Fetch:
         is_follower: bool,
     ) -> None:
         """Add each partition of a request to `wanted`: as one to read, or as refused with a code.
+
         A follower needs CLUSTER_ACTION, a consumer READ on the topic.
         """
         refused, interesting, specs = wanted
@@ -233,9 +235,9 @@ class Fetch:
         self, request: FetchRequest, exchange: Exchange, context: FetchContext | None
     ) -> Promise[EncodedResponse | None]:
         """Answer a request of many partitions in several turns of the event loop.
+
         `context` is the request's fetch context. None: the named partitions are checked first, then
-        a
-        session may begin.
+        a session may begin.
         """
         over: Promise[None] = Promise()
         return in_order(promised(self._answer_in_turns(request, exchange, context, over)), over)
@@ -248,9 +250,9 @@ class Fetch:
         over: Promise[None],
     ) -> EncodedResponse | None:
         """Serve a Fetch of many partitions, a few of them per turn of the event loop.
+
         `over` is kept when only the wait for records remains: the connection's next request may
-        then
-        be served. Returns None if the reading has ended meanwhile, as when the broker stops.
+        then be served. Returns None if the reading has ended meanwhile, as when the broker stops.
         """
         share = self._turns.begin()
         if context is None:
@@ -305,9 +307,10 @@ class Fetch:
         *,
         replica_id: int,
     ) -> EncodedResponse | None:
-        """Encode the response in several turns of the event loop; it owns the open files of
-        `reading`.
-        None if the reading has ended, as when the broker stops.
+        """Encode the response in several turns of the event loop.
+
+        It owns the open files of `reading`. None if the reading has ended, as when the broker
+        stops.
         """
         records = FetchedRecords(exchange.api_version)
         fetched: FetchedPartitions = []
@@ -359,6 +362,7 @@ class Fetch:
         results: FetchResults,
     ) -> EncodedResponse:
         """Encode the response to a request of a follower's parked session, by the general path.
+
         `epoch` is the session's after the request, `exchange` that of the request that parked it.
         """
         context = self._sessions.context_of(session, epoch)
@@ -431,8 +435,9 @@ class Fetch:
         return fetch_refusal(topic_partition, topic_id, self._metadata_cache, here)
 
     def _count_reads(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
-        """Count in the topic metrics the partitions that a request reads;
-        a wait does not count again.
+        """Count in the topic metrics the partitions that a request reads.
+
+        A wait does not count again.
         """
         counts_of = self._replica_manager.topic_counts.counts_of
         for (topic, _), _ in specs:
@@ -486,6 +491,7 @@ class Fetch:
         self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> FetchResponse:
         """Return the response with the rows that the fetch session has to send.
+
         From a certain version on, rows of a partition that has moved name its current leader.
         """
         version = exchange.api_version
@@ -524,6 +530,7 @@ class Fetch:
         self, partition: SessionPartition, result: FetchResult, records: FetchedRecords
     ) -> FetchedPartition:
         """Return the response row of one partition from the result of its read.
+
         `records` owns the bytes and open files of the response.
         """
         index = partition.index
@@ -589,8 +596,9 @@ def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPa
 
 
 def _denied_topics(partitions: Iterable[SessionPartition], session: Session) -> set[str]:
-    """Return the requested topics that a client may not read;
-    each topic is checked and logged once.
+    """Return the requested topics that a client may not read.
+
+    Each topic is checked and logged once.
     """
     if session.may_take_fast_path:
         return set()

@@ -65,6 +65,7 @@ def throttled_response(
 
 def fetch_errors(whole: FetchResponse) -> ErrorCounts | None:
     """Return how often each error code occurs in a response, for the error metrics.
+
     None if there is one row and no error.
     """
     codes = [whole.error_code]

@@ -59,10 +59,11 @@ class FetchedRecords:
             region.release()
 
     def take_part(self, records: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
-        """Return error code 0 and the part of the response with the records; or an error code and
-        b"".
-        The records are converted to an older format for an old version of Fetch. Takes ownership of
-        the slice. `log` is the log that the slice was read from, None if it was deleted meanwhile.
+        """Return error code 0 and the part of the response with the records.
+
+        Or an error code and b"". The records are converted to an older format for an old version of
+        Fetch. Takes ownership of the slice. `log` is the log that the slice was read from, None if
+        it was deleted meanwhile.
         """
         version = self.api_version
         if version >= _FIRST_WITH_ZSTD:
@@ -78,8 +79,9 @@ class FetchedRecords:
             records.release()
 
     def _unconverted_part(self, records: FetchSlice) -> SendPart:
-        """Return the stored records unconverted: a region of the file if it has a descriptor,
-        else bytes.
+        """Return the stored records unconverted.
+
+        A region of the file if it has a descriptor, else bytes.
         """
         file = records.file
         if file is None:
@@ -95,8 +97,9 @@ class FetchedRecords:
     def _convert(
         self, records: FetchSlice, log: LocalLog | None, magic: int
     ) -> tuple[int, SendPart]:
-        """Return error code 0 and the records converted to an older magic;
-        or an error code and b"".
+        """Return error code 0 and the records converted to an older magic.
+
+        Or an error code and b"".
         """
         if log is None:
             return 0, b""

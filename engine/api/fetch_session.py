@@ -74,8 +74,9 @@ class SessionPartition:
     def __init__(
         self, key: SessionKey, requested: RequestedPartition, metadata_cache: MetadataCache
     ) -> None:
-        """Create from a partition as a Fetch requests it;
-        a topic id is resolved to the topic's name.
+        """Create from a partition as a Fetch requests it.
+
+        A topic id is resolved to the topic's name.
         """
         self.key = key
         #: Position and limits as last requested.
@@ -101,8 +102,9 @@ class SessionPartition:
         return index
 
     def resolve(self, metadata_cache: MetadataCache) -> None:
-        """Set the topic's name by its id again:
-        the topic may have been created or deleted meanwhile.
+        """Set the topic's name by its id again.
+
+        The topic may have been created or deleted meanwhile.
         """
         topic, index = self.key
         name = metadata_cache.topic_name(topic) if isinstance(topic, bytes) else topic
@@ -113,9 +115,10 @@ class SessionPartition:
         self.spec = make_spec(requested)
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Store the offsets that a response has for the partition; True if they differ from the
-        last.
-        Only a partition with a difference, or with records, is in an incremental response.
+        """Store the offsets that a response has for the partition.
+
+        True if they differ from the last. Only a partition with a difference, or with records, is
+        in an incremental response.
         """
         if self.high_watermark == high_watermark and self.log_start_offset == log_start_offset:
             return False
@@ -125,6 +128,7 @@ class SessionPartition:
 
     def note_response(self, fetched: FetchedPartition) -> bool:
         """Store the offsets of a response row; True if the row has news for the client.
+
         That are other offsets than before, records, a diverging epoch, or an error.
         """
         is_news = self.note_offsets(fetched.high_watermark, fetched.log_start_offset)
@@ -191,6 +195,7 @@ class FetchSession:
 
     def put_last(self, partition: SessionPartition) -> None:
         """Move a partition whose records were returned to the end, so that others are read first.
+
         A removed partition stays removed.
         """
         if self.partitions.get(partition.key) is partition:
@@ -225,6 +230,7 @@ class FetchContext:
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
         """Return the rows to send from the fetched ones, and note them in the session if there is
         one.
+
         Called once per request. Without a session, all rows are sent.
         """
         return SessionResponse(partitions)
@@ -265,8 +271,9 @@ class _FullContext(FetchContext):
         is_follower: bool,
         uses_ids: bool,
     ) -> None:
-        """Create the context of a full Fetch; `answer` creates its session,
-        if the cache has room.
+        """Create the context of a full Fetch.
+
+        `answer` creates its session, if the cache has room.
         """
         super().__init__(partitions)
         self._sessions = sessions
@@ -316,8 +323,9 @@ class _IncrementalContext(FetchContext):
         return SessionResponse(news, session.id)
 
     def throttled(self) -> SessionResponse:
-        """Return no rows; INVALID_FETCH_SESSION_EPOCH if a later request has advanced the
-        session.
+        """Return no rows.
+
+        INVALID_FETCH_SESSION_EPOCH if a later request has advanced the session.
         """
         is_overtaken = self.session.epoch != self._epoch
         code = INVALID_FETCH_SESSION_EPOCH if is_overtaken else 0
@@ -356,6 +364,7 @@ class FetchSessionCache:
         named: dict[SessionKey, SessionPartition] | None = None,
     ) -> FetchContext:
         """Return the context of a Fetch by its session id and epoch; advance its session.
+
         A full request ends its session, INITIAL_EPOCH begins another one. `named` is the result of
         `add_named` for all partitions of the request, if it has no session.
         """
@@ -403,6 +412,7 @@ class FetchSessionCache:
         self, session: FetchSession, request: FetchRequest, now_ms: int
     ) -> FetchContext:
         """Update a session's partitions by the request, and return the request's context.
+
         A session that becomes empty is closed.
         """
         partitions = session.partitions
@@ -462,8 +472,9 @@ class FetchSessionCache:
         is_follower: bool,
         uses_ids: bool,
     ) -> int:
-        """Create a session if a slot is free or can be freed; return its id,
-        0 if none was created.
+        """Create a session if a slot is free or can be freed.
+
+        Returns its id, 0 if none was created.
         """
         kept = {partition.key: partition for partition in partitions}
         if len(self._sessions) >= self._slots and not self._evict(is_follower, len(kept), now_ms):
@@ -477,10 +488,11 @@ class FetchSessionCache:
         return session_id
 
     def _evict(self, is_follower: bool, size: int, now_ms: int) -> bool:
-        """Remove a session to make room for a new one of `size` partitions; True if one was
-        removed.
-        It is one that was unused for long; else the least privileged old one (consumers before
-        followers, smaller before larger), if the new session is more privileged.
+        """Remove a session to make room for a new one of `size` partitions.
+
+        True if one was removed. It is one that was unused for long; else the least privileged old
+        one (consumers before followers, smaller before larger), if the new session is more
+        privileged.
         """
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None:

@@ -75,8 +75,9 @@ class FindCoordinator:
         partition_of_transaction: Callable[[str], int],
         create_topics: CreateTopics,
     ) -> None:
-        """Create the handler; each function returns the partition of a group or a transactional
-        id.
+        """Create the handler.
+
+        Each function returns the partition of a group or a transactional id.
         """
         self._metadata_cache = metadata_cache
         #: By key type, the coordinators' topic and the function from a key to its partition.
@@ -113,6 +114,7 @@ class FindCoordinator:
 
     def _find(self, key_type: int, key: str, version: int, session: Session) -> Coordinator:
         """Return the coordinator of one key, or the error code for which there is none.
+
         The client must be allowed to DESCRIBE the group or transactional id.
         """
         resource = _RESOURCES.get(key_type)
@@ -129,6 +131,7 @@ class FindCoordinator:
         self, topic: str, partition_of: Callable[[str], int], key: str, listener: str
     ) -> Coordinator:
         """Return the coordinator: the leader of the key's partition in the topic of its key type.
+
         COORDINATOR_NOT_AVAILABLE, at which clients retry, if the topic or its leader does not exist
         yet; the creation of a missing topic is begun.
         """

@@ -11,6 +11,7 @@ from engine.groups.member import ClientOfMember
 
 def client_of(exchange: Exchange) -> ClientOfMember:
     """Return the client id and address of a request's client, as a group member has them.
+
     A missing client id is "null", as in Kafka.
     """
     client_id = exchange.client_id

@@ -49,8 +49,8 @@ class _Parts:
         self._parts = parts
 
     def abandon(self) -> None:
-        """Abandon the promised responses of all portions,
-        as when the client's connection is closed.
+        """Abandon the promised responses of all portions, as when the client's connection is
+        closed.
         """
         for part in self._parts:
             part.abandon()
@@ -85,6 +85,7 @@ class InTurns:
 
     def handle(self, request: Message, exchange: Exchange) -> Handled:
         """Serve a request by the handler: at once, or row by row in turns if it has many rows.
+
         Returns the response or a promise of it. A request that names a row twice is served at once,
         because its handler treats duplicates.
         """
@@ -136,9 +137,10 @@ class InTurns:
     def _encode_if_kept(
         self, handled: Handled, exchange: Exchange
     ) -> EncodedRows | Promise[Message]:
-        """Encode a portion's response if it is complete; return a promise that is not kept
-        unchanged.
-        The objects of a response take ten times the memory of its bytes.
+        """Encode a portion's response if it is complete.
+
+        Returns a promise that is not kept unchanged. The objects of a response take ten times the
+        memory of its bytes.
         """
         if not isinstance(handled, Promise):
             return self._encode(handled, exchange)

@@ -41,6 +41,7 @@ class JoinGroup:
         self, request: messages.JoinGroupRequest, exchange: Exchange
     ) -> messages.JoinGroupResponse | Promise[messages.JoinGroupResponse]:
         """Add the client to the group as a member, or let it rejoin.
+
         Promises the response, which comes once the generation begins.
         """
         version = exchange.api_version

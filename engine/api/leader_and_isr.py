@@ -54,9 +54,9 @@ class LeaderAndIsr:
         line: Line,
     ) -> None:
         """Create the handler; `line` orders the controller's requests of all APIs.
+
         `broker_epoch` returns the epoch of this broker's registration. `load_topics` reads settings
-        of
-        topics from the store before their first replica is created.
+        of topics from the store before their first replica is created.
         """
         self._leadership = leadership
         self._turns = turns
@@ -67,8 +67,9 @@ class LeaderAndIsr:
     def handle(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> Promise[messages.LeaderAndIsrResponse]:
-        """Apply the leader and ISR states of a controller's request;
-        promise each partition's code.
+        """Apply the leader and ISR states of a controller's request.
+
+        Promises each partition's code.
         """
         return promised(self._apply(request, exchange))
 
@@ -90,10 +91,10 @@ class LeaderAndIsr:
     async def _apply_in_line(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
-        """Apply the leader and ISR states one by one, in turns of the event loop; return the
-        response.
-        A request with a stale controller epoch or broker epoch is refused, even if the epoch
-        becomes stale between two turns.
+        """Apply the leader and ISR states one by one, in turns of the event loop.
+
+        Returns the response. A request with a stale controller epoch or broker epoch is refused,
+        even if the epoch becomes stale between two turns.
         """
         code = self._refusal(request)
         if code:
@@ -137,6 +138,7 @@ class LeaderAndIsr:
         self, states: Mapping[TopicPartition, PartitionState]
     ) -> Iterable[TopicPartition]:
         """Return the partitions in the order in which Kafka creates their logs.
+
         The order matters: each new log is placed in the directory with the fewest logs at that
         time.
         Source: ReplicaManager.becomeLeaderOrFollower, which leads first; two hash maps.
@@ -160,8 +162,8 @@ class LeaderAndIsr:
         return unknown
 
     def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:
-        """Return the code that refuses a request with a stale epoch,
-        0 if its controller is current.
+        """Return the code that refuses a request with a stale epoch, 0 if its controller is
+        current.
         """
         return check_controller(request, self._leadership, self._broker_epoch())
 

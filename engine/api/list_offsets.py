@@ -78,6 +78,7 @@ class ListOffsets:
         self, request: messages.ListOffsetsRequest, exchange: Exchange
     ) -> messages.ListOffsetsResponse:
         """Return the offset of each partition at its requested timestamp, or an error code.
+
         Topics that are denied to the client come last.
         """
         repeated = _repeated_partitions(request)
@@ -109,8 +110,9 @@ class ListOffsets:
         return messages.ListOffsetsResponse(topics=[*topics, *denied])
 
     def _row_without_offset(self, requested: _Requested, code: int) -> _Row:
-        """Return a partition's row with an error code and no offset;
-        with code 0 the caller adds it.
+        """Return a partition's row with an error code and no offset.
+
+        With code 0 the caller adds it.
         """
         return messages.ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=requested.partition_index, error_code=code
@@ -123,8 +125,9 @@ class ListOffsets:
         request: messages.ListOffsetsRequest,
         version: int,
     ) -> _Row:
-        """Return the row of one partition: the offset at the requested timestamp,
-        or an error code.
+        """Return the row of one partition.
+
+        The offset at the requested timestamp, or an error code.
         """
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
@@ -165,6 +168,7 @@ class ListOffsets:
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, version: int
     ) -> int:
         """Return the error code for the version of a request.
+
         Before version 5 OFFSET_NOT_AVAILABLE is LEADER_NOT_AVAILABLE.
         """
         code = self._replica_manager.answer_to(topic_partition, failure).code
@@ -186,6 +190,7 @@ def _repeated_partitions(request: messages.ListOffsetsRequest) -> set[TopicParti
 
 def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
     """Return up to where the client may see offsets: the log end for replicas and debuggers.
+
     For consumers it is the high watermark, or the last stable offset if read_committed.
     """
     if request.replica_id != CONSUMER_ID:
@@ -197,6 +202,7 @@ def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
 
 def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
     """Return the offsets for a version 0 request: base offsets of segments last modified by a time.
+
     The newest comes first. The log end offset is one of them if the active segment has records.
     """
     starts = [

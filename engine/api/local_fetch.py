@@ -95,8 +95,9 @@ def _respond(
     refused: Mapping[TopicPartition, PartitionResponse],
     results: FetchResults,
 ) -> LocalFetched:
-    """Return the response with all results;
-    store its offsets in the session as the last ones sent.
+    """Return the response with all results.
+
+    Store its offsets in the session as the last ones sent.
     """
     answers = [(key, _read_result(result)) for key, result in results]
     answers += refused.items()

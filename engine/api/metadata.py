@@ -121,6 +121,7 @@ class Metadata:
         auto_create: AutoCreate | None = None,
     ) -> None:
         """Create with an empty cache of responses; large responses are built in several turns.
+
         `auto_create` creates missing topics (auto.create.topics.enable); None: they are not
         created.
         """
@@ -174,9 +175,10 @@ class Metadata:
     def _answer_large(
         self, key: _ResponseKey
     ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
-        """Serve a request for many topics in turns of the event loop; equal requests share the
-        work.
-        With topic ids, or with a name that does not exist, it is served in one turn.
+        """Serve a request for many topics in turns of the event loop.
+
+        Equal requests share the work. With topic ids, or with a name that does not exist, it is
+        served in one turn.
         """
         if key.ids or self._lacks_a_name(key):
             return self._answer(key)
@@ -194,9 +196,10 @@ class Metadata:
         return in_order(work.then(lambda response: response))
 
     async def _answer_in_turns(self, key: _ResponseKey) -> _Response:
-        """Build a response in several turns, all from one version of the metadata; return it
-        encoded.
-        If the metadata keeps changing, or a topic is deleted, it is built in one turn.
+        """Build a response in several turns, all from one version of the metadata.
+
+        Returns it encoded. If the metadata keeps changing, or a topic is deleted, it is built in
+        one turn.
         """
         share = self._turns.begin()
         for _ in range(METADATA_RESTARTS_MAX):
@@ -253,6 +256,7 @@ class Metadata:
 
     def _find_cached(self, key: _ResponseKey) -> EncodedResponse | None:
         """Return the cached response for a request, or None; new metadata first clears the cache.
+
         A response that depends on the client's ACLs is never cached.
         """
         if key.session is not None:
@@ -273,6 +277,7 @@ class Metadata:
 
     def _cache_bytes(self, key: _ResponseKey, encoded: EncodedResponse) -> EncodedResponse:
         """Cache an encoded response within the limits of number and bytes, and return it.
+
         A response that depends on the client's ACLs is not cached.
         """
         if key.session is not None:
@@ -389,6 +394,7 @@ class Metadata:
 
     def _error_of(self, name: str) -> int:
         """Return the error code for a topic name that the metadata cache lacks.
+
         It is LEADER_NOT_AVAILABLE before the cache has a controller: the topic may exist.
         """
         try:
@@ -482,6 +488,7 @@ def _permitted_operations(
     session: Session | None, kind: AclResource, name: str, operations: int
 ) -> int:
     """Return the bit set of operations that a client may perform on a resource.
+
     0 without DESCRIBE; all `operations` for a client to whom nothing is denied (`session` None).
     """
     if session is None:
@@ -496,8 +503,9 @@ def _refusal_code(
     topics: Sequence[messages.MetadataRequest.MetadataRequestTopic], version: int
 ) -> int:
     """Return the error code that refuses a request's topics in its version, else NONE.
-    Ids need version 12. From there on a topic without name and id fails the request unless
-    another topic has an id.
+
+    Ids need version 12. From there on a topic without name and id fails the request unless another
+    topic has an id.
     """
     has_ids = any(topic.topic_id != NO_UUID for topic in topics)
     has_nameless = any(topic.name is None and topic.topic_id == NO_UUID for topic in topics)

@@ -18,6 +18,7 @@ T = TypeVar("T", bound=Message | EncodedRows)
 
 def quota_of(exchange: Exchange, *, strict_since: int) -> MutationQuota:
     """Return the controller mutation quota of a request's client, which counts its partitions.
+
     From version `strict_since` on partitions above it are refused; before only throttled.
     """
     session = exchange.session

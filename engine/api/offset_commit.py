@@ -45,8 +45,9 @@ class OffsetCommit:
     def handle(
         self, request: messages.OffsetCommitRequest, exchange: Exchange
     ) -> messages.OffsetCommitResponse | Promise[messages.OffsetCommitResponse]:
-        """Commit the offsets that the client may commit;
-        promise an error code for each partition.
+        """Commit the offsets that the client may commit.
+
+        Promises an error code for each partition.
         """
         session = exchange.session
         if not session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
@@ -82,8 +83,9 @@ def _committed_offset(
     expire_ms: int | None,
 ) -> CommittedOffset:
     """Return the offset to store for a row of the request.
-    A row without a commit timestamp of its own gets the broker's time. `expire_ms` None: the
-    offset expires by the broker's retention.
+
+    A row without a commit timestamp of its own gets the broker's time. `expire_ms` None: the offset
+    expires by the broker's retention.
     """
     has_time = row.commit_timestamp != _DEFAULT
     return CommittedOffset(

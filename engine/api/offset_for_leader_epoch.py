@@ -36,6 +36,7 @@ class OffsetForLeaderEpoch:
     ) -> messages.OffsetForLeaderEpochResponse:
         """Return at which offset the requested leader epoch ends in each partition, or an error
         code.
+
         Topics that are denied to the client come last.
         """
         allowed, denied = [], []
@@ -56,8 +57,9 @@ class OffsetForLeaderEpoch:
     def _find(
         self, topic: str, requested: messages.OffsetForLeaderEpochRequest.OffsetForLeaderPartition
     ) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
-        """Return the row of one partition: the end offset (exclusive) of the epoch,
-        or an error code.
+        """Return the row of one partition.
+
+        The end offset (exclusive) of the epoch, or an error code.
         """
         topic_partition = TopicPartition(topic, requested.partition)
         row = messages.OffsetForLeaderEpochResponse.EpochEndOffset(partition=requested.partition)

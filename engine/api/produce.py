@@ -90,6 +90,7 @@ class _Judged(NamedTuple):
 
     def refuse(self, errors: Mapping[TopicPartition, ApiError]) -> None:
         """Refuse partitions with these errors: their batches are not appended.
+
         An earlier refusal stays.
         """
         for key, error in errors.items():
@@ -133,10 +134,11 @@ class Produce:
         self._turns = turns
 
     def handle(self, request: ProduceRequest, exchange: Exchange) -> Handled:
-        """Append the batches of a request; return the response, a promise of it, or None for
-        acks=0.
-        No part of the request is kept: its records are in a buffer that the next frame overwrites.
-        Records of many partitions are copied, and appended in several turns of the event loop.
+        """Append the batches of a request.
+
+        Returns the response, a promise of it, or None for acks=0. No part of the request is kept:
+        its records are in a buffer that the next frame overwrites. Records of many partitions are
+        copied, and appended in several turns of the event loop.
         """
         response = self.answer_fast(request, exchange)
         return self.answer(request, exchange) if response is None else response
@@ -202,6 +204,7 @@ class Produce:
         self, request: ProduceRequest, exchange: Exchange
     ) -> Encoded | Promise[Encoded | None] | None:
         """Append the batches by the general path; return the response, a promise of it, or None.
+
         None is for acks=0. An error that refuses the whole request is the code of all partitions.
         """
         if has_many_partitions(request.topics):
@@ -233,8 +236,9 @@ class Produce:
     def _verify(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Promise[Verified]:
-        """Promise which transactional batches may be appended:
-        their coordinator confirms them (KIP-890).
+        """Promise which transactional batches may be appended.
+
+        Their coordinator confirms them (KIP-890).
         """
         assert request.transactional_id is not None
         return self._verifier.verify(
@@ -251,11 +255,10 @@ class Produce:
         verified: Promise[Verified],
         ended: Promise[None],
     ) -> Encoded | None:
-        """Append the batches once the transaction's coordinator has confirmed them; return the
-        response.
-        `ended` is kept after the append, before the wait for followers: the connection's next
-        request
-        may then be served.
+        """Append the batches once the transaction's coordinator has confirmed them.
+
+        Returns the response. `ended` is kept after the append, before the wait for followers: the
+        connection's next request may then be served.
         """
         found.refuse(self._verifier.check(await verified, found.transactional))
         response = self._append(request, exchange, found)
@@ -266,6 +269,7 @@ class Produce:
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Encoded | Promise[Encoded | None] | None:
         """Append the batches that are not refused; return the response, or promise it.
+
         A promise waits for the acks of followers (acks=all). None is for acks=0.
         """
         _, refused, _ = found
@@ -286,6 +290,7 @@ class Produce:
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Results | Promise[Results]:
         """Append the batches; return the results, or promise them if acks of followers are missing.
+
         One transactional batch takes the fast append.
         """
         batches, acks, timeout_ms = found.batches, request.acks, request.timeout_ms
@@ -309,10 +314,11 @@ class Produce:
     async def _answer_in_turns(
         self, request: ProduceRequest, exchange: Exchange, over: Promise[None]
     ) -> Encoded | None:
-        """Serve a request of many partitions in several turns; `over` is kept when all are
-        appended.
-        All partitions are judged before the first is appended. If the client closes its connection
-        meanwhile, its records are still appended, as in Kafka.
+        """Serve a request of many partitions in several turns.
+
+        `over` is kept when all are appended. All partitions are judged before the first is
+        appended. If the client closes its connection meanwhile, its records are still appended, as
+        in Kafka.
         """
         share = self._turns.begin()
         try:
@@ -373,6 +379,7 @@ class Produce:
         found: _Judged,
     ) -> None:
         """Add each partition of a topic to `found`: its batch is to be appended, or refused.
+
         A batch of a transaction is also added to those to verify. Raises the errors that refuse the
         whole request: CorruptMessage, TransactionalIdRefused, UnreadableRecords.
         """
@@ -418,6 +425,7 @@ class Produce:
         self, request: ProduceRequest, exchange: Exchange, error: ApiError
     ) -> EncodedResponse:
         """Return the response that refuses all partitions with the error of one batch.
+
         With acks=0 it raises CloseConnection.
 
         Source: ProduceRequest.getErrorResponse, whose partitions have the order of a hash map that
@@ -445,6 +453,7 @@ class Produce:
         self, results: Results, acks: int, exchange: Exchange
     ) -> Encoded | None:
         """Encode the response; return None for acks=0, where the client expects none.
+
         With acks=0 an error raises CloseConnection, the only way to signal it to the client.
         """
         if acks != 0:
@@ -495,6 +504,7 @@ class Produce:
         self, results: Iterable[tuple[TopicPartition, ProduceResult]], answered: _Answered
     ) -> None:
         """Add a response row for each partition to `answered`.
+
         From version 10 on the row of NOT_LEADER_OR_FOLLOWER names the current leader.
         """
         exchange, topics = answered.exchange, answered.topics
@@ -524,8 +534,8 @@ class Produce:
     def _refused_row(
         topic_partition: TopicPartition, result: ProduceResult, error: ApiError
     ) -> ProducedPartition:
-        """Return the response row of a refused partition,
-        with error message and record errors if any.
+        """Return the response row of a refused partition, with error message and record errors if
+        any.
         """
         made = ProducedPartition(
             topic_partition.partition,

@@ -25,8 +25,9 @@ class HandlerFailed(ApiError):
 
 def promised(work: PromiseCoroutine[T]) -> Promise[T]:
     """Run a handler's coroutine and promise its result; an unexpected error is HandlerFailed.
-    The server catches only errors of the first turn. Without this the client of a later error
-    would wait for ever. A failed assertion ends the process, in any turn.
+
+    The server catches only errors of the first turn. Without this the client of a later error would
+    wait for ever. A failed assertion ends the process, in any turn.
     """
     return drive(_await_handler(work))
 

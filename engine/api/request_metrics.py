@@ -156,9 +156,10 @@ class OpenRequest:
     def __init__(
         self, number: int, size_bytes: int, began_ns: int, handled_ns: int | None = None
     ) -> None:
-        """Create the times of a request that has no response yet; `number` combines API key and
-        version.
-        `handled_ns` is when the handler returned, None if it returned the response.
+        """Create the times of a request that has no response yet.
+
+        `number` combines API key and version. `handled_ns` is when the handler returned, None if it
+        returned the response.
         """
         self.number = number
         self.size_bytes = size_bytes
@@ -172,6 +173,7 @@ class OpenRequest:
 
     def times(self, now_ns: int) -> RequestTimes | None:
         """Return how long each part of the request took, as it ends now; None if all round to 0 ms.
+
         The parts are those of Kafka's RequestMetrics.
         """
         if now_ns - self.began_ns < NOTED_NS and not self.throttle_ms:
@@ -189,6 +191,7 @@ class OpenRequest:
 
 def _rounded_ms(duration_ns: int) -> int:
     """Return nanoseconds as milliseconds, rounded half up.
+
     Source: nanosToMs, whose microseconds Math.round rounds up.
     """
     return (duration_ns // _NS_PER_US + _US_PER_MS // 2) // _US_PER_MS
@@ -214,6 +217,7 @@ class _Figures:
 
     def add(self, sizes: list[int], noted: list[RequestTimes], now_s: int) -> None:
         """Add requests to the figures: the sizes of all, and the times of those of 0.5 ms or more.
+
         `noted` has these times; all other requests count as 0 ms.
         """
         noted_count = len(noted)
@@ -267,6 +271,7 @@ class RequestMetrics:
 
     def note_deprecated(self, number: int, software_name: str, software_version: str) -> None:
         """Count a request of a deprecated version, by the client's software name and version.
+
         Clients choose these names: beyond a limit they are counted as unknown.
         """
         key = number, software_name, software_version
@@ -285,6 +290,7 @@ class RequestMetrics:
 
     def report(self, api_key: int, errors: ErrorCounts) -> None:
         """Count the error codes of a response that differs from the API's most frequent one.
+
         Most responses have no error and are only counted as requests.
         """
         self._reported[api_key] = self._reported.get(api_key, 0) + 1
@@ -309,6 +315,7 @@ class RequestMetrics:
         self, number: int, software_name: str, software_version: str
     ) -> Callable[[int], None]:
         """Return the function that records the size of a request with this number.
+
         A deprecated version is counted here, because its clients are listed by their software.
         """
         note_size = self.general.setdefault(number, []).append
@@ -329,6 +336,7 @@ class RequestMetrics:
 
     def fold(self, now_s: int) -> Iterator[None]:
         """Add the requests since the last call to the figures; each step adds a bounded number.
+
         The caller may serve requests between two steps. `now_s` are monotonic seconds.
         """
         noted: dict[int, list[RequestTimes]] = {}
@@ -359,8 +367,9 @@ class RequestMetrics:
         return figures
 
     def counts(self) -> Iterator[RequestCount]:
-        """Yield the number of requests by name and version;
-        a Fetch also counts for its kind of client.
+        """Yield the number of requests by name and version.
+
+        A Fetch also counts for its kind of client.
         """
         rows: dict[tuple[str, int], int] = {}
         for number, count in sorted(self._totals().items()):
@@ -373,6 +382,7 @@ class RequestMetrics:
 
     def errors(self) -> Iterator[ErrorCount]:
         """Yield how often each error code was in the responses of each API.
+
         Responses that were not reported have only the API's most frequent codes: success.
         """
         found = dict(self._errors)
@@ -394,6 +404,7 @@ class RequestMetrics:
 
     def _pending_sizes(self) -> Iterator[tuple[int, list[int]]]:
         """Yield the list of sizes since the last fold by request number.
+
         A number may come twice: once for the fast path, once for the general path.
         """
         for number, sizes in self.fast.items():
@@ -417,6 +428,7 @@ def _codes_of_success(api_key: int) -> int:
 
 def number_of_frame(api_and_version: int) -> int:
     """Return the metric's number of a fast-path request: of Fetch it is that of followers.
+
     The fast path of Fetch frames serves only followers.
     """
     is_fetch = api_and_version >> VERSION_BITS == _FETCH
@@ -425,6 +437,7 @@ def number_of_frame(api_and_version: int) -> int:
 
 def _names_of(number: int) -> tuple[str, ...]:
     """Return the names in metrics for which a request with this number counts.
+
     Source: RequestMetrics of 3.9.1.
     """
     key = number >> VERSION_BITS & _KEY_MASK

@@ -23,6 +23,7 @@ def has_many_partitions(topics: Sequence[tuple[K, Sequence[P]]]) -> bool:
 
 def pieces(topics: Iterable[tuple[K, Sequence[P]]]) -> Iterator[tuple[K, Sequence[P]]]:
     """Yield topics in their order, each with up to ROWS_PER_SHARE of its partitions at a time.
+
     The caller checks between two items whether its turn of the event loop is over.
     """
     for topic, partitions in topics:

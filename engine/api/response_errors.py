@@ -36,8 +36,9 @@ class _Codes(NamedTuple):
     rows: tuple[tuple[str, _Codes], ...]
 
     def of(self, message: Message) -> Iterator[int]:
-        """Yield the error codes in a response: its own, then those of its rows,
-        in nested arrays too.
+        """Yield the error codes in a response.
+
+        Its own, then those of its rows, in nested arrays too.
         """
         for attribute in self.own:
             yield getattr(message, attribute)
@@ -79,8 +80,9 @@ def _codes_of_layout(layout: StructLayout) -> _Codes:
 
 
 def _merge(all_codes: list[_Codes]) -> _Codes:
-    """Merge the fields with error codes of several versions; a field that is absent in a response's
-    version reads as its default.
+    """Merge the fields with error codes of several versions.
+
+    A field that is absent in a response's version reads as its default.
     """
     own = dict.fromkeys(attribute for codes in all_codes for attribute in codes.own)
     rows: dict[str, list[_Codes]] = {}
@@ -92,6 +94,7 @@ def _merge(all_codes: list[_Codes]) -> _Codes:
 
 def _make_row_reader(*path: str) -> Callable[[Message], Iterator[int]]:
     """Return a function that yields only the codes of the rows at the end of a path of arrays.
+
     For APIs whose own code Kafka does not count.
     """
 
@@ -107,8 +110,9 @@ def _make_row_reader(*path: str) -> Callable[[Message], Iterator[int]]:
 
 
 def _codes_of_offset_fetch(response: Message) -> Iterator[int]:
-    """Yield the codes of groups and of their partitions;
-    before version 8 the response is the group.
+    """Yield the codes of groups and of their partitions.
+
+    Before version 8 the response is the group.
     """
     for group in response.groups or (response,):
         yield group.error_code
@@ -118,8 +122,9 @@ def _codes_of_offset_fetch(response: Message) -> Iterator[int]:
 
 
 def _codes_of_find_coordinator(response: Message) -> Iterator[int]:
-    """Yield the codes of a FindCoordinator response: one per coordinator;
-    before version 4 only one.
+    """Yield the codes of a FindCoordinator response: one per coordinator.
+
+    Before version 4 only one.
     """
     for row in response.coordinators or (response,):
         yield row.error_code
@@ -138,6 +143,7 @@ def _codes_of_add_partitions(response: Message) -> Iterator[int]:
 
 def _codes_of_orders(response: Message) -> Iterator[int]:
     """Yield the codes of a LeaderAndIsr or StopReplica response: its own, then one per partition.
+
     A code of the whole response also counts for each partition.
     """
     topics = getattr(response, "topics", None) or ()

@@ -119,9 +119,9 @@ class SaslAuthenticator:
         api_versions: ApiVersions,
         monotonic_ms: Callable[[], int],
     ) -> None:
-        """Create the authenticator of a new connection; `session` gets the client's principal at
-        the end.
-        `monotonic_ms` is a clock.
+        """Create the authenticator of a new connection.
+
+        `session` gets the client's principal at the end. `monotonic_ms` is a clock.
         """
         self._session = session
         self._listener = listener
@@ -151,13 +151,15 @@ class SaslAuthenticator:
 
     @property
     def is_expired(self) -> bool:
-        """True if the session has expired without a re-authentication:
-        the connection is to be closed.
+        """True if the session has expired without a re-authentication.
+
+        The connection is to be closed.
         """
         return self.expires_ms is not None and self._monotonic_ms() > self.expires_ms
 
     def begin_reauthentication(self) -> bool:
         """Return True if a SaslHandshake now begins a re-authentication, and record the time.
+
         False, if sessions do not expire or the last one was under a second ago: the frame is then
         served as an ordinary request.
         """
@@ -171,6 +173,7 @@ class SaslAuthenticator:
 
     def reauthenticate(self, frame: memoryview) -> AuthenticationStep:
         """Process the SaslHandshake with which a client begins to authenticate again.
+
         Returns the response, or the reason to close the connection.
         """
         self._known = self._session.principal, self._mechanism
@@ -183,6 +186,7 @@ class SaslAuthenticator:
 
     def take(self, frame: memoryview) -> AuthenticationStep:
         """Process the next frame of an authentication: a handshake request or a token.
+
         Returns the response, or the reason to close the connection, with any last response.
         """
         try:
@@ -245,6 +249,7 @@ class SaslAuthenticator:
 
     def _serve_handshake(self, exchange: Exchange, body: memoryview) -> bytes:
         """Choose the mechanism that SaslHandshake names, and return the response.
+
         A re-authentication must use the mechanism of the first authentication.
         """
         request = _decode_request("SaslHandshake", exchange, body)
@@ -273,6 +278,7 @@ class SaslAuthenticator:
     def _answer_raw_token(self, frame: memoryview) -> bytes:
         """Return the mechanism's response to a token in a bare frame, as after SaslHandshake
         version 0.
+
         A failure gets no response: it raises _Refused.
         """
         try:
@@ -324,8 +330,9 @@ class SaslAuthenticator:
         return _Refused(reason, _encode_response(name, exchange, response), is_delayed=True)
 
     def _respond(self, token: bytes) -> bytes:
-        """Return the mechanism's response to a client's token; the last token completes the
-        authentication.
+        """Return the mechanism's response to a client's token.
+
+        The last token completes the authentication.
         """
         server = self._server
         assert server is not None
@@ -365,6 +372,7 @@ class SaslAuthenticator:
 
 def _authentication_failed(exchange: Exchange, message: str, reason: str) -> _Refused:
     """Return the refusal with SASL_AUTHENTICATION_FAILED.
+
     `message` is for the client, `reason` for the log.
     """
     response = messages.SaslAuthenticateResponse(
@@ -377,6 +385,7 @@ def _authentication_failed(exchange: Exchange, message: str, reason: str) -> _Re
 
 def _decode_request(name: str, exchange: Exchange, body: memoryview) -> object:
     """Decode a request of the handshake.
+
     Raises WireError for wrong bytes, _Refused for a version that is not served.
     """
     version = exchange.api_version

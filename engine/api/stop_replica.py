@@ -72,8 +72,9 @@ class StopReplica:
     async def _carry_out(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
-        """Refuse a stale controller; else wait for the request's turn in the line and stop the
-        replicas.
+        """Refuse a stale controller.
+
+        Else wait for the request's turn in the line and stop the replicas.
         """
         # Before the line: so requests of an earlier controller, in the line, end at their next
         # turn.
@@ -90,6 +91,7 @@ class StopReplica:
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
         """Stop the replicas in turns of the event loop; return the response.
+
         Deletions are recorded even if a later step fails.
         """
         share = self._turns.begin()
@@ -119,6 +121,7 @@ class StopReplica:
         stopped: _Stopped,
     ) -> int:
         """Stop replicas one by one, and delete those whose order says so; results go to `stopped`.
+
         Returns 0, or the error code that refuses the remaining ones: a new controller came.
         """
         code = self._refusal(request)
@@ -132,8 +135,8 @@ class StopReplica:
         return code
 
     def _refusal(self, request: messages.StopReplicaRequest) -> int:
-        """Return the code that refuses a request with a stale epoch,
-        0 if its controller is current.
+        """Return the code that refuses a request with a stale epoch, 0 if its controller is
+        current.
         """
         return check_controller(request, self._leadership, self._broker_epoch())
 

@@ -36,6 +36,7 @@ class SyncGroup:
         self, request: messages.SyncGroupRequest, exchange: Exchange
     ) -> messages.SyncGroupResponse | Promise[messages.SyncGroupResponse]:
         """Pass the leader's assignments to the coordinator; promise this member's assignment.
+
         The promise is kept when the group's leader has sent its SyncGroup request.
         """
         version = exchange.api_version

@@ -28,8 +28,9 @@ class ToController:
     def controlled_shutdown(
         self, request: messages.ControlledShutdownRequest, _exchange: Exchange
     ) -> Promise[messages.ControlledShutdownResponse]:
-        """Move leaders away from a broker that stops;
-        promise the partitions that it still leads.
+        """Move leaders away from a broker that stops.
+
+        Promises the partitions that it still leads.
         """
         return self._controller.controlled_shutdown(request)
 
@@ -48,8 +49,9 @@ class ToController:
     def alter_partition(
         self, request: messages.AlterPartitionRequest, exchange: Exchange
     ) -> Promise[messages.AlterPartitionResponse]:
-        """Change ISRs at the controller, as their leaders request;
-        promise each new ISR or error.
+        """Change ISRs at the controller, as their leaders request.
+
+        Promises each new ISR or error.
         """
         return self._controller.alter_partition(request, exchange.api_version)
 

@@ -46,6 +46,7 @@ class TransactionAdminApis:
         self, request: messages.ListTransactionsRequest, exchange: Exchange
     ) -> messages.ListTransactionsResponse:
         """Return the transactions that this broker coordinates and that pass the request's filters.
+
         Those that the client may not describe are left out.
         """
         found = self._admin.list(

@@ -97,6 +97,7 @@ class TransactionVerifier:
         is_enabled: Callable[[], bool],
     ) -> None:
         """Create the verifier; `find` returns a partition of this broker or raises an ApiError.
+
         `is_enabled` returns True if partitions are verified
         (transaction.partition.verification.enable).
         """
@@ -112,11 +113,10 @@ class TransactionVerifier:
         knows_abortable: bool,
     ) -> Promise[Verified]:
         """Promise which transactional batches may be appended, and the errors of the others.
+
         It asks the coordinator whether the transaction has the partitions; it is kept at once if
-        none
-        needs verification. All batches have the same producer. `knows_abortable` is True if the
-        client
-        knows TRANSACTION_ABORTABLE.
+        none needs verification. All batches have the same producer. `knows_abortable` is True if
+        the client knows TRANSACTION_ABORTABLE.
         """
         if not self._is_enabled():
             return Promise.of(Verified({}, {}))
@@ -168,8 +168,9 @@ class TransactionVerifier:
 def _check_still_verified(
     partition: Partition, requested: LeaderVerification, batch: TransactionalBatch
 ) -> None:
-    """Raise an ApiError if a verified batch may not be appended now: the partition's leader or the
-    producer's state has changed since the verification began.
+    """Raise an ApiError if a verified batch may not be appended now.
+
+    The partition's leader or the producer's state has changed since the verification began.
     """
     partition.ensure_serves(None, is_leader_required=True)
     producers = partition.log.producers
@@ -186,6 +187,7 @@ def _check_still_verified(
 def _error(code: int, *, knows_abortable: bool) -> ApiError:
     """Return the error of a batch in a Produce response for the coordinator's error code, as in
     Kafka.
+
     `knows_abortable`: the client knows TRANSACTION_ABORTABLE.
     """
     if code == PRODUCER_FENCED:

@@ -61,8 +61,9 @@ class _Producer(NamedTuple):
 
 
 def is_verification(request: _Request, version: int) -> bool:
-    """True if a broker's AddPartitionsToTxn only verifies partitions:
-    metrics count it by another name.
+    """True if a broker's AddPartitionsToTxn only verifies partitions.
+
+    Metrics count it by another name.
 
     Source: AddPartitionsToTxnRequest.allVerifyOnlyRequest.
     """
@@ -78,8 +79,9 @@ class Transactions:
         metadata_cache: MetadataCache,
         partition_of_group: Callable[[str], int],
     ) -> None:
-        """Create the handlers; `partition_of_group` returns a group's partition of
-        `__consumer_offsets`.
+        """Create the handlers.
+
+        `partition_of_group` returns a group's partition of `__consumer_offsets`.
         """
         self._coordinator = coordinator
         self._metadata_cache = metadata_cache
@@ -89,6 +91,7 @@ class Transactions:
         self, request: _Request, exchange: Exchange
     ) -> _Response | Promise[_Response]:
         """Add partitions to transactions, or verify them; promise an error code for each partition.
+
         From a client it is one transaction; from a broker (version 4 on) it may be several.
         """
         version, session = exchange.api_version, exchange.session
@@ -158,14 +161,16 @@ class Transactions:
 
     def _verify_partitions(self, owner: TransactionOwner) -> _Codes:
         """Return for each partition NONE if it is in the owner's transaction, else an error code.
+
         Nothing is added. The coordinator is called only if all partitions exist.
         """
         refused = self._refusal_codes(owner.partitions, frozenset())
         return refused or self._coordinator.partitions.verify_partitions(*owner)
 
     def _denied_topics(self, partitions: Sequence[TopicPartition], session: Session) -> set[str]:
-        """Return the topics that a client may not write to;
-        each topic is checked and logged once.
+        """Return the topics that a client may not write to.
+
+        Each topic is checked and logged once.
         """
         counts: dict[str, int] = {}
         for topic, _ in partitions:
@@ -174,6 +179,7 @@ class Transactions:
 
     def _refusal_codes(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
         """Return the codes of all partitions if one is denied or unknown; empty if none is.
+
         One such partition refuses the request: its other partitions get OPERATION_NOT_ATTEMPTED.
         """
         failed: _Codes = {}
@@ -189,8 +195,9 @@ class Transactions:
     def add_offsets(
         self, request: messages.AddOffsetsToTxnRequest, exchange: Exchange
     ) -> messages.AddOffsetsToTxnResponse | Promise[messages.AddOffsetsToTxnResponse]:
-        """Add a group's partition of `__consumer_offsets` to a transaction;
-        promise the error code.
+        """Add a group's partition of `__consumer_offsets` to a transaction.
+
+        Promises the error code.
         """
         session, group_id = exchange.session, request.group_id
         response = messages.AddOffsetsToTxnResponse
@@ -269,8 +276,8 @@ def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> lis
 
 
 def _topic_rows(codes: _Codes) -> list[_Topic]:
-    """Return the rows of topics with the code of each partition,
-    in the order of Java's hash map.
+    """Return the rows of topics with the code of each partition, in the order of Java's hash map.
+
     Source: AddPartitionsToTxnResponse.
     """
     rows: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}

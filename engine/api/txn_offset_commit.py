@@ -71,8 +71,9 @@ class TxnOffsetCommit:
         self._verifier = verifier
 
     def handle(self, request: _Request, exchange: Exchange) -> _Response | Promise[_Response]:
-        """Commit a group's offsets in a transaction, as far as the client may;
-        promise each code.
+        """Commit a group's offsets in a transaction, as far as the client may.
+
+        Promises each code.
         """
         session, group_id = exchange.session, request.group_id
         id_ = request.transactional_id
@@ -87,8 +88,9 @@ class TxnOffsetCommit:
         now_ms = self._clock.wall_ms()
 
         def committed_of(row: _Request.TxnOffsetCommitRequestPartition) -> CommittedOffset:
-            """Convert a row of the request to a committed offset;
-            its commit time is now (wall clock).
+            """Convert a row of the request to a committed offset.
+
+            Its commit time is now (wall clock).
             """
             return CommittedOffset(
                 row.committed_offset,
@@ -137,6 +139,7 @@ class TxnOffsetCommit:
 
     async def _verify_group_partition(self, request: _Request, version: int) -> int:
         """Return 0 if the transaction includes the group's partition of `__consumer_offsets`.
+
         Else the error code with which the transaction's coordinator refuses it.
         """
         partition = TopicPartition(CONSUMER_OFFSETS, self._partition_of(request.group_id))

@@ -44,6 +44,7 @@ class UpdateFeatures:
         self, request: messages.UpdateFeaturesRequest, exchange: Exchange
     ) -> messages.UpdateFeaturesResponse:
         """Return a refusal for each feature: a cluster with ZooKeeper has no features to update.
+
         The rows are in the order of the request.
         """
         if not self._controller.is_active:

@@ -102,6 +102,7 @@ class UpdateMetadata:
         self, request: messages.UpdateMetadataRequest, version: int
     ) -> int:
         """Apply the update to the metadata cache as a whole; return the error code.
+
         The update is staged in turns of the event loop: a new controller during that time refuses
         it.
         """
@@ -137,13 +138,14 @@ class UpdateMetadata:
         return NONE
 
     def _refusal(self, request: messages.UpdateMetadataRequest) -> int:
-        """Return the code that refuses a request with a stale epoch,
-        0 if its controller is current.
+        """Return the code that refuses a request with a stale epoch, 0 if its controller is
+        current.
         """
         return check_controller(request, self._leadership, self._broker_epoch())
 
     def _not_led_yet(self, metadata: PartitionMetadata) -> PartitionMetadata:
         """Return the metadata, without a leader if that is this broker and it has no roles yet.
+
         So clients are not sent to it before its first LeaderAndIsr request.
         """
         if self._leadership.is_informed or metadata.leader_id != self._leadership.broker_id:
@@ -152,6 +154,7 @@ class UpdateMetadata:
 
     def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
         """True if topics that the request lacks are to be deleted from the cache.
+
         A controller sends one such request after each start of a broker. A second one is the same
         request repeated, and may arrive after newer topics.
         """
@@ -167,6 +170,7 @@ def _stage_partitions(
     is_full: bool,
 ) -> Iterator[None]:
     """Stage the partitions of a request in `staged`, one in each step of the iterator.
+
     The caller may end its turn of the event loop between two steps.
     """
     partitions: dict[TopicPartition, PartitionMetadata | None] = {}

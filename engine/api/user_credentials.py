@@ -57,8 +57,9 @@ class UserScramCredentials:
     def alter(
         self, request: messages.AlterUserScramCredentialsRequest, exchange: Exchange
     ) -> Struct | Promise[messages.AlterUserScramCredentialsResponse]:
-        """Delete and set SCRAM credentials at the active controller;
-        promise the result of each user.
+        """Delete and set SCRAM credentials at the active controller.
+
+        Promises the result of each user.
         """
         if not self._controller.is_active:
             refused = ApiError(NOT_CONTROLLER, _NOT_CONTROLLER)
@@ -114,8 +115,9 @@ def _credentials_row(
 def _alter_response(
     results: dict[str, EngineError | None] | dict[str, ApiError],
 ) -> messages.AlterUserScramCredentialsResponse:
-    """Return the response with the error of each user;
-    a success has code 0 and an empty message.
+    """Return the response with the error of each user.
+
+    A success has code 0 and an empty message.
     """
     response = messages.AlterUserScramCredentialsResponse
     rows = []

@@ -54,8 +54,9 @@ class WriteTxnMarkers:
         self._timeout_ms = timeout_ms
 
     def handle(self, request: _Request, _exchange: Exchange) -> Promise[_Response]:
-        """Append the transaction markers of a coordinator;
-        promise an error code for each partition.
+        """Append the transaction markers of a coordinator.
+
+        Promises an error code for each partition.
         """
         return self._write_all(
             list(map(_make_marker, request.markers)), partial(_response, request)
@@ -137,6 +138,7 @@ class WriteTxnMarkers:
     def _decide_commits(self, marker: Marker, codes: MarkerCodes) -> None:
         """Commit or drop the offsets that are pending in the partitions where the marker was
         written.
+
         Only partitions of `__consumer_offsets` without an error count.
         """
         ended = {

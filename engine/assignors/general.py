@@ -263,8 +263,9 @@ class _MembersBySize:
         return (member_id for _, _, member_id in self._members)
 
     def _row(self, member_id: str) -> tuple[int, bytes, str]:
-        """Return the sort key of a member: its partition count,
-        then its id as Java compares strings.
+        """Return the sort key of a member.
+
+        Its partition count, then its id as Java compares strings.
         """
         return len(self._assigned[member_id]), utf16_units(member_id), member_id
 

@@ -36,8 +36,9 @@ class PartitionMovements:
         return partition if back is None else back.first()
 
     def record(self, partition: TopicPartition, source: str, target: str) -> None:
-        """Record a move; two moves of a partition count as one from the first to the last
-        member.
+        """Record a move.
+
+        Two moves of a partition count as one from the first to the last member.
         """
         pair = self._pairs.pop(partition, None)
         if pair is None:

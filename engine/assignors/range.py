@@ -97,8 +97,8 @@ class _TopicState:
         return any(racks != topic_racks for racks in self._racks.values())
 
     def is_of_rack(self, member_id: str, partition: int) -> bool:
-        """Return True if the member's rack has a replica of the partition,
-        or the member has no rack.
+        """Return True if the member's rack has a replica of the partition, or the member has no
+        rack.
         """
         rack = self._member_racks[member_id]
         return rack is None or rack in self._racks[partition]

@@ -112,8 +112,9 @@ class _Fields:
         return number
 
     def read_count(self) -> int:
-        """Return an array's length; raises _BadField if it is negative or exceeds the bytes
-        left.
+        """Return an array's length.
+
+        Raises _BadField if it is negative or exceeds the bytes left.
         """
         count = self.int32()
         if not 0 <= count <= len(self._data) - self._position:

@@ -40,6 +40,7 @@ class AccessRules:
         self, settings: BrokerSettings, znodes: ZnodeClient, *, clock: Clock, timers: Timers
     ) -> None:
         """Create the broker's ACLs: their authorizer, their admin and the watches of their changes.
+
         `settings` are the authorizer's settings, which `unserved.py` has checked.
         """
         cache = AclCache()
@@ -65,6 +66,7 @@ class AccessRules:
         decode: Callable[[bytes | None, str], AclChange],
     ) -> ChangeReader:
         """Return the reader of one directory of change nodes, for ACL patterns of one type.
+
         `decode` returns the changed pattern of a node; the reader then loads that pattern's ACLs
         again.
         """

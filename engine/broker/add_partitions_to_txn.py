@@ -55,6 +55,7 @@ class AddPartitionsToTxnRequests:
 
     def __init__(self, partition_of: Callable[[str], int], channels: TransactionChannels) -> None:
         """Create the sender of verifications; no verification is queued.
+
         `partition_of` returns the `__transaction_state` partition of a transactional id.
         """
         self._partition_of = partition_of
@@ -70,9 +71,9 @@ class AddPartitionsToTxnRequests:
         partitions: Collection[TopicPartition],
     ) -> Promise[_Codes]:
         """Ask the transaction's coordinator whether the transaction has these partitions.
+
         Promises a code per partition, 0 if the transaction has it. COORDINATOR_NOT_AVAILABLE at
-        once
-        if the coordinator is unknown.
+        once if the coordinator is unknown.
         """
         broker_id = self._coordinator_of(transactional_id)
         if broker_id is None:
@@ -88,8 +89,8 @@ class AddPartitionsToTxnRequests:
         return answer
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
-        """Return the broker id of a transactional id's coordinator,
-        None if its partition has no leader.
+        """Return the broker id of a transactional id's coordinator, None if its partition has no
+        leader.
         """
         partition = TopicPartition(TRANSACTION_STATE, self._partition_of(transactional_id))
         leader_id = self._channels.leader_of(partition)
@@ -156,6 +157,7 @@ def _request(owners: Collection[TransactionOwner]) -> messages.AddPartitionsToTx
 
 def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> dict[str, _Codes]:
     """Return the codes of a response by transactional id and partition; a failed request fails all.
+
     A coordinator that is too old to verify counts as a success.
     """
     error = response.error

@@ -454,6 +454,7 @@ def token_rows(deps: ApiDeps) -> list[Row]:
 
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     """Return the API rows that only brokers call.
+
     The controller's requests are applied one at a time (`line`), and take turns of the loop
     separately from the work of other requests (`apart`).
     """

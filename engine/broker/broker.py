@@ -159,6 +159,7 @@ class Broker:
         on_fatal: Callable[[str], None],
     ) -> Broker:
         """Start a broker and return it; if a step fails, undo the earlier ones.
+
         `peers` are the brokers in this process, by id. `on_fatal` is called with a reason when the
         broker cannot continue; its runner then stops it. Raises the errors of the metadata store,
         the settings, the logs and the network.
@@ -253,6 +254,7 @@ class Broker:
 
     async def _re_encode_passwords(self) -> None:
         """Encode the stored passwords with the present secret, after that secret has changed.
+
         Done only if `password.encoder.old.secret` is set.
         """
         old = password_encoder(self.live.config, self.host.entropy, is_old=True)
@@ -388,8 +390,9 @@ class Broker:
         self.storage.stop()
 
     async def _settings_with_id(self, settings: BrokerSettings) -> BrokerSettings:
-        """Return the settings with the broker id: configured, stored in meta.properties,
-        or generated.
+        """Return the settings with the broker id.
+
+        Configured, stored in meta.properties, or generated.
         """
         live = LiveConfig(settings).config
         broker_id = known_broker_id(self.host.files, live.data_dirs, live.broker_id)
@@ -401,8 +404,9 @@ class Broker:
         return settings.with_generated_id(broker_id)
 
     def _open_controller(self) -> None:
-        """Create the controller and the broker's session with the store;
-        the close function resigns.
+        """Create the controller and the broker's session with the store.
+
+        The close function resigns.
         """
         self.controller = Controller(
             self.broker_id,
@@ -444,6 +448,7 @@ class Broker:
 
     def _open_listeners(self) -> None:
         """Fill the dispatch table with the APIs, and open the listeners.
+
         Requests are accepted but not served before `server.begin`.
         """
         self.table = DispatchTable(
@@ -505,8 +510,8 @@ class Broker:
         }
 
     def _join_cluster(self) -> None:
-        """Serve brokers of this process, keep the session alive,
-        and take part in the controller election.
+        """Serve brokers of this process, keep the session alive, and take part in the controller
+        election.
         """
         self._peers[self.broker_id] = self.serve_local
         self.session.start()
@@ -585,6 +590,7 @@ class Broker:
 
     async def _register_again(self) -> None:
         """Register in a new session; read settings, ACLs and tokens, and watch them again.
+
         The watches of the earlier session have ended with it.
         """
         await create_persistent_paths(self.znodes)
@@ -604,6 +610,7 @@ class Broker:
 
     def address_for_clients(self) -> str:
         """Return host:port for clients of this process.
+
         It is that of the first advertised listener without TLS and SASL, else of the first one.
         """
         advertised = self.live.config.effective_advertised_listeners
@@ -614,14 +621,16 @@ class Broker:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def serve_local(self, name: str, version: int, request: object) -> Promise[Message]:
-        """Serve a request of a broker in this process, without a connection;
-        promise the response.
+        """Serve a request of a broker in this process, without a connection.
+
+        Promises the response.
         """
         return self._local_server.serve(name, version, request)
 
     def _on_topic_change(self, topic: str) -> None:
-        """Apply a topic's changed settings to its logs;
-        start unclean elections if they are allowed now.
+        """Apply a topic's changed settings to its logs.
+
+        Start unclean elections if they are allowed now.
         """
         self.storage.reconfigure(topic)
         if self.live.topic_config(topic).unclean_leader_election_enable:
@@ -676,6 +685,7 @@ class Broker:
 
     async def stop(self, *, moves_leaders: bool = True) -> None:
         """Stop the broker, so that the next start needs no recovery.
+
         May be called twice. `moves_leaders` False skips the controlled shutdown, for a stop of the
         complete cluster.
         """
@@ -699,8 +709,9 @@ class Broker:
         )
 
     async def compaction(self) -> list[LogCompaction]:
-        """Return the cleaner's progress in each compacted log;
-        collected in turns of the event loop.
+        """Return the cleaner's progress in each compacted log.
+
+        Collected in turns of the event loop.
         """
         states: list[LogCompaction] = []
         await self._process_turns().each(self.storage.compaction(), states.append)

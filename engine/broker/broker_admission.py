@@ -18,6 +18,7 @@ def broker_admission(
     config: BrokerConfig, quotas: QuotaSettings, rules: AccessRules | None, host: BrokerHost
 ) -> Admission:
     """Return the rules by which requests are admitted; changed quotas or ACLs refresh them.
+
     Without `rules` every principal may do everything.
     """
     enforced = EnforcedQuotas(

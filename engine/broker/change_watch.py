@@ -37,8 +37,9 @@ class ApplyNotification(Protocol):
     """Reloads the entity of a change node; raises InvalidZnodeValue for an invalid node."""
 
     def __call__(self, data: bytes | None, path: str) -> PromiseCoroutine[None]:
-        """Apply one change: load the entity that a change node names (its `data` and `path`)
-        again.
+        """Apply one change.
+
+        Load the entity that a change node names (its `data` and `path`) again.
         """
         ...
 
@@ -64,6 +65,7 @@ class ChangeWatch:
         self, znodes: ZnodeClient, reader: ChangeReader, *, clock: Clock, timers: Timers
     ) -> None:
         """Create the watch of a directory of change nodes; nothing is read before `start`.
+
         `reader` loads everything at the start, and applies each change later.
         """
         self._znodes = znodes
@@ -91,6 +93,7 @@ class ChangeWatch:
 
     async def start(self) -> None:
         """Load all entities and watch for changes; must be called again in each new session.
+
         Raises the errors of the store; the broker cannot start then.
         """
         self._is_stopped = False
@@ -123,6 +126,7 @@ class ChangeWatch:
 
     async def _change_count(self) -> int:
         """Return how many change nodes were ever created, the number that the next one gets.
+
         The directory's cversion counts creations and deletions: it is `2 x made - present`.
         """
         stat = await self._znodes.exists(self._reader.directory)
@@ -166,6 +170,7 @@ class ChangeWatch:
 
     def _on_applied(self, work: Promise[None]) -> None:
         """Process the end of a read: after an error log it, and read again later.
+
         After an expired session nothing is scheduled: the next session begins with `start`.
         """
         try:
@@ -180,8 +185,9 @@ class ChangeWatch:
                 self._schedule_reading_in(CONFIG_CHANGES_RETRY_MS)
 
     async def _apply_changes(self) -> None:
-        """Apply the changes since the last read;
-        load all entities if a change node was deleted unread.
+        """Apply the changes since the last read.
+
+        Load all entities if a change node was deleted unread.
         """
         self._is_reading = True
         try:
@@ -200,6 +206,7 @@ class ChangeWatch:
 
     async def _apply_all(self, names: Iterable[str]) -> bool:
         """Apply changes in order; return False if a change node was deleted before it was read.
+
         A change that cannot be decoded is logged and left out.
         """
         for name in names:
@@ -215,8 +222,9 @@ class ChangeWatch:
         return True
 
     async def _purge(self, changes: list[tuple[int, str]]) -> None:
-        """Delete the change nodes that are older than CONFIG_CHANGE_KEPT_MS;
-        all brokers have read them.
+        """Delete the change nodes that are older than CONFIG_CHANGE_KEPT_MS.
+
+        All brokers have read them.
         """
         directory = self._reader.directory
         names = {name for _, name in changes}

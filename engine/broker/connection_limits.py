@@ -32,6 +32,7 @@ _OVERRIDES = "max.connections.per.ip.overrides"
 
 def limits_of(live: LiveConfig) -> ConnectionLimits:
     """Return the limits of each client connection by the present settings.
+
     They are of frames, idle time and socket buffers.
     """
     config, settings = live.config, live.settings
@@ -55,6 +56,7 @@ def channel_settings(live: LiveConfig) -> ChannelSettings:
 
 def in_flight_bytes_max(config: BrokerConfig) -> int:
     """Return the limit in bytes of all incomplete frames together: queued.max.request.bytes.
+
     It is at most IN_FLIGHT_BYTES_MAX, which also is the limit if the setting has none.
     """
     queued = config.queued_max_request_bytes
@@ -63,6 +65,7 @@ def in_flight_bytes_max(config: BrokerConfig) -> int:
 
 def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBounds:
     """Return the limits on number and rate of connections, by the present settings.
+
     `per_address` has the limits of single addresses.
     """
     config = live.config
@@ -83,6 +86,7 @@ def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBou
 
 def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) -> dict[str, int]:
     """Return `max.connections.per.ip.overrides` by address; raises ConfigError.
+
     `address_of` resolves a host name; it returns None for an unknown one.
     """
     bounds = {}

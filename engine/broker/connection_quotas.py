@@ -61,9 +61,9 @@ class ConnectionQuotas:
         rates: AddressRates | None = None,
     ) -> None:
         """Create the counts of a broker's connections, without any; `bounds` are the limits.
+
         `between_brokers` is the inter-broker listener's name, `rates` are the
-        connection_creation_rate
-        quotas of addresses.
+        connection_creation_rate quotas of addresses.
         """
         self._rates = AddressRates() if rates is None else rates
         #: Connections per second of each address; emptied when there are too many addresses.
@@ -83,14 +83,16 @@ class ConnectionQuotas:
         self.on_exceeded: Callable[[], None] = lambda: None
 
     def gate(self, name: str) -> ListenerGate:
-        """Create and return the gate by which a listener asks for its connections;
-        once for each name.
+        """Create and return the gate by which a listener asks for its connections.
+
+        Once for each name.
         """
         gate = self._gates[name] = ListenerGate(self, name, SampledRate(*self._window))
         return gate
 
     def change(self, bounds: ConnectionBounds) -> None:
         """Apply changed limits; connections of an address above its new limit stay open.
+
         If the broker has more than `max.connections` now, `on_exceeded` closes connections.
         """
         self.bounds = bounds
@@ -99,8 +101,8 @@ class ConnectionQuotas:
             self.on_exceeded()
 
     def is_protected(self, name: str) -> bool:
-        """True for the inter-broker listener of a broker with several listeners.
-        max.connections and its rate do not apply to it, so that brokers can always connect.
+        """True for the inter-broker listener of a broker with several listeners. max.connections
+        and its rate do not apply to it, so that brokers can always connect.
         """
         return name == self._between_brokers and len(self._gates) > 1
 
@@ -112,9 +114,9 @@ class ConnectionQuotas:
     # The checks of the gates
 
     def delay_ms(self, name: str, rate: SampledRate, now_ms: int) -> int:
-        """Count a new connection of a listener; return for how many ms to delay it, 0 for not at
-        all.
-        `rate` is the listener's own rate.
+        """Count a new connection of a listener.
+
+        Returns for how many ms to delay it, 0 for not at all. `rate` is the listener's own rate.
         """
         delay_ms = 0
         if not self.is_protected(name):
@@ -124,9 +126,10 @@ class ConnectionQuotas:
         return max(delay_ms, rate.delay_ms(self.bounds.of_listeners[name].creation_rate, now_ms))
 
     def count_of_address(self, address: str, now_ms: int) -> int:
-        """Count a new connection of an address; return for how many ms its rate is exceeded, else
-        0.
-        A connection above the rate is not counted.
+        """Count a new connection of an address.
+
+        Returns for how many ms its rate is exceeded, else 0. A connection above the rate is not
+        counted.
         """
         bound = self._rates.rate_of(address)
         if bound is None:
@@ -143,7 +146,8 @@ class ConnectionQuotas:
         return delay_ms
 
     def waiting_reason(self, name: str, count: int) -> str | None:
-        """Return as text why a listener with `count` connections accepts no more now;
+        """Return as text why a listener with `count` connections accepts no more now.
+
         None if it does.
         """
         bound = self.bounds.of_listeners[name].connections_max
@@ -156,6 +160,7 @@ class ConnectionQuotas:
 
     def enter(self, address: str) -> str | None:
         """Count an accepted connection; return the reason to close it if its address has too many.
+
         None if the connection stays open. If the broker then has more than `max.connections`,
         `on_exceeded` closes idle connections of other listeners. Source: ConnectionQuotas.inc.
         """
@@ -205,8 +210,9 @@ class ListenerGate:
         self._excess_ms = 0
 
     def arrive(self, address: str, now_ms: int) -> int:
-        """Count a new connection towards the rates; return for how many ms to delay it,
-        0 for none.
+        """Count a new connection towards the rates.
+
+        Returns for how many ms to delay it, 0 for none.
         """
         self._excess_ms = self._quotas.count_of_address(address, now_ms)
         return self._quotas.delay_ms(self.name, self._rate, now_ms)

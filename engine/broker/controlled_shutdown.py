@@ -65,9 +65,9 @@ class ShutdownRequests:
 
     async def run(self, broker_epoch: int) -> None:
         """Ask the controller to move leaders away, until this broker leads no replicated partition.
+
         Ends earlier when the retries are used up. Nothing is sent if controlled shutdown is
-        disabled
-        or no other broker is live.
+        disabled or no other broker is live.
         """
         if not self._config.controlled_shutdown_enable or self._is_alone():
             return
@@ -167,6 +167,7 @@ class ShutdownRequests:
         self, requested: Promise[messages.ControlledShutdownResponse]
     ) -> messages.ControlledShutdownResponse | None:
         """Wait for a response and return it, or raise its error; None after `end_waits`.
+
         Raises TimedOut after `controller.socket.timeout.ms`.
         """
         there: Promise[None] = Promise()
@@ -218,6 +219,7 @@ class ShutdownRequests:
 
 def _once(promise: Promise[None]) -> Callable[[], None]:
     """Return a function that keeps the promise; further calls have no effect.
+
     Several events may end the same wait.
     """
 

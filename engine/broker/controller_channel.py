@@ -66,6 +66,7 @@ class _Queue:
         clock: Clock,
     ) -> None:
         """Create the empty queue of the controller's requests to one broker.
+
         `new_channel` opens another channel after one was lost.
         """
         self._broker_id = broker_id
@@ -101,8 +102,8 @@ class _Queue:
         self._requests.clear()
 
     def _schedule_first(self) -> None:
-        """Send the first request in a later turn of the event loop,
-        unless a request is in progress.
+        """Send the first request in a later turn of the event loop, unless a request is in
+        progress.
         """
         if self._requests and not self._is_busy and not self._is_closed:
             self._is_busy = True
@@ -118,6 +119,7 @@ class _Queue:
 
     def _on_response(self, response: Promise[Struct]) -> None:
         """Complete the first request with its response, and send the next one.
+
         After a connection error the same request is sent again later, without end.
         """
         if self._is_closed:
@@ -161,6 +163,7 @@ class ControllerChannel:
 
     def open(self, broker: BrokerNode) -> None:
         """Create the queue of requests to a broker that came up, in place of an earlier one.
+
         No queue is created if the broker has no endpoint at which it can be reached.
         """
         self.close(broker.broker_id)
@@ -178,6 +181,7 @@ class ControllerChannel:
 
     def send(self, broker_id: int, name: str, request: Struct) -> Promise[Message]:
         """Queue a request to a broker; return the promise of its response.
+
         It fails with QueueClosed if there is no queue to the broker, and when the queue is closed.
         """
         queue = self._queues.get(broker_id)

@@ -15,8 +15,9 @@ class ControllerLog:
     """Logs the controller's reports; implements `engine.controller.ports.ControllerReporter`."""
 
     def __init__(self, broker_id: int, on_elected: Callable[[], None]) -> None:
-        """Create the controller's log; `on_elected` is called when this broker becomes the
-        controller.
+        """Create the controller's log.
+
+        `on_elected` is called when this broker becomes the controller.
         """
         self._broker_id = broker_id
         self._on_elected = on_elected

@@ -63,9 +63,9 @@ class CoordinatorTopic:
         stored: TopicAssignment | None = None,
     ) -> None:
         """Create access to a coordinators' topic, `__consumer_offsets` or `__transaction_state`.
+
         `made_with` is the partition count with which brokers create the topic. `stored` is the
-        topic
-        in the metadata store at the start of the broker, None without one.
+        topic in the metadata store at the start of the broker, None without one.
         """
         self._topic = topic
         self._replica_manager = replica_manager
@@ -84,6 +84,7 @@ class CoordinatorTopic:
 
     def partition_count(self) -> int | None:
         """Return the partition count by which group or transactional ids are mapped to partitions.
+
         None if the topic does not exist yet.
         """
         return self._count or self._known_count() or None
@@ -118,9 +119,9 @@ class CoordinatorTopic:
         written_as: Callable[[ProduceResult], T],
     ) -> Promise[T]:
         """Append keys and values as one batch; the promise is kept once enough replicas have it.
+
         Its value is the result of `written_as`. It is kept even if the client that caused the
-        append
-        closes its connection: a coordinator's state must equal its written records.
+        append closes its connection: a coordinator's state must equal its written records.
         """
         key = TopicPartition(self._topic, partition)
         now_ms = self._clock.wall_ms()
@@ -175,10 +176,10 @@ class CoordinatorTopic:
         waiting: Waiting,
         now_ms: int,
     ) -> int | ProduceResult | Promise[ProduceResult] | None:
-        """Append one record without a codec, as `append` does; None, with nothing done, if it
-        cannot.
-        Returns the record's offset if it is written and no other replica has to follow, else the
-        result or a promise of it.
+        """Append one record without a codec, as `append` does.
+
+        None, with nothing done, if it cannot. Returns the record's offset if it is written and no
+        other replica has to follow, else the result or a promise of it.
         """
         topic_partition = new_tuple(TopicPartition, (self._topic, partition))
         required_acks, timeout_ms = waiting
@@ -196,9 +197,9 @@ class CoordinatorTopic:
     def batches(self, partition: int, buffer_bytes: int) -> Iterator[RecordBatch]:
         """Yield all batches of a partition up to its present log end offset, in order of their
         offsets.
+
         A coordinator loads its state from them. Raises ApiError or StorageError if the log cannot
-        be
-        read.
+        be read.
         """
         key = TopicPartition(self._topic, partition)
         log = self._log(key)
@@ -227,6 +228,7 @@ class CoordinatorTopic:
 
     def is_committed(self, partition: int, end_offset: int) -> bool:
         """True if the partition's high watermark has reached `end_offset` (exclusive).
+
         False also if the partition is not on this broker.
         """
         replica = self._replica_manager.partitions.get(TopicPartition(self._topic, partition))

@@ -52,9 +52,9 @@ class Deadlines:
         self._owners.append(owner)
 
     def note(self, deadline_ms: int) -> None:
-        """Note that an operation with this deadline waits: set the timer to it unless it is
-        earlier.
-        The deadline is monotonic.
+        """Note that an operation with this deadline waits.
+
+        Set the timer to it unless it is earlier. The deadline is monotonic.
         """
         if self._is_stopped:
             return
@@ -65,8 +65,9 @@ class Deadlines:
             self._cancel = self._timers.call_at(deadline_ms, self._advance_owners)
 
     def _advance_owners(self) -> None:
-        """Complete the operations that are due in all purgatories;
-        set the timer to the next deadline.
+        """Complete the operations that are due in all purgatories.
+
+        Set the timer to the next deadline.
         """
         self._due_ms = self._cancel = None
         try:

@@ -55,6 +55,7 @@ class BrokerTokens:
         entropy: Entropy,
     ) -> None:
         """Create the broker's delegation tokens; none is loaded before `start`.
+
         `secret` is `delegation.token.secret.key`.
         """
         self._clock = clock
@@ -91,6 +92,7 @@ class BrokerTokens:
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
         """Return owner, credential and remaining lifetime of a token; None for an unknown token.
+
         The SCRAM authentication of a client with a token needs them.
         """
         cache = self.admin.cache

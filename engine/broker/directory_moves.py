@@ -49,6 +49,7 @@ class DirectoryMoves:
         abort_cleaning: Callable[[TopicPartition], None],
     ) -> None:
         """Create the moves of replicas between log directories, without any; each copies in chunks.
+
         `replicas` returns the replica manager. `abort_cleaning` ends a running compaction of a log.
         """
         self._replicas = replicas
@@ -145,6 +146,7 @@ class DirectoryMoves:
 
     def _copy_next_chunk(self) -> None:
         """Copy one chunk of the first move in the queue, which then goes to the queue's end.
+
         While the throttle is exceeded it waits. An error ends only the move that has it.
         """
         self._is_busy = False
@@ -182,6 +184,7 @@ class DirectoryMoves:
 
     def _advance(self, topic_partition: TopicPartition) -> bool:
         """Copy one chunk of a move, or exchange the logs when all is copied.
+
         True if the move is complete or impossible, False if more remains to be copied.
         """
         replicas = self._replicas()

@@ -59,6 +59,7 @@ class LiveConfig:
 
     def __init__(self, settings: BrokerSettings, passwords: PasswordEncoder | None = None) -> None:
         """Create the broker's present settings, static ones first; dynamic ones are set later.
+
         `passwords` decrypts passwords in znodes, None without a configured secret.
         """
         self._passwords = passwords
@@ -82,6 +83,7 @@ class LiveConfig:
 
     def on_broker(self, listener: Callable[[BrokerConfig, BrokerConfig], None]) -> None:
         """Call `listener` with the old and new broker settings after each change.
+
         Topics inherit broker settings that they do not override: their settings may have changed
         too.
         """
@@ -102,6 +104,7 @@ class LiveConfig:
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
         """Replace the overrides of a topic, and call the listeners if they differ from the last
         ones.
+
         Invalid overrides are logged and ignored.
         """
         usable = _valid_topic_overrides(topic, overrides)
@@ -123,6 +126,7 @@ class LiveConfig:
 
     def set_broker(self, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> None:
         """Replace the dynamic settings of this broker (`of_broker`) and of all brokers (`of_all`).
+
         Invalid ones are logged and ignored; if together they contradict others, nothing changes.
         """
         usable = usable_broker_overrides(
@@ -187,8 +191,9 @@ class DynamicConfigWatch:
         clock: Clock,
         timers: Timers,
     ) -> None:
-        """Create the watch of settings in the metadata store; it updates `live`,
-        and `quotas` if given.
+        """Create the watch of settings in the metadata store.
+
+        It updates `live`, and `quotas` if given.
         """
         self._znodes = znodes
         self._broker_id = broker_id
@@ -200,6 +205,7 @@ class DynamicConfigWatch:
 
     async def start(self) -> None:
         """Read all settings and watch for changes; must be called again in each new session.
+
         Raises the errors of the store; the broker cannot start then.
         """
         await self._changes.start()

@@ -30,6 +30,7 @@ def fetcher_metrics(
 ) -> Iterator[BrokerMetric]:
     """Yield the lag of each partition that this broker has fetched as a follower, and the maximal
     lag.
+
     `followed` has fetch states by leader id and number of the fetcher.
     """
     max_lag = 0

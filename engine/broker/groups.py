@@ -37,6 +37,7 @@ def open_groups(
 ) -> GroupCoordinator:
     """Create a broker's group coordinator, and let it follow the leadership of
     `__consumer_offsets`.
+
     `stored` is that topic in the metadata store, None if it does not exist.
     """
     topic = CoordinatorTopic(

@@ -29,6 +29,7 @@ _REQUESTS: Final = "kafka.network:type=RequestMetrics,name="
 
 def fold_requests(requests: RequestMetrics, clock: Clock, tasks: LoopTasks) -> None:
     """Start a task that adds the requests to their histograms every second.
+
     To add each request by itself would be slow.
     """
     tasks.every_in_steps(

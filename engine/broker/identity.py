@@ -16,8 +16,9 @@ _GENERATED = -1
 
 def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) -> int | None:
     """Return the broker id that is configured or in meta.properties; None if neither has one.
-    None leads to a generated id. Unreadable log directories are ignored. Raises ConfigError if
-    the ids contradict each other.
+
+    None leads to a generated id. Unreadable log directories are ignored. Raises ConfigError if the
+    ids contradict each other.
     """
     ids: set[int] = set()
     for path in data_dirs:

@@ -50,6 +50,7 @@ class SendToController(Protocol):
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Message]:
         """Send a request to the controller; promise the response.
+
         `message` builds it for the version that both sides know, up to `highest` (None: any).
         """
         ...
@@ -120,6 +121,7 @@ class IsrProposals:
 
     def _send(self) -> None:
         """Send all pending proposals in one AlterPartition request.
+
         It names topics by id, or by name if the id of one is missing.
         """
         self._cancel = None

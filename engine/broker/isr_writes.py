@@ -104,7 +104,8 @@ class IsrWrites:
         self._is_stopped = True
 
     def propose(self, proposal: ProposeIsr) -> None:
-        """Write a proposed ISR to its znode;
+        """Write a proposed ISR to its znode.
+
         `decided` is called with the result on a later turn.
         """
         self._in_flight += 1
@@ -120,6 +121,7 @@ class IsrWrites:
 
     async def _write_znode(self, proposal: ProposeIsr) -> IsrDecision:
         """Write a proposed ISR to the partition's znode; return the new version, or an error code.
+
         A znode that already has the proposed state counts as written: the first response was lost.
         """
         key = proposal.topic_partition
@@ -166,8 +168,9 @@ class IsrWrites:
 
     def _send_changes(self) -> None:
         """Notify the controller of changed ISRs if no ISR has changed for a while, or at the
-        maximal
-        delay. So many changes in a row lead to one notification.
+        maximal delay.
+
+        So many changes in a row lead to one notification.
         """
         now_ms = self._clock.monotonic_ms()
         is_quiet = self._last_change_ms + ISR_CHANGE_LINGER_MS < now_ms
@@ -196,6 +199,7 @@ class IsrWrites:
 
 def writes_sets_itself(release: str) -> bool:
     """True if leaders write the ISR to the metadata store in this inter.broker.protocol.version.
+
     From 2.7-IV2 on they propose it to the controller (KIP-497).
     """
     head, _, step = ".".join(release.split(".")[:2]).partition("-IV")

@@ -41,6 +41,7 @@ class JwksKeys:
 
     def __init__(self, url: str, read: Callable[[str], list[JsonKey]], clock: Clock) -> None:
         """Read the keys that verify OAuth tokens from `url` by `read`; raises ConfigError.
+
         `read` is called again later, on a worker thread.
         """
         self.url = url
@@ -60,9 +61,9 @@ class JwksKeys:
 
     def for_token(self, text: str) -> list[JsonKey]:
         """Return the present keys for the verification of a token.
+
         If the token's key id is unknown, a refresh is started, for later tokens. Raises
-        TokenRefused
-        for a malformed token.
+        TokenRefused for a malformed token.
         """
         wanted = key_id(text)
         is_known = wanted is None or any(key.get("kid") == wanted for key in self._keys)
@@ -99,7 +100,8 @@ class JwksCache:
     """The keys of all URLs in the settings of listeners."""
 
     def __init__(self, files: Files, http: Http | None, clock: Clock) -> None:
-        """Create the cache of keys by URL, without keys;
+        """Create the cache of keys by URL, without keys.
+
         `http` is None if the broker has no HTTP client.
         """
         self._files = files

@@ -83,6 +83,7 @@ def token_reader(
 
 def _is_signed(of_listener: ListenerSettings) -> bool:
     """True if the listener verifies the signatures of tokens, False if it accepts unsigned ones.
+
     Raises ConfigError for invalid settings.
     """
     text = of_listener.own_text(HANDLER, OAUTHBEARER) or of_listener.text(HANDLER)

@@ -84,6 +84,7 @@ class ListenerSasl:
         token_readers: TokenReaders | None = None,
     ) -> None:
         """Read and check the SASL settings of a listener; raises ConfigError.
+
         `token_login` returns the login of a delegation token, None if tokens are disabled.
         `token_readers` returns the verifier of OAUTHBEARER's access tokens.
         """
@@ -160,6 +161,7 @@ def check_sasl(settings: BrokerSettings, listener: str) -> None:
 
 def broker_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
     """Return the credentials of this broker at other brokers' listeners; raises ConfigError.
+
     They are in the settings of the inter-broker listener.
     """
     of_listener = ListenerSettings(settings, config.inter_broker_endpoint.name)
@@ -186,6 +188,7 @@ def broker_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
 
 def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:
     """Return the parsed JAAS entry of a mechanism: the users, and the broker's own credentials.
+
     Raises ConfigError if it is missing, malformed, or of another login module.
     """
     key = "sasl.jaas.config"
@@ -207,6 +210,7 @@ def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:
 
 def enabled_mechanisms(of_listener: ListenerSettings) -> list[str]:
     """Return the listener's enabled SASL mechanisms in the order of the setting.
+
     Raises ConfigError for an unknown mechanism, and for callback classes of Java.
     """
     key = "sasl.enabled.mechanisms"

@@ -52,6 +52,7 @@ _UNSERVED: Final = (
 
 def listener_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerOf:
     """Load a listener's key and trust stores; return its TLS layer for new connections.
+
     Raises ConfigError.
     """
     of_listener = ListenerSettings(settings, listener.name)
@@ -80,6 +81,7 @@ def store_files(settings: BrokerSettings, listener: ListenerAddress) -> list[str
 
 def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
     """Load a listener's stores; return the TLS layer for connections to other brokers.
+
     Raises ConfigError.
     """
     of_listener = ListenerSettings(settings, listener.name)
@@ -92,6 +94,7 @@ def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
 
 def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | None], str]:
     """Return a function that maps a client's certificate (DER) to its principal.
+
     It goes by `ssl.principal.mapping.rules`, for which ConfigError is raised. The function raises
     MalformedDer and NoMappingRule; it returns ANONYMOUS for None.
     """
@@ -113,6 +116,7 @@ def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | Non
 
 def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> TlsListenerSettings:
     """Return the TLS settings of a listener.
+
     Raises ConfigError for unsupported values and for stores that contradict each other.
     """
     for key, rule in _UNSERVED:
@@ -214,8 +218,9 @@ def _check_trust_store(of_listener: ListenerSettings) -> None:
 
 
 def _store_type(of_listener: ListenerSettings, key: str) -> str:
-    """Return the type of a key or trust store, like PEM;
-    raise ConfigError for an unsupported one.
+    """Return the type of a key or trust store, like PEM.
+
+    Raises ConfigError for an unsupported one.
     """
     value = of_listener.value(key)
     if value not in _STORE_KINDS:

@@ -59,9 +59,10 @@ class BrokerListeners:
         tls: LiveTls,
         logins: TokenAuthentication,
     ) -> None:
-        """Create the listeners' common limits from the settings; raises ConfigError. None is opened
-        yet.
-        `quotas` has the connection rates of addresses and the SCRAM credentials.
+        """Create the listeners' common limits from the settings; raises ConfigError.
+
+        None is opened yet. `quotas` has the connection rates of addresses and the SCRAM
+        credentials.
         """
         self._host = host
         self._network = network = host.network
@@ -119,6 +120,7 @@ class BrokerListeners:
 
     def _on_client(self, listener: ListenerAddress) -> Callable[[ClientConnection], None] | None:
         """Return the function that authenticates a new client of a listener.
+
         None if the listener has neither SASL nor TLS: its clients are ANONYMOUS.
         """
         if listener.has_sasl:
@@ -156,6 +158,7 @@ class BrokerListeners:
         self, of_listener: ListenerSettings, entry: JaasEntry
     ) -> Callable[[], SaslServer]:
         """Return a function that creates the server's side of one OAUTHBEARER authentication.
+
         Raises ConfigError.
         """
         clock = self._host.clock
@@ -192,6 +195,7 @@ class BrokerListeners:
     def _close_excess(self) -> None:
         """Close connections while the broker has more than max.connections, the longest idle ones
         first.
+
         Those of the inter-broker listener stay open, if there are other listeners.
         """
         reason = "it was silent for longest, and the broker has more than max.connections"

@@ -55,6 +55,7 @@ class AnotherCertificate(ConfigError):
 
     def __init__(self, rule: str, allowed_by: str) -> None:
         """Create the error for a new certificate with another name or without an old host.
+
         `rule` is its sentence, `allowed_by` the setting that allows the change.
         """
         super().__init__("ssl.keystore.location", None, rule)
@@ -111,9 +112,9 @@ class LiveTls:
         self._peer: LayerTo | None = None
 
     def layer(self, listener: ListenerAddress) -> LayerOf:
-        """Load the listener's TLS files; return its layer, which uses files that are loaded later,
-        too.
-        Raises ConfigError.
+        """Load the listener's TLS files.
+
+        Returns its layer, which uses files that are loaded later, too. Raises ConfigError.
         """
         name = listener.name
         self._loaded[name] = _load(self._live.settings, listener)
@@ -125,9 +126,10 @@ class LiveTls:
         return layer_of
 
     def layer_to_peers(self, listener: ListenerAddress) -> LayerTo:
-        """Load the TLS files for connections to brokers; return the function from a host to its
-        layer.
-        Later connections use the files loaded last. Raises ConfigError.
+        """Load the TLS files for connections to brokers.
+
+        Returns the function from a host to its layer. Later connections use the files loaded last.
+        Raises ConfigError.
         """
         self._peer = peer_layer(self._live.settings, listener)
 
@@ -141,6 +143,7 @@ class LiveTls:
     def check(self, listener: ListenerAddress, after: BrokerSettings) -> None:
         """Raise InvalidRequest, with Kafka's message, if the listener's TLS fails with settings
         `after`.
+
         Called before a change of dynamic settings is stored.
         """
         try:
@@ -155,6 +158,7 @@ class LiveTls:
 
     def reload_replaced_files(self) -> None:
         """Load the TLS files whose content has changed; an AlterConfigs request triggers this.
+
         Raises InvalidConfiguration, with Kafka's message, for unusable files. A listener with
         unusable files keeps its present ones.
         """
@@ -205,6 +209,7 @@ class LiveTls:
 
     def is_current(self, replaced: ReplacedFiles) -> bool:
         """True if the listener still uses the files that were in use when `replaced` was read.
+
         False: a request has loaded other files meanwhile, and `replaced` is to be ignored.
         """
         return self._loaded[replaced.listener.name] is replaced.used
@@ -230,8 +235,9 @@ class LiveTls:
                 _log.error("The TLS of listener %s stays as it is: %s", listener.name, error)
 
     def _prepare(self, listener: ListenerAddress, settings: BrokerSettings) -> _Prepared:
-        """Load a listener's TLS files, for both directions if brokers use it;
-        raises ConfigError.
+        """Load a listener's TLS files, for both directions if brokers use it.
+
+        Raises ConfigError.
         """
         loaded = _load(settings, listener)
         between = self._live.config.inter_broker_endpoint
@@ -243,6 +249,7 @@ class LiveTls:
         self, listener: ListenerAddress, settings: BrokerSettings, used: _Loaded
     ) -> _Prepared | ConfigError | None:
         """Load a listener's replaced TLS files.
+
         Returns the error for unusable ones, None if their content is unchanged.
         """
         if _digest(settings, listener) == used.digest:
@@ -259,6 +266,7 @@ def _check_certificate(
     listener: ListenerAddress, settings: BrokerSettings, loaded: _Loaded | None, new: _Loaded
 ) -> None:
     """Raise AnotherCertificate if the new certificate has another name, or lacks a host of the old.
+
     `ssl.allow.dn.changes` and `ssl.allow.san.changes` allow it. `loaded` None: there is no old one.
     """
     if loaded is None:
@@ -306,8 +314,9 @@ def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | 
 
 
 def _states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
-    """Return the file states (time, size …) of a listener's stores;
-    another state means replaced.
+    """Return the file states (time, size …) of a listener's stores.
+
+    Another state means replaced.
     """
     return tuple(map(read_file_state, store_files(settings, listener)))
 

@@ -24,6 +24,7 @@ from engine.wire.structs import Message, Struct
 
 def request_for(row: ApiRow, version: int, request: object) -> object:
     """Convert a request of a broker in this process to the form that the API's handler takes.
+
     Some handlers take the form of their own decoder, for which the request is encoded first.
     """
     if row.decode is None:

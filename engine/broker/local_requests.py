@@ -30,6 +30,7 @@ class LocalRequests:
 
     def __init__(self, broker_id: Callable[[], int]) -> None:
         """Create the set of pending requests from brokers of this process, without any.
+
         `broker_id` is called when requests fail.
         """
         self._broker_id = broker_id
@@ -52,8 +53,9 @@ class LocalRequests:
         self._pending[pending] = None
 
         def forward() -> None:
-            """Keep or fail the requester's promise;
-            release the response if the requester no longer waits.
+            """Keep or fail the requester's promise.
+
+            Release the response if the requester no longer waits.
             """
             if pending not in self._pending:
                 if response.error is None:

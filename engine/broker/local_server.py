@@ -24,6 +24,7 @@ class LocalServer:
 
     def __init__(self, server: RequestServer, listener: str, requests: LocalRequests) -> None:
         """Create the server of requests from brokers in this process, which need no connection.
+
         Handlers see `listener`, the inter-broker listener, in the session.
         """
         self._server = server
@@ -34,6 +35,7 @@ class LocalServer:
 
     def _session_for(self, *, is_message: bool) -> Session:
         """Return the session for a request: a new one for a message, the shared one for values.
+
         Handlers of messages may keep state in their session, which callers must not share.
         """
         if self._session is not None and not is_message:
@@ -50,6 +52,7 @@ class LocalServer:
 
     def serve(self, name: str, version: int, request: object) -> Promise[Message]:
         """Serve a request of a broker in this process; promise the response.
+
         A request that is not a message has the values of an API (see `Row.local`). An exception in
         a handler fails the request with UNKNOWN_SERVER_ERROR, as in Kafka.
         """

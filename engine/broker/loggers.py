@@ -49,8 +49,8 @@ class PythonLoggers:
         self._before: dict[str, int] = {}
 
     def levels(self) -> Mapping[str, str]:
-        """Return the effective level of each logger of the broker, by its name,
-        in Kafka's level names.
+        """Return the effective level of each logger of the broker, by its name, in Kafka's level
+        names.
         """
         levels = {
             name: level_name(self._logger(name).getEffectiveLevel())
@@ -71,8 +71,9 @@ class PythonLoggers:
         self._set(name, logging.NOTSET)
 
     def restore(self) -> None:
-        """Restore the levels that the loggers had before the broker changed them;
-        called at its stop.
+        """Restore the levels that the loggers had before the broker changed them.
+
+        Called at its stop.
         """
         for name, level in self._before.items():
             self._logger(name).setLevel(level)
@@ -90,7 +91,8 @@ class PythonLoggers:
 
 
 def level_name(number: int) -> str:
-    """Return Kafka's name of a level of Python's logging:
-    the highest that is not above `number`.
+    """Return Kafka's name of a level of Python's logging.
+
+    The highest that is not above `number`.
     """
     return next((name for name, least in _NUMBERS.items() if number >= least), "TRACE")

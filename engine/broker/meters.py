@@ -108,10 +108,10 @@ class BrokerMeters:
         others: Callable[[], Mapping[str, int | Histogram]],
         clock: Clock,
     ) -> None:
-        """Create the meters of topics and of the broker; `existing` returns the topics of the
-        cluster.
-        `others` returns the broker-wide figures by JMX object name: the count of a meter, or the
-        histogram of a timer in microseconds.
+        """Create the meters of topics and of the broker.
+
+        `existing` returns the topics of the cluster. `others` returns the broker-wide figures by
+        JMX object name: the count of a meter, or the histogram of a timer in microseconds.
         """
         self._counts = counts
         self._existing = existing
@@ -137,6 +137,7 @@ class BrokerMeters:
 
     def note_role(self, key: TopicPartition, *, is_leader: bool) -> None:
         """Note whether this broker leads or follows a partition; called after each change of roles.
+
         After a topic's last leader its leader meters end, while the broker's totals continue.
         Source: ReplicaManager.updateLeaderAndFollowerMetrics.
         """
@@ -170,9 +171,10 @@ class BrokerMeters:
         self._topics.pop(topic, None)
 
     def _reset(self, topic: str, indexes: Collection[int]) -> None:
-        """Set the counts `indexes` of a topic to 0 and remove their meters; the broker's totals
-        stay.
-        Kafka removes a topic's meters when the broker no longer leads (or follows) it.
+        """Set the counts `indexes` of a topic to 0 and remove their meters.
+
+        The broker's totals stay. Kafka removes a topic's meters when the broker no longer leads (or
+        follows) it.
         """
         counts = self._counts.by_topic.get(topic)
         if counts is None:
@@ -190,8 +192,9 @@ class BrokerMeters:
     # Ticks
 
     def tick(self) -> Iterator[None]:
-        """Update the rates of all meters from the counts, one topic for each step;
-        every TICK_MS.
+        """Update the rates of all meters from the counts, one topic for each step.
+
+        Every TICK_MS.
         """
         number = self._number + 1
         for topic in list(self._counts.by_topic):
@@ -233,8 +236,9 @@ class BrokerMeters:
         return known
 
     def _meter_of(self, topic: _Topic, index: int) -> Meter:
-        """Return a topic's meter of the count `index`;
-        a new one starts at the last complete tick.
+        """Return a topic's meter of the count `index`.
+
+        A new one starts at the last complete tick.
         """
         meter = topic.meters.get(index)
         if meter is None:
@@ -281,8 +285,9 @@ class BrokerMeters:
 
 
 def _count_of(counted: int | Histogram) -> int:
-    """Return the count to which a meter is set: the figure itself,
-    or a histogram's number of values.
+    """Return the count to which a meter is set.
+
+    The figure itself, or a histogram's number of values.
     """
     return counted if isinstance(counted, int) else counted.moments.count
 

@@ -63,8 +63,9 @@ def decode_metrics(text: str) -> dict[str, MetricValue]:
 
 
 def _gauge_value(text: str) -> MetricValue:
-    """Return a gauge's value from its text:
-    an int unless the text has a fraction or an exponent.
+    """Return a gauge's value from its text.
+
+    An int unless the text has a fraction or an exponent.
     """
     return float(text) if "." in text or "e" in text else int(text)
 

@@ -214,6 +214,7 @@ def _is_at_min_isr(partition: Partition) -> bool:
 
 def _imbalance_count(context: ControllerContext) -> int:
     """Return the number of partitions that are not led by their preferred leader.
+
     Topics that are being deleted do not count.
 
     Source: ControllerContext.updatePreferredReplicaImbalanceMetric; topics that are being deleted
@@ -228,6 +229,7 @@ def _imbalance_count(context: ControllerContext) -> int:
 
 def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -> bool:
     """True if the partition's leader is not the preferred one, its first replica.
+
     A preferred leader that a reassignment adds counts as imbalanced from its ISR membership on.
 
     Source: ControllerContext.hasPreferredLeader.
@@ -242,6 +244,7 @@ def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -
 
 def _quote(text: str) -> str:
     """Return a value quoted for a JMX object name.
+
     Source: javax.management.ObjectName.quote.
     """
     escaped = re.sub(r'[\\"*?]', r"\\\g<0>", text).replace("\n", r"\n")

@@ -61,6 +61,7 @@ class NodeToControllerChannel:
         self, metadata_cache: MetadataCache, peers: Peers, timers: Timers, clock: Clock
     ) -> None:
         """Create the queue of requests to the controller, without any.
+
         Each attempt finds the controller in the metadata cache.
         """
         self._metadata_cache = metadata_cache
@@ -83,6 +84,7 @@ class NodeToControllerChannel:
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Message]:
         """Queue a request to the controller; promise its response.
+
         `message` builds the request for the version that both sides know. The promise fails with
         NoCommonVersion, with ApiError if the controller fails to serve the request, and with
         BrokerStopped when this broker stops.
@@ -139,6 +141,7 @@ class NodeToControllerChannel:
 
     def _on_response(self, response: Promise[ControllerResponse]) -> None:
         """Complete the first request with its response, and send the next one.
+
         If the controller has moved, or the connection fails, the same request is sent again.
         """
         if self._is_stopped:

@@ -35,8 +35,8 @@ class OffsetsTopic:
     """
 
     def __init__(self, topic: CoordinatorTopic, config: BrokerConfig) -> None:
-        """Create access to `__consumer_offsets`, with acks,
-        timeout and codec of commits in `config`.
+        """Create access to `__consumer_offsets`, with acks, timeout and codec of commits in
+        `config`.
         """
         self._topic = topic
         self._config = config
@@ -48,6 +48,7 @@ class OffsetsTopic:
 
     def partition_count(self) -> int:
         """Return the partition count of `__consumer_offsets`.
+
         Before the topic exists, it is the count with which the topic will be created.
         """
         return self._topic.partition_count() or self._config.offsets_topic_num_partitions
@@ -61,8 +62,9 @@ class OffsetsTopic:
         producer: CommittingProducer | None = None,
         is_awaited: bool = True,
     ) -> Promise[Written]:
-        """Append group records to a partition as one batch; promise the result;
-        see `GroupLog.append`.
+        """Append group records to a partition as one batch; promise the result.
+
+        See `GroupLog.append`.
         """
         settings = BatchSettings(codec=self._codec, base_sequence=base_sequence)
         if producer is not None:
@@ -96,6 +98,7 @@ class OffsetsTopic:
 
     def read(self, partition: int) -> Iterator[LoadedRecords]:
         """Yield all group records of a partition in order, in lists; see `GroupLog.read`.
+
         Records of a transaction come at its COMMIT marker; those of an open one last, with its
         producer id. Raises ApiError or StorageError if the log cannot be read.
         """
@@ -117,6 +120,7 @@ class OffsetsTopic:
 
 def _in_lists(records: Iterable[Record], open_producer_id: int = -1) -> Iterator[LoadedRecords]:
     """Yield the records in lists of at most LOADED_AT_ONCE, so that a load proceeds in steps.
+
     `open_producer_id` is the producer of their open transaction, -1 without one.
     """
     left = iter(records)

@@ -39,6 +39,7 @@ _UNSECURED: Final = "unsecuredLogin"
 
 def own_oauth_login(of_listener: ListenerSettings, entry: JaasEntry) -> OAuthLogin:
     """Return how this broker gets its OAuth tokens for other brokers; raises ConfigError.
+
     Signed tokens come from a file; unsigned ones are made for a principal in the JAAS entry.
     """
     handler = of_listener.own_text(LOGIN_HANDLER, OAUTHBEARER) or of_listener.text(LOGIN_HANDLER)

@@ -24,6 +24,7 @@ from engine.host.ports import Clock, Entropy
 
 def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls, clock: Clock) -> PeerSecurity:
     """Return listener, SASL login and TLS layer with which this broker reaches others.
+
     Raises ConfigError.
     """
     listener = live.config.inter_broker_endpoint

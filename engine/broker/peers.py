@@ -69,6 +69,7 @@ class PeerChannel(Protocol):
     @property
     def is_same(self) -> bool:
         """True if the broker is in this process and was not restarted since the last request.
+
         A follower's fetch session is then still valid. Never True for a remote broker.
         """
         ...
@@ -98,6 +99,7 @@ class LocalChannel:
         encodes: bool = False,
     ) -> None:
         """Create a channel to a broker of this process, whose handler is called directly.
+
         `on_close` is called when the channel is closed. With `encodes`, requests and responses are
         encoded and decoded, and values are not used as requests.
         """
@@ -147,6 +149,7 @@ class LocalChannel:
 
     def break_off(self) -> None:
         """Close the channel as a broken connection would: the last request and all later ones fail.
+
         Called when the network between the brokers gets a fault.
         """
         self._is_broken, self._requested = True, None
@@ -168,7 +171,8 @@ class RemoteChannel:
     def __init__(
         self, connection: LoopConnection, on_close: Callable[[RemoteChannel], None] = _ignore
     ) -> None:
-        """Create a channel to a broker over a connection;
+        """Create a channel to a broker over a connection.
+
         `on_close` is called when it is closed.
         """
         self._connection = connection
@@ -205,9 +209,9 @@ class Peers:
         links: PlaceLinks | None = None,
     ) -> None:
         """Create the channels of a broker to other brokers, without any.
+
         `local` has the brokers in this process, and changes over time. `links` has the faults
-        between
-        brokers, None if there are never any.
+        between brokers, None if there are never any.
         """
         self._network = network
         self._links = links
@@ -249,6 +253,7 @@ class Peers:
         self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
     ) -> PeerChannel | None:
         """Return a new channel to a broker: a local one if the broker is in this process.
+
         None if it has no endpoint at the inter-broker listener.
         """
         broker_id = broker.broker_id

@@ -47,7 +47,8 @@ class AddressRates:
         self.by_address: dict[str, int] = {}
 
     def rate_of(self, address: str) -> int | None:
-        """Return the maximal connections per second of an address, by default;
+        """Return the maximal connections per second of an address, by default.
+
         None without a limit.
         """
         return self.by_address.get(address, self.default)
@@ -58,6 +59,7 @@ class QuotaSettings:
 
     def __init__(self, znodes: ZnodeClient, address_of: Callable[[str], str | None]) -> None:
         """Create without quotas, which `load` reads from the metadata store.
+
         `address_of` resolves a host name; it returns None for an unknown one.
         """
         #: Request quotas by user and client id; shared with the code that enforces them.
@@ -73,6 +75,7 @@ class QuotaSettings:
 
     async def load(self) -> None:
         """Read all quotas, connection rates and SCRAM credentials from the metadata store.
+
         Those whose znode does not exist any more are removed.
         """
         paths = []
@@ -100,6 +103,7 @@ class QuotaSettings:
 
     async def _apply(self, entity_path: str, rates: AddressRates) -> None:
         """Read one entity from its znode: a user's credentials, and quotas, or an address's rate.
+
         The rate of an address is stored in `rates`. Invalid quotas are logged, and the old ones
         stay.
         """
@@ -159,6 +163,7 @@ class QuotaSettings:
 
 def _user_of(entity_path: str) -> str | None:
     """Return the user whose credentials are in an entity's znode; None for any other entity.
+
     The default user and entities with a client id have none.
     """
     kind, name, *more = entity_path.split("/")
@@ -168,7 +173,8 @@ def _user_of(entity_path: str) -> str | None:
 
 
 def _owner_of(entity_path: str) -> QuotaOwner:
-    """Return the user and client id of an entity path such as `users/a/clients/b`;
+    """Return the user and client id of an entity path such as `users/a/clients/b`.
+
     NONE where absent.
     """
     kind, name, *more = entity_path.split("/")

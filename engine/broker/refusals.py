@@ -29,6 +29,7 @@ class _Lines:
 
     def __init__(self, clock: Clock, log: Callable[..., None], left_out: str) -> None:
         """Create a bound on log lines per period; `log` writes a line.
+
         `left_out` is the line with the number of lines that were omitted.
         """
         self._clock = clock
@@ -83,8 +84,9 @@ class Refusals:
         lines.log("connection of %s: %s", peer, reason)
 
     def _count_reason(self, reason: str) -> None:
-        """Count a reason for the metrics; above REFUSAL_KINDS_MAX reasons,
-        new ones count as "other".
+        """Count a reason for the metrics.
+
+        Above REFUSAL_KINDS_MAX reasons, new ones count as "other".
         """
         if reason in self.counts or len(self.counts) < REFUSAL_KINDS_MAX:
             self.counts[reason] += 1

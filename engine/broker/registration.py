@@ -73,6 +73,7 @@ async def cluster_id(znodes: ZnodeClient, entropy: Entropy) -> str:
 
 async def generated_broker_id(znodes: ZnodeClient, reserved_broker_max_id: int) -> int:
     """Return a new broker id, above `reserved_broker_max_id` and unique in the cluster.
+
     The version of a znode that each such broker writes is the sequence.
     """
     stat = await znodes.set(BROKER_SEQUENCE_ID, b"")
@@ -81,6 +82,7 @@ async def generated_broker_id(znodes: ZnodeClient, reserved_broker_max_id: int) 
 
 async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegistration) -> int:
     """Create the broker's ephemeral znode; return its czxid, which is the broker epoch.
+
     A node of this session is accepted: the response to an earlier attempt was lost. Raises
     BrokerIdInUse for that of another session.
 

@@ -54,14 +54,16 @@ class ReplicationQuotas:
     def _listed_by(
         self, replicas_of: Callable[[TopicConfig], Sequence[str]]
     ) -> Callable[[TopicPartition], bool]:
-        """Return a predicate of partitions: is this broker's replica listed in the topic's setting?
-        `replicas_of` returns the setting's list.
+        """Return a predicate of partitions.
+
+        Is this broker's replica listed in the topic's setting? `replicas_of` returns the setting's
+        list.
         """
         live, broker_id = self._live, self._live.config.broker_id
 
         def is_throttled(key: TopicPartition) -> bool:
-            """Return True if the topic's setting lists this broker's replica of a partition,
-            or all.
+            """Return True if the topic's setting lists this broker's replica of a partition, or
+            all.
             """
             replicas = replicas_of(live.topic_config(key.topic))
             return is_listed(replicas, key.partition, broker_id)

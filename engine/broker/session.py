@@ -42,6 +42,7 @@ class BrokerSession:
         begin: Callable[[], Awaitable[None]],
     ) -> None:
         """Create the guard of the broker's session with the metadata store.
+
         `begin` runs at the start of each new session, and may be repeated. `on_expired` is called
         when a session has expired.
         """
@@ -99,6 +100,7 @@ class BrokerSession:
 
     def _on_tried(self, work: Promise[None]) -> None:
         """Process the end of an attempt: after an EngineError try again after a pause.
+
         Any other exception is raised.
         """
         self._work = None

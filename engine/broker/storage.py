@@ -85,7 +85,8 @@ class Storage:
         deadlines: Deadlines,
         ports: StoragePorts,
     ) -> None:
-        """Create the logs, the cleaner, the replica manager and the fetchers;
+        """Create the logs, the cleaner, the replica manager and the fetchers.
+
         `start` loads the logs.
         """
         self._live = live
@@ -155,9 +156,10 @@ class Storage:
         tasks: LoopTasks,
         ports: StoragePorts,
     ) -> IsrProposals | IsrWrites:
-        """Return the part that changes ISRs: by proposals to the controller, or by writes of its
-        own.
-        Leaders write themselves if inter.broker.protocol.version is below 2.7-IV2.
+        """Return the part that changes ISRs.
+
+        By proposals to the controller, or by writes of its own. Leaders write themselves if
+        inter.broker.protocol.version is below 2.7-IV2.
         """
         config = self._live.config
         decided = self.replica_manager.on_isr_decided
@@ -242,6 +244,7 @@ class Storage:
     def checkpoint_high_watermarks(self) -> None:
         """Write the high watermark checkpoints, once the controller has sent all partitions
         (PART-13).
+
         Earlier, partitions that are not known yet would be lost from the files.
         """
         if self.leadership.is_informed:
@@ -343,6 +346,7 @@ def _nearest(
     config: BrokerConfig, metadata_cache: MetadataCache, host: BrokerHost
 ) -> NearestReplica | None:
     """Return the selector of the replica in a consumer's rack; None if consumers read from leaders.
+
     That is so without replica.selector.class.
     """
     if not REPLICA_SELECTORS.get(config.replica_selector_class or "", False):

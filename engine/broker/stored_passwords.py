@@ -38,6 +38,7 @@ def password_encoder(
 ) -> PasswordEncoder | None:
     """Return the encoder of passwords in the store, by the present secret or (`is_old`) the old
     one.
+
     None if that secret is not configured. Raises ConfigError.
     """
     secret = config.password_encoder_old_secret if is_old else config.password_encoder_secret
@@ -58,6 +59,7 @@ async def re_encode_passwords(
     znodes: ZnodeClient, broker_id: int, old: PasswordEncoder, new: PasswordEncoder
 ) -> None:
     """Encrypt this broker's stored passwords, which the old secret encrypts, with the new one.
+
     Repeats after a concurrent change of the znode.
     """
     path = broker_config_path(broker_id)
@@ -84,6 +86,7 @@ def _encrypt_again(
     stored: dict[str, str], old: PasswordEncoder, new: PasswordEncoder
 ) -> dict[str, str]:
     """Return stored settings, the passwords of the old secret encrypted with the new one.
+
     All unchanged if one cannot be encrypted.
     """
     changed = dict(stored)

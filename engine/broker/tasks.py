@@ -34,9 +34,9 @@ class LoopTasks:
         ends_early: Callable[[], bool] = never,
     ) -> None:
         """Create the tasks of an event loop, without any; `workers` run offloaded work on threads.
+
         `on_failure` gets the name of a task and its EngineError. `ends_early` returns True if work
-        in
-        several turns of the loop has to yield early.
+        in several turns of the loop has to yield early.
         """
         self._turns = LoopTurns(timers, clock, ends_early)
         self._timers = timers
@@ -86,6 +86,7 @@ class LoopTasks:
     ) -> None:
         """Run the steps that `steps` returns periodically, `period_ms` after the end of the last
         ones.
+
         Between two steps the event loop may serve other work.
         """
 

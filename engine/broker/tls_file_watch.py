@@ -58,6 +58,7 @@ class TlsFileWatch:
 
     def check(self) -> None:
         """Read replaced TLS files on a worker thread, then use the valid ones.
+
         Does nothing while an earlier check runs.
         """
         if not self._ended:
@@ -102,6 +103,7 @@ class TlsFileWatch:
         self, replaced: ReplacedFiles, error: ConfigError, before: tuple[FileStates, str] | None
     ) -> None:
         """Log once why replaced files cannot be used.
+
         Files that could not be read are read again at the next check, others when they change.
         """
         name, bad = replaced.listener.name, error.__cause__

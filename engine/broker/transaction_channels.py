@@ -47,6 +47,7 @@ class TransactionChannels:
 
     def leader_of(self, partition: TopicPartition) -> int | None:
         """Return the broker id of a partition's leader.
+
         −1 without a live leader, None for a deleted partition.
         Differs: while `__transaction_state` is unknown too, no partition counts as deleted. In
         Kafka a new controller sends a broker that has just started its leaderships before any topic
@@ -60,6 +61,7 @@ class TransactionChannels:
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
         """Send transaction markers to a leader; promise for each marker its codes by partition.
+
         The promise fails with an EngineError if the connection fails or is lost.
         """
 
@@ -120,6 +122,7 @@ class TransactionChannels:
 
     def _open_channel_to(self, broker_id: int) -> _OpenChannel | None:
         """Return the channel to a broker; a new one if there is none, or its address has changed.
+
         None if the broker is not live or cannot be reached.
         """
         node = self._metadata_cache.brokers.get(broker_id)
@@ -175,6 +178,7 @@ def _codes(
     markers: Sequence[Marker], response: messages.WriteTxnMarkersResponse
 ) -> list[MarkerCodes]:
     """Return the codes in a response, for each marker by partition, in the order of the markers.
+
     Two markers of one producer have no partition in common, so that its rows can be merged.
     """
     of_producer: dict[int, MarkerCodes] = {}

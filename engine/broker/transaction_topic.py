@@ -27,6 +27,7 @@ class TransactionTopic:
 
     def partition_count(self) -> int:
         """Return the partition count of `__transaction_state`.
+
         Before the topic exists, it is the count with which the topic will be created.
         """
         return self._topic.partition_count() or self._config.transaction_state_log_num_partitions
@@ -34,16 +35,17 @@ class TransactionTopic:
     def append(
         self, partition: int, records: Sequence[TransactionRecord], *, timeout_ms: int
     ) -> Promise[int]:
-        """Append records to a partition as one batch with acks=all; promise the error code,
-        0 if stored.
+        """Append records to a partition as one batch with acks=all.
+
+        Promises the error code, 0 if stored.
         """
         waiting = Waiting(ACKS_ALL, timeout_ms)
         return self._topic.append(partition, records, _SETTINGS, waiting, _code)
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
-        """Yield all records of a partition with their offsets, in order; the coordinator loads
-        them.
-        Raises ApiError or StorageError if the log cannot be read.
+        """Yield all records of a partition with their offsets, in order.
+
+        The coordinator loads them. Raises ApiError or StorageError if the log cannot be read.
         """
         buffer_bytes = self._config.transaction_state_log_load_buffer_size
         for batch in self._topic.batches(partition, buffer_bytes):

@@ -68,6 +68,7 @@ class TransactionDeps(NamedTuple):
 
 def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
     """Create a broker's transaction parts: coordinator, producer ids, verifier and channels.
+
     They follow the broker's leadership of `__transaction_state`.
     """
     host, config, metadata_cache = deps.host, deps.settings(), deps.metadata_cache
@@ -109,6 +110,7 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
 
 def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) -> None:
     """Let the coordinator load a partition's transactions when this broker becomes its leader.
+
     They are unloaded when it resigns, or when the replica is stopped here.
     """
     registry = coordinator.registry
@@ -149,8 +151,9 @@ def _begin_tasks(
 
 
 def _request_producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]:
-    """Request a block of producer ids from the controller; promise it,
-    or None after an error code.
+    """Request a block of producer ids from the controller.
+
+    Promises it, or None after an error code.
     """
 
     def request(_version: int) -> messages.AllocateProducerIdsRequest:

@@ -57,6 +57,7 @@ def describe_acls(client: KafkaClient, acl_filter: AclFilter) -> list[AclBinding
 
 def create_acls(client: KafkaClient, bindings: Sequence[AclBinding]) -> None:
     """Create ACLs with one CreateAcls request; an ACL that exists already is no error.
+
     Raises the first ApiError among the results: the other ACLs may be created nevertheless.
     """
     for error in create_each(client, bindings):
@@ -66,6 +67,7 @@ def create_acls(client: KafkaClient, bindings: Sequence[AclBinding]) -> None:
 
 def create_each(client: KafkaClient, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
     """Create ACLs; return one entry per binding, in its order: None if the ACL exists now.
+
     Otherwise the entry is the ApiError of that ACL. Raises the error of the whole request.
     """
     request = messages.CreateAclsRequest
@@ -92,6 +94,7 @@ def create_each(client: KafkaClient, bindings: Sequence[AclBinding]) -> list[Eng
 
 def delete_acls(client: KafkaClient, filters: Sequence[AclFilter]) -> int:
     """Delete the ACLs that match any of the filters; return how many were deleted.
+
     Raises the first ApiError among the results: other filters may be applied nevertheless.
     """
     count = 0
@@ -104,6 +107,7 @@ def delete_acls(client: KafkaClient, filters: Sequence[AclFilter]) -> int:
 
 def delete_each(client: KafkaClient, filters: Sequence[AclFilter]) -> list[int | EngineError]:
     """Delete the ACLs that match the filters; return one entry per filter, in its order.
+
     An entry is the number of ACLs deleted by that filter, or its ApiError.
     """
     request = messages.DeleteAclsRequest

@@ -90,6 +90,7 @@ class AsyncConsumer:
     @property
     def blocking(self) -> Consumer:
         """Return the blocking consumer, for a rebalance listener that has to commit or seek.
+
         A listener is called on the consumer's thread, where it cannot await the methods of this
         class.
         """
@@ -190,15 +191,16 @@ class AsyncConsumer:
 
     async def _call(self, work: Callable[[], T]) -> T:
         """Run `work` on the consumer's thread, which alone may use the consumer; return its result.
+
         Raises the errors of `work`, and ConsumerClosed after `close`.
         """
         return await asyncio.wrap_future(self._submit(work))
 
     async def _poll_once(self, timeout_ms: int) -> list[ConsumerRecord]:
-        """Return the records of one poll on the consumer's thread; empty if none came in
-        `timeout_ms`.
-        If the caller is cancelled, the polled records are put back, so that the next poll returns
-        them.
+        """Return the records of one poll on the consumer's thread.
+
+        Empty if none came in `timeout_ms`. If the caller is cancelled, the polled records are put
+        back, so that the next poll returns them.
         """
         polled = self._submit(partial(self._poll, timeout_ms))
         try:
@@ -211,6 +213,7 @@ class AsyncConsumer:
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue `work` for the consumer's thread; return the future of its result.
+
         Records of the last poll that `async for` has not yielded are put back first: so a commit
         covers only records that the application got. Raises ConsumerClosed.
         """
@@ -226,6 +229,7 @@ class AsyncConsumer:
 
     def _put_back_polled(self, polled: Future[list[ConsumerRecord]]) -> None:
         """Put the records of a finished poll back into the consumer, whose next poll returns them.
+
         Runs after the caller of the poll was cancelled, and so did not get them.
         """
         if not polled.cancelled() and polled.exception() is None:
@@ -233,6 +237,7 @@ class AsyncConsumer:
 
     def _poll(self, timeout_ms: int) -> list[ConsumerRecord]:
         """Return the blocking consumer's polled records; runs on the consumer's thread.
+
         Raises first the error of a heartbeat that failed since the last poll; ConsumerClosed if the
         client closes meanwhile.
         """
@@ -245,11 +250,11 @@ class AsyncConsumer:
             raise ConsumerClosed from error
 
     def _send_heartbeat_if_due(self) -> int | None:
-        """Send a heartbeat to the group coordinator if it is due; the thread calls this between
-        works.
-        Returns after how many ms to call this again, None for never. After a retriable error the
-        heartbeat is sent again after a back-off. Any other error ends the heartbeats, and the next
-        poll raises it.
+        """Send a heartbeat to the group coordinator if it is due.
+
+        The thread calls this between works. Returns after how many ms to call this again, None for
+        never. After a retriable error the heartbeat is sent again after a back-off. Any other error
+        ends the heartbeats, and the next poll raises it.
         """
         if self._failure is not None:
             return None

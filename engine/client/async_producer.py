@@ -116,6 +116,7 @@ class AsyncProducer:
 
     async def __aenter__(self) -> AsyncProducer:
         """Return this producer for `async with`; a transactional one is initialized first.
+
         Raises the errors of `TransactionalProducer.init`; the producer is then closed.
         """
         if self._transactions is not None:
@@ -167,6 +168,7 @@ class AsyncProducer:
 
     async def room(self) -> None:
         """Wait until the buffer has room for a small record and no earlier record waits for room.
+
         An application that sends faster than the brokers store awaits this between records. Raises
         BufferExhausted.
         """
@@ -182,6 +184,7 @@ class AsyncProducer:
 
     async def _send_later(self, waiter: Waiter[Future[StoredRecord]]) -> StoredRecord:
         """Wait until the buffer admits a record; return its partition and offset once it is stored.
+
         The buffered records are sent now, without linger, because only they can make room.
         """
         self._submit(self._producer.send_without_linger)
@@ -282,6 +285,7 @@ class AsyncProducer:
 
     def _transactional(self, action: str) -> TransactionalProducer:
         """Return the transactional producer; raise NoTransactions without a transactional id.
+
         `action` is the called method, which the error names.
         """
         if self._transactions is None:
@@ -290,6 +294,7 @@ class AsyncProducer:
 
     async def _call(self, work: Callable[[], T]) -> T:
         """Run `work` on the producer's thread; return its result or raise its error.
+
         An EngineError is kept as `_failure`: records that the producer drops because of it fail
         with it.
         """
@@ -317,10 +322,10 @@ class AsyncProducer:
     # On the thread
 
     def _add(self, record: OutgoingRecord, result: Future[StoredRecord]) -> None:
-        """Add a record to its batch, on the producer's thread; `result` is completed when it is
-        stored.
-        An error of the addition itself, for instance of a record that is too large, goes to
-        `result`.
+        """Add a record to its batch, on the producer's thread.
+
+        `result` is completed when it is stored. An error of the addition itself, for instance of a
+        record that is too large, goes to `result`.
         """
         place, self._next_place = self._next_place, self._next_place + 1
         self._results[place] = result

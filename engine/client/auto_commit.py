@@ -29,9 +29,11 @@ _LOGGER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinato
 def commit_automatically(
     commit: Callable[[], None], group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> bool:
-    """Run `commit`; return whether it succeeded. Its error is logged, not raised.
-    So an automatic commit that fails does not end the application's poll: the next one repeats
-    it. `group_id` and `offsets` are for the log alone. Raises ApiError FENCED_INSTANCE_ID.
+    """Run `commit`; return whether it succeeded.
+
+    Its error is logged, not raised. So an automatic commit that fails does not end the
+    application's poll: the next one repeats it. `group_id` and `offsets` are for the log alone.
+    Raises ApiError FENCED_INSTANCE_ID.
     """
     try:
         commit()
@@ -51,8 +53,9 @@ def log_trouble(what: str, error: EngineError) -> None:
 
 
 def _log_failure(group_id: str, offsets: Mapping[TopicPartition, int], error: EngineError) -> None:
-    """Log a failed automatic commit of `offsets`: as debug if the error may pass, else as a
-    warning.
+    """Log a failed automatic commit of `offsets`.
+
+    As debug if the error may pass, else as a warning.
     """
     # Not needed otherwise by commands that consume, which are to start at once.
     import logging

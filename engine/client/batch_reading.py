@@ -37,6 +37,7 @@ def stored_batches(
     client: KafkaClient, partition: TopicPartition, start_offset: int, end_offset: int
 ) -> Iterator[StoredBatches]:
     """Yield the batches with offsets in [start_offset, end_offset), one item for each Fetch.
+
     Ends earlier at the last stable offset. Raises the errors of the leader, and CorruptRecord.
     """
     position = start_offset

@@ -137,6 +137,7 @@ class _Queue:
 
     def give_up(self, batch: OutgoingBatch) -> None:
         """Note that a batch of one record is never stored, so that its sequence is used again.
+
         Later batches are renumbered by `renumber_if_due`: a gap would make the broker refuse them.
         """
         if batch.base_sequence is None:
@@ -156,6 +157,7 @@ class _Queue:
 
     def renumber_if_due(self) -> None:
         """Reuse the sequences of a failed record for later batches, once no batch is in flight.
+
         Batches queued before that record keep their sequences: the broker expects them, or has
         stored them already. Does nothing if no record has failed.
         """
@@ -219,6 +221,7 @@ class ProduceSender:
 
     def limit_bytes(self, topic: str) -> int | None:
         """Return the largest batch size, in bytes before compression, that a topic accepts.
+
         It is estimated after a MESSAGE_TOO_LARGE of the topic; None before.
         """
         return self._limits_bytes.get(topic)
@@ -244,9 +247,9 @@ class ProduceSender:
 
     def _may_continue(self, queue: _Queue) -> bool:
         """Return True if new batches may follow a failure of the partition, False if they fail too.
+
         True needs the option `goes_on` and, with a producer id, an epoch below the largest: the
-        next
-        batch gets the next epoch.
+        next batch gets the next epoch.
         """
         identity = self._options.identity
         return self._options.goes_on and (
@@ -255,6 +258,7 @@ class ProduceSender:
 
     def poll(self, wait_ms: int, *, may_be_interrupted: bool = True) -> list[BatchResult]:
         """Send the batches that are due; wait up to `wait_ms` for results, and return them.
+
         Returns earlier with a result. A partition with an error backs off, and does not delay the
         others.
         """
@@ -284,6 +288,7 @@ class ProduceSender:
 
     def _send_waiting(self) -> None:
         """Send the first batches of all partitions that may send, one request per leader.
+
         Repeats until nothing can be sent. The batches of a partition without a leader are kept for
         a retry, or fail.
         """
@@ -306,6 +311,7 @@ class ProduceSender:
 
     def _prepare_to_send(self, queue: _Queue) -> bool:
         """Return True if the first waiting batch of the partition may be sent now.
+
         Before that, a partition that has failed is resumed, and sequences are reset after a record
         that failed. Several batches are in flight only with a producer id and after a success.
         """
@@ -447,6 +453,7 @@ class ProduceSender:
         self, batches: dict[TopicPartition, OutgoingBatch], result: CallResult
     ) -> None:
         """Process the response to a Produce request, or its error, for each batch of the request.
+
         The base offset is -1 with acks=0. A batch that the response lacks has failed.
         """
         stored = read_stored(result.message) if isinstance(result, Response) else None
@@ -497,6 +504,7 @@ class ProduceSender:
 
     def _on_too_large(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
         """Split a batch that the broker refused as too large; fail it if it has only one record.
+
         Half of the batch's size becomes the size limit of its topic, also for later batches.
         """
         queue.is_proven = False
@@ -519,6 +527,7 @@ class ProduceSender:
 
     def _finish(self, result: BatchResult) -> None:
         """Add the result of a batch to those that the next `poll` returns.
+
         The bytes of the batch are no longer pending.
         """
         self.pending_bytes -= result.batch.size_bytes
@@ -530,6 +539,7 @@ class ProduceSender:
         self, partition: TopicPartition, error: EngineError, batch: OutgoingBatch | None = None
     ) -> None:
         """After an error, leave a partition's batches queued for a retry, or fail them all.
+
         They fail after an error that is not retriable, and at the delivery timeout. `batch` is the
         failed one, already back in the queue; None if no leader was found. Without a producer id a
         batch that may be stored is not retried: it could be stored twice. `on_retry` is called with
@@ -556,6 +566,7 @@ class ProduceSender:
 
     def _fail(self, queue: _Queue, error: EngineError) -> None:
         """Fail the queued batches of a partition with `error`.
+
         Later batches fail with it too, unless the partition may continue (`_may_continue`).
         """
         queue.error = error
@@ -564,9 +575,10 @@ class ProduceSender:
             self._finish(BatchResult(left, -1, error, left.is_doubtful))
 
     def _may_recover(self, error: EngineError, queue: _Queue) -> bool:
-        """Return True if a batch may succeed in a retry: a retriable code, a lost connection, a
-        timeout.
-        A topic that no metadata has ever named is tried only a few times.
+        """Return True if a batch may succeed in a retry.
+
+        A retriable code, a lost connection, a timeout. A topic that no metadata has ever named is
+        tried only a few times.
         """
         if not isinstance(error, ApiError):
             return isinstance(error, Unreachable | TimedOut)
@@ -591,6 +603,7 @@ def _is_stored_perhaps(error: EngineError) -> bool:
 
 def _waits_for_another(queue: _Queue, batch: OutgoingBatch) -> bool:
     """Return True if an earlier batch of the partition still waits or is in flight.
+
     OUT_OF_ORDER_SEQUENCE_NUMBER for `batch` is then expected, and not its own failure.
     """
     if queue.given_up is not None:

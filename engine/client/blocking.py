@@ -162,6 +162,7 @@ class KafkaClient:
     @contextmanager
     def bound_retries(self, until_ms: int | None) -> Iterator[None]:
         """Start no retry in the block after `until_ms` (monotonic); None sets no such bound.
+
         A request in flight at that time is still waited for. So a consumer's poll keeps its
         timeout.
         """
@@ -271,9 +272,9 @@ class KafkaClient:
         self, call: Call, address: Address | None, deadline_ms: int, *, is_apart: bool = False
     ) -> CallResult:
         """Send one call, without a retry; return its response or error.
+
         `address` None sends it to any broker, and then an error is raised. `is_apart`: on the
-        second
-        connection to the address.
+        second connection to the address.
         """
         if address is None:
             return self.send_to_any(call, deadline_ms)
@@ -282,6 +283,7 @@ class KafkaClient:
 
     def _send_unrepeatable(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
         """Send a request that must not be sent twice; return its response or error.
+
         It waits until `deadline_ms`, not only for request.timeout.ms as `_send_once`: after such a
         timeout the request could not be repeated.
 
@@ -339,6 +341,7 @@ class KafkaClient:
         self, call: Call, address: Address, deadline_ms: int, *, is_apart: bool
     ) -> CallResult:
         """Send a request whose response waits for other members of a group (JoinGroup, SyncGroup).
+
         Returns the response, or the error at `deadline_ms` (monotonic). If the wait ends early, the
         connection is closed: a later request on it would wait for the parked one. Raises
         ClientCloses.
@@ -368,6 +371,7 @@ class KafkaClient:
     ) -> list[tuple[object, CallResult]]:
         """Return results, with their tokens, of calls that were submitted directly to
         `connections`.
+
         Waits up to `timeout_ms` for the first; an empty list means that none came.
         """
         results, self._of_others = self._of_others, []
@@ -375,6 +379,7 @@ class KafkaClient:
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
         """Return True if a call that failed with `error` may be sent again: a connection error.
+
         Metadata must be known: another broker may have taken over. A lost connection counts only if
         `is_repeatable`, because the broker may have received the request.
         """
@@ -397,6 +402,7 @@ class KafkaClient:
 
     def _may_wait(self, attempt: int, deadline_ms: int) -> bool:
         """Return True if the back-off after `attempt` (from 0) ends before `deadline_ms`.
+
         It must also end before the deadline of a client that closes, and that of `bound_retries`.
         """
         for bound_ms in (self.connections.close_deadline_ms, self._repeats_until_ms):
@@ -406,6 +412,7 @@ class KafkaClient:
 
     def backoff_ms(self, attempt: int) -> int:
         """Return the pause in ms after an attempt, which is counted from 0.
+
         The pause doubles with each attempt, from retry.backoff.ms up to retry.backoff.max.ms.
         """
         settings = self.settings
@@ -455,6 +462,7 @@ class KafkaClient:
 
     def _learn_cluster(self) -> None:
         """Request metadata once, so that the caller's check of the cluster id runs first.
+
         That check, `on_cluster`, must precede any other request: its error prevents them.
         """
         self.view([])
@@ -478,10 +486,11 @@ class KafkaClient:
     def await_view(
         self, topics: Iterable[str], is_settled: Callable[[ClusterView], bool], wait_ms: int
     ) -> bool:
-        """Request metadata of topics until `is_settled(view)` is True; return whether it became
-        True.
-        False: `wait_ms` passed, or a request failed. Called after a change by the controller, which
-        brokers receive a moment later: a failed request does not undo the change.
+        """Request metadata of topics until `is_settled(view)` is True.
+
+        Returns whether it became True. False: `wait_ms` passed, or a request failed. Called after a
+        change by the controller, which brokers receive a moment later: a failed request does not
+        undo the change.
         """
         wanted = sorted(set(topics))
         deadline_ms = min(self.clock.monotonic_ms() + wait_ms, self._deadline_ms())
@@ -501,9 +510,10 @@ class KafkaClient:
         return self._view if self._view is not None else self.view([])
 
     def _find_address(self, to: Destination, deadline_ms: int) -> Address | None:
-        """Return the address of a destination; None for ANY. Waits while there is no controller.
-        `to` is ANY, CONTROLLER, a broker id or an address. Raises ApiError BROKER_NOT_AVAILABLE for
-        an absent broker, TimedOut without a controller.
+        """Return the address of a destination; None for ANY.
+
+        Waits while there is no controller. `to` is ANY, CONTROLLER, a broker id or an address.
+        Raises ApiError BROKER_NOT_AVAILABLE for an absent broker, TimedOut without a controller.
         """
         if to == ANY:
             return None
@@ -535,11 +545,10 @@ class KafkaClient:
         is_repeatable: bool = True,
     ) -> dict[TopicPartition, T | EngineError]:
         """Send requests to the leaders of partitions; return a result or error for each partition.
+
         One request per leader, all at once. `make_call` builds the request for a leader's
-        partitions;
-        `read` takes a response and its version. Partitions with retriable errors are requested
-        again
-        with fresh metadata, a few times.
+        partitions; `read` takes a response and its version. Partitions with retriable errors are
+        requested again with fresh metadata, a few times.
         """
         results: dict[TopicPartition, T | EngineError] = {}
         left = list(dict.fromkeys(partitions))
@@ -590,6 +599,7 @@ class KafkaClient:
 
     def coordinator(self, key: str, key_type: int = GROUP_KEY_TYPE) -> Address:
         """Return the coordinator's address for a group (key type 0) or a transactional id (1).
+
         It is looked up by FindCoordinator once, then cached.
         """
         return self._coordinators.address(key, key_type)

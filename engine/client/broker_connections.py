@@ -100,9 +100,9 @@ class BrokerConnections:
         on_call: Callable[[Call], None] | None = None,
     ) -> None:
         """Create without connections.
+
         `make_connection` creates the protocol side of each new connection. `on_call` is called
-        before
-        each request is sent, and may raise to prevent it.
+        before each request is sent, and may raise to prevent it.
         """
         self._on_call = on_call
         self._settings = settings
@@ -165,9 +165,9 @@ class BrokerConnections:
         self, timeout_ms: int, *, may_be_interrupted: bool = False, ends_as_closing: bool = False
     ) -> list[tuple[object, CallResult]]:
         """Return the results that have arrived, with their tokens; without any, wait for the first.
+
         Empty after `timeout_ms`. After `interrupt` a wait with `may_be_interrupted` returns at
-        once;
-        so does a wait with `ends_as_closing` after `begin_closing`.
+        once; so does a wait with `ends_as_closing` after `begin_closing`.
         """
         now_ms = self._clock.monotonic_ms()
         give_up_ms = now_ms + timeout_ms
@@ -193,8 +193,9 @@ class BrokerConnections:
         return wanted
 
     def _is_ended(self, may_be_interrupted: bool, ends_as_closing: bool) -> bool:
-        """True if a wait with these two permissions ends early: it was interrupted, or the client
-        closes.
+        """True if a wait with these two permissions ends early.
+
+        It was interrupted, or the client closes.
         """
         return (may_be_interrupted and self._is_interrupted) or (
             ends_as_closing and self.close_deadline_ms is not None
@@ -225,8 +226,9 @@ class BrokerConnections:
 
     @property
     def is_interrupted(self) -> bool:
-        """True between `interrupt` and `proceed`:
-        waits with `may_be_interrupted` return at once.
+        """True between `interrupt` and `proceed`.
+
+        Waits with `may_be_interrupted` return at once.
         """
         return self._is_interrupted
 
@@ -239,6 +241,7 @@ class BrokerConnections:
 
     def drop(self, address: Address, *, is_apart: bool = False) -> None:
         """Close the connection to an address; its calls fail with ConnectionLost.
+
         Called when a response does not come: on the same connection it would delay all later ones.
         """
         channel = self._channels.get((address, is_apart))
@@ -327,6 +330,7 @@ class BrokerConnections:
 
     def _send_queued(self, channel: _Channel) -> None:
         """Send the calls that waited for the handshake; a call that cannot be sent fails alone.
+
         They wait further if the connection has to authenticate again first.
         """
         if channel.queued and self._reauthenticate_if_due(channel):
@@ -377,6 +381,7 @@ class BrokerConnections:
 
     def _closed_error(self, channel: _Channel, reason: str) -> EngineError:
         """Return the error for calls on a connection that its peer closed.
+
         It is Unreachable if the connection never opened, else ConnectionLost, with a hint where the
         broker probably requires SASL.
         """
@@ -409,6 +414,7 @@ class BrokerConnections:
 
     def _expired_error(self, channel: _Channel) -> EngineError:
         """Return the error for the calls of a connection whose deadline has passed.
+
         Unreachable if the connection never opened, ConnectionLost before the end of the handshake,
         else TimedOut of the call with the earliest deadline.
         """

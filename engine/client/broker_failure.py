@@ -25,6 +25,7 @@ class Situation(NamedTuple):
 
 def effect_of_death(situation: Situation, broker_id: int) -> str:
     """Return as text the effect on a partition if the broker `broker_id` dies.
+
     It names the next leader, lost records, and whether acks=all still succeeds. The broker has a
     replica of the partition.
     """
@@ -49,6 +50,7 @@ def effect_of_death(situation: Situation, broker_id: int) -> str:
 
 def _acks_text(situation: Situation, in_sync_count: int) -> str:
     """Return as text whether acks=all succeeds with `in_sync_count` replicas in sync.
+
     The leader needs min.insync.replicas of them, or all replicas if these are fewer.
     """
     needed = min(situation.min_isr, len(situation.partition.replicas))
@@ -59,6 +61,7 @@ def _acks_text(situation: Situation, in_sync_count: int) -> str:
 
 def _lost_records_text(situation: Situation, new_leader: int) -> str:
     """Return as text how many records are lost if `new_leader` is elected uncleanly.
+
     The text has no number unless the log end offsets of both leaders are known.
     """
     end = situation.ends.get(situation.partition.leader)

@@ -53,6 +53,7 @@ class BufferedRecords:
 
     def has_other_than(self, paused: Collection[TopicPartition]) -> bool:
         """True if the buffer has a record of a partition that is not in `paused`.
+
         The consumer then does not fetch: its poll returns these records first.
         """
         return any(partition not in paused for partition, _ in self._firsts())
@@ -66,6 +67,7 @@ class BufferedRecords:
     def take(self, count_max: int, paused: Collection[TopicPartition]) -> list[ConsumerRecord]:
         """Remove and return up to `count_max` buffered records, without those of `paused`
         partitions.
+
         The records of the previous call then count as processed: they can no longer be put back.
         """
         found: list[ConsumerRecord] = []
@@ -94,9 +96,9 @@ class BufferedRecords:
 
     def put_back(self, records: Collection[ConsumerRecord]) -> list[ConsumerRecord]:
         """Put returned records back into the buffer; return those that were put back.
+
         Only the last records of the last `take` that are all among `records` are put back: the
-        order
-        of each partition remains. The next poll returns them again.
+        order of each partition remains. The next poll returns them again.
         """
         places = {_partition_and_offset(record) for record in records}
         first = len(self._returned)
@@ -118,6 +120,7 @@ class BufferedRecords:
 
     def _firsts(self) -> Iterator[tuple[TopicPartition, int]]:
         """Return partition and offset of the first record of each run, in order.
+
         A run holds records of one partition; a partition may have several.
         """
         return ((run[0].topic_partition, run[0].offset) for run in self._runs)

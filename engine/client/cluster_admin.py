@@ -41,6 +41,7 @@ class LogDirView(NamedTuple):
 
 def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
     """Return the API version ranges by API key, and finalized feature levels by name, of a broker.
+
     Raises ApiError of the response, and the errors of the request.
     """
     request = messages.ApiVersionsRequest(client_software_name="kctl", client_software_version="0")
@@ -120,6 +121,7 @@ def log_dirs_of(
     response: messages.DescribeLogDirsResponse, *, is_sorted: bool = True
 ) -> list[LogDirView] | EngineError:
     """Return the log directories of a response, sorted by path, or the response's error.
+
     Unless `is_sorted`, the replicas in each directory have the order of the response.
     """
     if response.error_code != NONE:

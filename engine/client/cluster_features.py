@@ -85,8 +85,9 @@ class ClusterFeatures(NamedTuple):
 
 def cluster_features(views: Mapping[int, FeaturesView]) -> ClusterFeatures:
     """Merge the features in the responses of all brokers of a cluster.
-    The levels are those of the response with the highest epoch; brokers with other levels have
-    not applied the last change yet, and are listed as behind.
+
+    The levels are those of the response with the highest epoch; brokers with other levels have not
+    applied the last change yet, and are listed as behind.
     """
     latest = max(views.values(), key=lambda view: view.epoch or 0, default=FeaturesView({}, {}, 0))
     names = sorted({*latest.finalized, *(name for v in views.values() for name in v.supported)})
@@ -101,6 +102,7 @@ def cluster_features(views: Mapping[int, FeaturesView]) -> ClusterFeatures:
 
 def _common_feature(name: str, views: Mapping[int, FeaturesView], level: int) -> ClusterFeature:
     """Return a feature with the range of levels that all brokers support.
+
     The range is None if the ranges of some brokers do not overlap. Brokers whose range is not the
     most frequent one are listed with it.
     """
@@ -120,6 +122,7 @@ def checked_feature_update(
     features: ClusterFeatures, name: str, level: int, change: FeatureChange
 ) -> FeatureUpdate:
     """Return the update of a feature to a new level; raise if the brokers would refuse it.
+
     The checks explain refusals better than the brokers, which decide finally. Errors: NoFeatures,
     FeatureNotThere, LevelRefused.
     """

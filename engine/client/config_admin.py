@@ -63,8 +63,9 @@ class ConfigSource(IntEnum):
 
     @classmethod
     def of(cls, number: int) -> ConfigSource:
-        """Return the source with this number in DescribeConfigs; UNKNOWN for one of a later
-        release.
+        """Return the source with this number in DescribeConfigs.
+
+        UNKNOWN for one of a later release.
         """
         return cls(number) if number in _SOURCES else cls.UNKNOWN
 
@@ -137,8 +138,9 @@ def describe_configs(
     is_sorted: bool = True,
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
     """Return the settings of each resource, or its error; all settings, or those in `names`.
-    The settings are sorted by name, or have the broker's order unless `is_sorted`. Raises the
-    error of a request that any broker may answer.
+
+    The settings are sorted by name, or have the broker's order unless `is_sorted`. Raises the error
+    of a request that any broker may answer.
     """
     configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
     for to, requested in _by_destination(resources).items():
@@ -157,6 +159,7 @@ def describe_configs(
 
 def configs_call(resources: Sequence[Resource], names: Sequence[str]) -> Call:
     """Return the DescribeConfigs call for the settings `names` of resources.
+
     The caller sends it to a broker that can describe all of them.
     """
     return Call("DescribeConfigs", _describe_request(resources, names), 1)
@@ -179,6 +182,7 @@ def _describe_request(
     with_documentation: bool = False,
 ) -> RequestMessage:
     """Return a function that builds DescribeConfigs for the version that a broker supports.
+
     Synonyms are requested from version 1 on, documentation from 3 on. `names` None requests all
     settings.
     """
@@ -206,6 +210,7 @@ def _describe_request(
 
 def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Resource]]:
     """Return the resources by the broker that has to get the request, or ANY.
+
     Only a broker itself has its own settings.
     """
     by_destination: dict[Destination, list[Resource]] = {}
@@ -245,10 +250,11 @@ def alter_configs(
     *,
     validate_only: bool = False,
 ) -> dict[Resource, ApiError | None]:
-    """Change the named settings of resources; return the error of each resource, None if it
-    changed.
-    Other settings stay unchanged. With `validate_only` nothing is changed. Raises
-    NoCommonVersion for brokers before 2.3, which can only replace all settings together.
+    """Change the named settings of resources.
+
+    Returns the error of each resource, None if it changed. Other settings stay unchanged. With
+    `validate_only` nothing is changed. Raises NoCommonVersion for brokers before 2.3, which can
+    only replace all settings together.
     """
     failures: dict[Resource, ApiError | None] = {}
     for to, requested in _by_destination(changes).items():
@@ -285,6 +291,7 @@ def list_config_resources(
     client: KafkaClient, kinds: Sequence[ConfigResourceType]
 ) -> list[Resource]:
     """Return the resources of some kinds that have at least one setting of their own.
+
     Errors: NoCommonVersion from brokers with ZooKeeper, and from older ones for kinds other than
     client metrics.
     Source: KIP-1142.

@@ -94,9 +94,10 @@ class FastExchange(Protocol):
     """
 
     def read(self, frame: memoryview, version: int) -> Message:
-        """Decode a response frame by the fast path; None if the frame does not have the expected
-        form.
-        With None nothing has changed, and the caller decodes the frame in general.
+        """Decode a response frame by the fast path.
+
+        None if the frame does not have the expected form. With None nothing has changed, and the
+        caller decodes the frame in general.
         """
         ...
 
@@ -218,6 +219,7 @@ class BrokerConnection:
         release: str = ENGINE_RELEASE,
     ) -> int:
         """Return the highest version of an API that client and broker support, within the bounds.
+
         `lowest` and `highest` are inclusive. Raises NoCommonVersion.
         """
         key, own = api(api_name, release).key, api(api_name, release).stable
@@ -276,10 +278,10 @@ class BrokerConnection:
         self._sent.popleft()
 
     def send_again(self, sent: Sent, encode: Callable[[int], bytes]) -> bytes:
-        """Encode a request like the earlier one `sent`, with a new correlation id; return its
-        frame.
-        `encode` builds the frame for that id. The request counts as in flight; the caller sends the
-        frame. Used by the fast path, which repeats the same request.
+        """Encode a request like the earlier one `sent`, with a new correlation id.
+
+        Returns its frame. `encode` builds the frame for that id. The request counts as in flight;
+        the caller sends the frame. Used by the fast path, which repeats the same request.
         """
         api_name, key, version, _, token, release = sent
         correlation_id = self._next_correlation_id
@@ -293,6 +295,7 @@ class BrokerConnection:
 
     def receive(self, data: bytes) -> list[Response]:
         """Decode bytes that came from the broker; return the responses that they complete.
+
         Errors: NotKafka, MalformedMessage, AuthenticationFailed, ApiError in the handshake.
         """
         self._received += data
@@ -384,6 +387,7 @@ class BrokerConnection:
 
     def authenticate(self) -> None:
         """Start a SASL authentication: in the handshake, and again before the session ends.
+
         Requests in flight still get their responses.
         """
         assert self._new_conversation is not None
@@ -396,6 +400,7 @@ class BrokerConnection:
 
     def _on_mechanisms(self, message: messages.SaslHandshakeResponse) -> None:
         """Process a SaslHandshake response: send the client's first SASL token.
+
         Raises SaslNotExpected, MechanismNotOffered or AuthenticationFailed if the broker refuses.
         """
         assert self._sasl is not None
@@ -409,6 +414,7 @@ class BrokerConnection:
 
     def _on_challenge(self, message: messages.SaslAuthenticateResponse, version: int) -> None:
         """Process a SaslAuthenticate response: send the next token, or end the authentication.
+
         At its end the state is READY and the session's lifetime is known. Raises
         AuthenticationFailed on an error code, TokenExpired if a delegation token authenticated but
         has no time left.

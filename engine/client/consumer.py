@@ -227,6 +227,7 @@ class Consumer:
 
     def _request_matching_topics(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
         """Return the sorted names of all topics that match a pattern now, without internal ones.
+
         The next check is due after metadata.max.age.ms.
         """
         topics = self._client.view(None).topics
@@ -236,6 +237,7 @@ class Consumer:
 
     def _subscribe_to(self, names: tuple[str, ...] | SubscriptionPattern) -> None:
         """Change the subscription of the group's member; create the member if there is none.
+
         A consumer with manually assigned partitions first commits their offsets and stops reading
         them.
         """
@@ -262,6 +264,7 @@ class Consumer:
 
     def _assign_by_group(self, partitions: Sequence[TopicPartition]) -> None:
         """Take over the group's assignment, and call the listener for the added partitions.
+
         The group calls it after each rebalance with the whole assignment.
         """
         before, self._assigned = self._assigned, frozenset(partitions)
@@ -272,6 +275,7 @@ class Consumer:
 
     def _revoke_by_group(self, partitions: Sequence[TopicPartition]) -> None:
         """Call the listener for revoked partitions; then drop the partitions, even if it raises.
+
         The group calls this in a rebalance, `_leave` for all partitions.
         """
         try:
@@ -305,6 +309,7 @@ class Consumer:
 
     def _receive_with_retries(self, until_ms: int) -> None:
         """Fetch records into the buffer; retry after retriable errors until `until_ms` (monotonic).
+
         Raises any other error, and every error of the listener.
         """
         attempt = 0
@@ -325,6 +330,7 @@ class Consumer:
 
     def _receive_once(self, timeout_ms: int) -> None:
         """Keep the group membership alive, or fetch records into the buffer for up to `timeout_ms`.
+
         It does not fetch while the buffer has records of partitions that are not paused. Without a
         group and an assignment it only waits. Raises the errors of `poll`, and retriable ones.
         """
@@ -345,6 +351,7 @@ class Consumer:
 
     def _append_records(self, consumed: Sequence[ConsumedRecords]) -> None:
         """Buffer fetched records; raise the first error of a partition after all are buffered.
+
         An error that a later poll may resolve is logged instead.
         """
         for records in consumed:
@@ -379,6 +386,7 @@ class Consumer:
 
     def _continue_after_error(self, records: ConsumedRecords) -> EngineError | None:
         """Set the offset at which a partition continues after an error; return that error.
+
         The position becomes the reset offset, after LogTruncated the offset where the logs diverge,
         else it remains. None: there was no error, or the new position resolved it.
         """
@@ -404,6 +412,7 @@ class Consumer:
 
     def put_back(self, records: Collection[ConsumerRecord]) -> None:
         """Return records of the last poll to the buffer: its last ones that are among `records`.
+
         The next poll returns them again; they do not count as processed. Records of partitions that
         were revoked or sought since are left out.
         """
@@ -414,6 +423,7 @@ class Consumer:
 
     def _note_epochs(self) -> None:
         """Store the leader epoch of each partition's last returned record.
+
         A commit of the position includes that epoch.
         """
         for record in self._records.returned:
@@ -440,6 +450,7 @@ class Consumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Set the offset of the next record that `poll` returns of a partition.
+
         Raises NotAssigned.
         """
         fetcher = self._fetcher_of(partition)
@@ -452,19 +463,22 @@ class Consumer:
         self._epochs[partition] = NO_EPOCH
 
     def seek_to_beginning(self, partitions: Collection[TopicPartition]) -> None:
-        """Seek partitions to their log start offsets. Raises NotAssigned, and errors of the
-        requests.
+        """Seek partitions to their log start offsets.
+
+        Raises NotAssigned, and errors of the requests.
         """
         self._seek_to(partitions, EARLIEST)
 
     def seek_to_end(self, partitions: Collection[TopicPartition]) -> None:
         """Seek partitions to their log end offsets.
+
         Raises NotAssigned, and errors of the requests.
         """
         self._seek_to(partitions, LATEST)
 
     def _seek_to(self, partitions: Collection[TopicPartition], timestamp: int) -> None:
         """Seek each partition to the offset of a timestamp: EARLIEST or LATEST.
+
         Raises NotAssigned before any change, and the error of the first partition that has one.
         """
         for key in partitions:
@@ -531,6 +545,7 @@ class Consumer:
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the group's committed offsets, by partition; partitions without one are left out.
+
         Raises NoGroup without a group id, and the errors of the request.
         """
         if self._settings.member is None:
@@ -578,6 +593,7 @@ class Consumer:
 
     def _commit_by_time(self) -> None:
         """Commit the positions if auto-commit is on and its interval has passed.
+
         Used for manually assigned partitions; a group's member commits on its own.
         """
         settings = self._settings

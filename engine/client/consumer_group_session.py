@@ -125,6 +125,7 @@ class ConsumerGroupSession:
     @property
     def is_member(self) -> bool:
         """True if the coordinator has accepted the member; the same as `is_joined`.
+
         Exists because callers use this session and the classic protocol's one alike.
         """
         return self.is_joined
@@ -143,6 +144,7 @@ class ConsumerGroupSession:
 
     def poll(self) -> bool:
         """Send a heartbeat if it is due; return True if there is no target assignment to reconcile.
+
         False: the caller takes the target by `take_target`; if the member `has_lost_all`, it drops
         its partitions and calls `rejoin`. Errors: ApiError, NoConsumerProtocol.
         """
@@ -159,6 +161,7 @@ class ConsumerGroupSession:
 
     def check_topics_next(self) -> None:
         """Do nothing: the coordinator revokes the partitions of deleted topics.
+
         The classic protocol's session, which is called in the same way, has to check topics itself.
         """
 
@@ -179,12 +182,14 @@ class ConsumerGroupSession:
     @property
     def has_lost_all(self) -> bool:
         """True if the member was fenced or has left because it did not poll (FENCED, STALE).
+
         Other members may own its partitions.
         """
         return self.states.current in (MemberState.FENCED, MemberState.STALE)
 
     def rejoin(self) -> None:
         """Start to join without owned partitions, after the member has lost all of them.
+
         Called after the application's listener was called for the lost partitions.
         """
         self._start_joining()
@@ -248,9 +253,10 @@ class ConsumerGroupSession:
         )
 
     def _apply_response(self, answer: HeartbeatAnswer) -> None:
-        """Apply a heartbeat response: member id, epoch, interval, and a new target assignment if
-        any.
-        A target that differs from the owned partitions starts reconciliation.
+        """Apply a heartbeat response.
+
+        Member id, epoch, interval, and a new target assignment if any. A target that differs from
+        the owned partitions starts reconciliation.
         """
         self.member_id, self.member_epoch = answer.member_id, answer.member_epoch
         self._interval_ms = answer.interval_ms
@@ -264,11 +270,10 @@ class ConsumerGroupSession:
             self.states.enter(MemberState.STABLE)
 
     def _on_error(self, error: ApiError) -> None:
-        """Process an error code in a heartbeat response: enter FENCED if the group removed the
-        member.
-        Every other error is raised. One that is neither retriable nor TOPIC_AUTHORIZATION_FAILED
-        ends
-        the session.
+        """Process an error code in a heartbeat response.
+
+        Enter FENCED if the group removed the member. Every other error is raised. One that is
+        neither retriable nor TOPIC_AUTHORIZATION_FAILED ends the session.
         """
         self._next_heartbeat_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if error.code in _FENCING:
@@ -315,13 +320,15 @@ class ConsumerGroupSession:
 
     @property
     def is_reconciling(self) -> bool:
-        """True in RECONCILING: the caller has to call `take_target`. A commit may have ended the
-        state.
+        """True in RECONCILING: the caller has to call `take_target`.
+
+        A commit may have ended the state.
         """
         return self.states.current is MemberState.RECONCILING
 
     def take_target(self) -> tuple[TopicPartition, ...]:
         """Start to reconcile the target assignment; return its partitions, sorted.
+
         The caller has committed before; it then drops the partitions that are not in
         `kept_partitions`, and calls `acknowledge`. Until then heartbeats name the partitions owned
         before. Errors: those of requesting names, with nothing changed.
@@ -342,6 +349,7 @@ class ConsumerGroupSession:
 
     def acknowledge(self) -> None:
         """Own the new target assignment; a heartbeat that acknowledges it is due now.
+
         A commit in a callback may have sent a heartbeat meanwhile: then the member may be fenced,
         or the target be the earlier one again. `poll` continues from that state.
         """
@@ -359,9 +367,9 @@ class ConsumerGroupSession:
         leader_epochs: Mapping[TopicPartition, int] | None = None,
     ) -> None:
         """Commit next offsets by partition, with the leader epochs of the last processed records.
+
         After STALE_MEMBER_EPOCH a heartbeat gets the current epoch for one retry. Errors:
-        NotAMember
-        if the group has continued without this member, ApiError.
+        NotAMember if the group has continued without this member, ApiError.
         """
         if not offsets:
             return
@@ -394,6 +402,7 @@ class ConsumerGroupSession:
 
     def _refresh_member_epoch(self) -> bool:
         """Send a heartbeat, if joined, to get the current member epoch; True if the epoch changed.
+
         Called after STALE_MEMBER_EPOCH: with True the refused request is worth a retry.
         """
         before = self.member_epoch
@@ -424,6 +433,7 @@ class ConsumerGroupSession:
 
     def rejoin_if_refused(self, code: int) -> None:
         """Let the next `poll` send a heartbeat if `code` refuses the member or its epoch.
+
         The response shows whether the member has lost its partitions. `code` is of another request.
         """
         if code in _NOT_ITS_EPOCH:
@@ -433,12 +443,14 @@ class ConsumerGroupSession:
 
     def leave(self) -> None:
         """Leave the group, even before the coordinator has responded to a join.
+
         Errors: those of the request; the session has left nevertheless.
         """
         self._leave(MemberState.UNSUBSCRIBED)
 
     def leave_until_polled(self) -> None:
         """Leave the group because the application does not poll within max.poll.interval.ms.
+
         The next `poll` reports all partitions as lost; after that the member joins again.
         """
         self._leave(MemberState.STALE)

@@ -81,6 +81,7 @@ class HeartbeatAnswer(NamedTuple):
 
 def new_member_id(random_bytes: bytes) -> str:
     """Return a member id from 16 random bytes, in the form in which Kafka prints a UUID.
+
     That form is URL-safe base64 without padding.
     """
     return urlsafe_b64encode(random_bytes[:_UUID_BYTES]).decode().rstrip("=")
@@ -101,6 +102,7 @@ class Heartbeats:
         self, member_id: str, member_epoch: int, claims: MemberClaims, *, has_owned: bool
     ) -> HeartbeatAnswer:
         """Send the heartbeat of a member that joins or stays; return the coordinator's response.
+
         Only fields that changed since the last successful heartbeat are sent; with `has_owned`, the
         owned partitions always. Errors: ApiError of the response, NoConsumerProtocol, those of the
         request.
@@ -123,15 +125,17 @@ class Heartbeats:
         )
 
     def leave(self, member_id: str, member_epoch: int, instance_id: str | None) -> None:
-        """Send the heartbeat with which a member leaves: `member_epoch` is -1, or -2 for a static
-        one.
-        Raises only the errors of the request; an error code in the response is ignored.
+        """Send the heartbeat with which a member leaves.
+
+        `member_epoch` is -1, or -2 for a static one. Raises only the errors of the request; an
+        error code in the response is ignored.
         """
         self._last_claims = None
         self._request(member_id, member_epoch, {"instance_id": instance_id})
 
     def forget(self) -> None:
         """Forget the last heartbeat's fields, so that the next heartbeat has all fields.
+
         Called before the member joins again.
         """
         self._last_claims = None
@@ -180,6 +184,7 @@ def _refusal(message: Message) -> EngineError:
 
 def _changed_fields(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]:
     """Return the heartbeat fields to send, by name: the instance id always, others if changed.
+
     `heard` are the values of the last successful heartbeat, None if all must be sent.
     Differs: a member without a pattern sends an empty one as it joins, Java's sends null.
     """
@@ -209,6 +214,7 @@ def by_topic_id(
     partitions: Iterable[TopicPartition], ids: Mapping[str, bytes]
 ) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
     """Return pairs of topic id and partition numbers, in the order of topic names.
+
     `ids` are the topic ids by name; topics without an id are left out.
     """
     found: dict[bytes, list[int]] = {}

@@ -32,6 +32,7 @@ _ASSIGNMENT: Final = "ConsumerProtocolAssignment"
 
 def encode_subscription(subscription: Subscription, version: int = _VERSION_MAX) -> bytes:
     """Encode the subscription that a member sends in its JoinGroup, with its version first.
+
     Fields that a lower `version` does not have are omitted.
     """
     row = messages.ConsumerProtocolSubscription.TopicPartition
@@ -82,6 +83,7 @@ def encode_assignment(partitions: Iterable[TopicPartition], version: int = _VERS
 
 def decode_assignment(data: bytes) -> tuple[TopicPartition, ...] | None:
     """Return the sorted partitions of a member's encoded assignment; None if it cannot be decoded.
+
     Empty data means no partitions.
     """
     if not data:

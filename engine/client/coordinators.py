@@ -37,6 +37,7 @@ class Coordinators:
 
     def address(self, key: str, key_type: int) -> Address:
         """Return the coordinator's address for a group (key type 0) or a transactional id (1).
+
         It comes from the cache, else from FindCoordinator. Raises the errors of that request, and
         ApiError if its code is not retriable.
         """
@@ -54,6 +55,7 @@ class Coordinators:
 
     def _find(self, key: str, key_type: int) -> Address:
         """Return the coordinator's address by FindCoordinator to any broker.
+
         The request is retried after COORDINATOR_NOT_AVAILABLE. Raises ApiError for other codes.
         """
         response = self._send(
@@ -80,6 +82,7 @@ def _coordinator_in(
     message: messages.FindCoordinatorResponse,
 ) -> messages.FindCoordinatorResponse | messages.FindCoordinatorResponse.Coordinator:
     """Return the part of a FindCoordinator response that has error code, host and port.
+
     Before version 4 that is the response itself.
     """
     return message.coordinators[0] if message.coordinators else message

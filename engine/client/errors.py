@@ -157,6 +157,7 @@ class NoCommonVersion(EngineError):
         self, api: str, *, ours: tuple[int, int], theirs: tuple[int, int] | None, purpose: str = ""
     ) -> None:
         """Build the message from version ranges, lowest and highest inclusive.
+
         `theirs` is None if the broker does not offer the API. `purpose` completes the message.
         """
         lowest, highest = ours

@@ -13,6 +13,7 @@ def send_to_every_broker(
     client: KafkaClient, call: Call
 ) -> tuple[dict[int, Message], dict[int, EngineError]]:
     """Send `call` to every broker; return the responses by broker id, and the errors by broker id.
+
     A response with an error code counts as that error. Both dicts are in the order of the ids.
     """
     brokers = client.brokers_view().brokers

@@ -69,6 +69,7 @@ def gather_facts(
     client: KafkaClient, topics: Sequence[str] | None, timeout_ms: int
 ) -> ClusterFacts:
     """Return the facts that `kctl check` judges: metadata, log directories, configs, reassignments.
+
     Of all topics if `topics` is None; requested within `timeout_ms`. A request that fails is a
     missing fact. Raises the errors of a Metadata request if no broker responds.
     """
@@ -165,6 +166,7 @@ class _Gathering:
     def _retry(self) -> None:
         """Retry the list of reassignments at the current controller, topic configs at another
         broker.
+
         Only requests that failed in a way that another broker may resolve are retried.
         """
         calls: dict[_Request, tuple[Address, Call]] = {}
@@ -194,6 +196,7 @@ class _Gathering:
 
     def _refresh_controller(self) -> int | None:
         """Request metadata; return the controller's id, None if it is unknown or has not responded.
+
         Brokers and controller in `_view` are updated.
         """
         try:
@@ -357,6 +360,7 @@ def _min_isr(described: Mapping[Resource, list[ConfigEntry] | EngineError]) -> d
 
 def _requested_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
     """Return by broker the partitions whose log end offset to request from that broker.
+
     These are partitions without a leader or with a replica out of sync: their lag explains why.
     """
     requested: dict[int, list[TopicPartition]] = {}

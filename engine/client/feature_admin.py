@@ -86,6 +86,7 @@ def update_features(
     client: KafkaClient, updates: Sequence[FeatureUpdate], *, validate_only: bool
 ) -> dict[str, ApiError | None]:
     """Change feature levels; return the error of each feature, None for one that was accepted.
+
     With `validate_only` nothing changes. Raises the errors of the request.
     """
     request = messages.UpdateFeaturesRequest

@@ -74,8 +74,9 @@ def metadata_name(level: int) -> str | None:
 
 def metadata_level(text: str, levels: range, stable_level: int) -> int | None:
     """Return the level of metadata.version for a text like 3.3-IV3, or for a release like 3.3.
-    A release means its last level, up to `stable_level`. Only levels in `levels` count. None if
-    no level has that name.
+
+    A release means its last level, up to `stable_level`. Only levels in `levels` count. None if no
+    level has that name.
     """
     exact = METADATA_LEVELS.get(text)
     if exact is not None and exact in levels:

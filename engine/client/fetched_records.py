@@ -52,9 +52,10 @@ def visible_records(
     data: Buffer, position: int, aborted: Iterable[AbortedProducer] | None = None
 ) -> SeenRecords:
     """Return the records in fetched bytes that a consumer sees, from offset `position` on.
+
     `aborted` names aborted transactions, for read_committed; None includes the records of all
-    transactions. A compressed batch may start before `position`: its earlier records are left
-    out. Damage ends the result, which names it.
+    transactions. A compressed batch may start before `position`: its earlier records are left out.
+    Damage ends the result, which names it.
     """
     shown: list[RecordRun] = []
     next_offset, leader_epoch = position, NO_EPOCH
@@ -74,6 +75,7 @@ def visible_records(
 
 def _is_shown(batch: BatchView, rule: _Isolation | None) -> bool:
     """True if a consumer sees the records of a batch.
+
     It must be called for every batch in order, also for control batches: `rule` follows the
     transactions. `rule` None is read_uncommitted.
     """
@@ -88,9 +90,10 @@ class _Isolation:
         self._running: set[int] = set()
 
     def process_batch(self, batch: BatchView) -> bool:
-        """Follow the transactions by the next batch in order; True if its records are committed
-        data.
-        False for control batches, and for batches of a transaction that was aborted.
+        """Follow the transactions by the next batch in order.
+
+        True if its records are committed data. False for control batches, and for batches of a
+        transaction that was aborted.
         """
         while self._coming and self._coming[-1].first_offset <= batch.last_offset:
             self._running.add(self._coming.pop().producer_id)
@@ -108,6 +111,7 @@ def _is_abort(batch: BatchView) -> bool:
 
 def aborted_of(row: messages.FetchResponse.PartitionData) -> list[AbortedProducer]:
     """Return the aborted transactions that a Fetch response lists for a partition.
+
     Each is a producer id with the first offset of its transaction.
     """
     return [AbortedProducer(t.producer_id, t.first_offset) for t in row.aborted_transactions or ()]

@@ -144,8 +144,9 @@ class Fetcher:
 
     @property
     def trouble(self) -> EngineError | None:
-        """Return an error for which some partition cannot be fetched now; None if all can be
-        fetched.
+        """Return an error for which some partition cannot be fetched now.
+
+        None if all can be fetched.
         """
         return next((trouble.error for trouble in self._troubles.values()), None)
 
@@ -157,8 +158,9 @@ class Fetcher:
         return bool(self._in_flight)
 
     def prepare(self) -> None:
-        """Request metadata if needed, so that the next `poll` begins with fetches; raises its
-        errors.
+        """Request metadata if needed, so that the next `poll` begins with fetches.
+
+        Raises its errors.
         """
         self._ensure_view()
 
@@ -202,6 +204,7 @@ class Fetcher:
 
     def try_again(self, partition: TopicPartition, position: int) -> None:
         """Fetch a partition again, from `position` on, after an error has stopped it.
+
         Unlike `seek`, this keeps a pending check for truncation. The partition stays paused if it
         was.
         """
@@ -209,6 +212,7 @@ class Fetcher:
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return fetched records of each partition that has some, after about `timeout_ms` at most.
+
         Sends the next Fetch to each broker without one. A partition that has failed for good is in
         the result with its error, and is fetched no more.
         """
@@ -229,6 +233,7 @@ class Fetcher:
 
     def _send_fetches(self) -> list[ConsumedRecords]:
         """Send a Fetch to each broker that has none in flight.
+
         Returns the partitions that have failed for good meanwhile, each with its error.
         """
         if not self._positions:
@@ -256,6 +261,7 @@ class Fetcher:
 
     def _read_from(self, partition: TopicPartition, leader: int, view: ClusterView) -> int:
         """Return the id of the broker to fetch a partition from: the leader, or a closer follower.
+
         If the chosen follower is not in the metadata, it is the leader, and metadata is requested
         again.
         """
@@ -336,9 +342,10 @@ class Fetcher:
     # -- taking
 
     def _read_response(self, fetch: _Fetch, result: CallResult) -> list[ConsumedRecords]:
-        """Return the records of a Fetch response; if it has an error, the partitions that fail for
-        good.
-        Partitions that were paused, stopped or sought since the request are left out.
+        """Return the records of a Fetch response.
+
+        If it has an error, the partitions that fail for good. Partitions that were paused, stopped
+        or sought since the request are left out.
         """
         if isinstance(result, EngineError):
             return self._fail_all(fetch, result)
@@ -396,8 +403,9 @@ class Fetcher:
     # -- failing
 
     def _fail_all(self, fetch: _Fetch, error: EngineError) -> list[ConsumedRecords]:
-        """Note a failed fetch for each partition of the request; return those that have failed for
-        good.
+        """Note a failed fetch for each partition of the request.
+
+        Returns those that have failed for good.
         """
         given_up = []
         for partition in fetch.positions:
@@ -407,6 +415,7 @@ class Fetcher:
 
     def _fail(self, partition: TopicPartition, error: EngineError) -> list[ConsumedRecords]:
         """Note a failed fetch of a partition; return the partition with its error if that is final.
+
         An empty list means that it is fetched again, with fresh metadata after a back-off.
         """
         self._read_replicas.forget(partition)
@@ -422,10 +431,10 @@ class Fetcher:
         return [ConsumedRecords(partition, [], position, position, error)]
 
     def _may_recover(self, error: EngineError, elapsed_ms: int, attempts: int) -> bool:
-        """True if a failed partition is fetched again: the error is retriable, and lasts not too
-        long.
-        `elapsed_ms` since its first failure is bounded by the client's timeout; `attempts` bounds
-        UNKNOWN_TOPIC_OR_PARTITION.
+        """True if a failed partition is fetched again.
+
+        The error is retriable, and lasts not too long. `elapsed_ms` since its first failure is
+        bounded by the client's timeout; `attempts` bounds UNKNOWN_TOPIC_OR_PARTITION.
         """
         if isinstance(error, ApiError):
             if error.code == UNKNOWN_TOPIC_OR_PARTITION:

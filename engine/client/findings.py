@@ -120,6 +120,7 @@ def _partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionVi
 
 def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
     """Return the problems of a cluster as findings, the most severe first.
+
     The rules are those of `kctl check`: controller, brokers, log directories, partitions, topics.
     """
     found = [
@@ -180,6 +181,7 @@ def _partition_findings(
     key: TopicPartition, partition: PartitionView, facts: ClusterFacts
 ) -> Iterable[HealthFinding]:
     """Yield findings about one partition: the worst one about its leader or ISR, if any.
+
     After it comes a notice of a reassignment, or of a leader that is not the preferred replica.
     Findings with equal `shared_cause` have the same cause and are grouped in the output.
     """

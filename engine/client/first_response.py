@@ -77,9 +77,9 @@ class FirstResponse:
 
     def _wait(self, until_ms: int, *, is_last: bool) -> Response | None:
         """Wait until `until_ms` (monotonic) for a response, and return it.
+
         None: request from the next address now, or all requests have failed. With `is_last` there
-        is
-        no next address, so it waits until each request has a result.
+        is no next address, so it waits until each request has a result.
         """
         while self._requested:
             pause_ms = max(until_ms - self._clock.monotonic_ms(), 0)

@@ -81,6 +81,7 @@ class _OneCommit:
 
     def add_partition_once(self, partition: TopicPartition) -> None:
         """Add the partition to the transaction at the first call; do nothing at later ones.
+
         So the late batch belongs to no transaction, which makes it hanging.
         """
         if not self._is_begun:
@@ -101,6 +102,7 @@ def forge_hanging(
     age_ms: int,
 ) -> ForgedTransaction:
     """Create a hanging transaction in a partition, to try commands that find and abort such ones.
+
     Its records have timestamps `age_ms` ago. First one record is stored in a transaction that is
     committed. Raises ApiError, VerificationNotDisabled, and the errors of records that are not
     stored.
@@ -139,6 +141,7 @@ def forge_hanging(
 @contextmanager
 def _without_verification(client: KafkaClient, partition: TopicPartition) -> Iterator[None]:
     """Disable transaction.partition.verification.enable at all brokers during the block.
+
     With it a leader refuses a batch whose partition is not in a transaction.
     """
     before = _request_dynamic_default(client)

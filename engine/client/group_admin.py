@@ -48,8 +48,9 @@ def set_offsets(
     client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> PartitionResults:
     """Commit offsets for a group without members; return None or the error for each partition.
-    For a group with members the error of each partition is UNKNOWN_MEMBER_ID. Raises ApiError if
-    no coordinator is found.
+
+    For a group with members the error of each partition is UNKNOWN_MEMBER_ID. Raises ApiError if no
+    coordinator is found.
     """
     if not offsets:
         return {}
@@ -83,6 +84,7 @@ def delete_offsets(
     client: KafkaClient, group_id: str, partitions: Collection[TopicPartition]
 ) -> PartitionResults:
     """Delete a group's committed offsets; return None or the error for each partition.
+
     Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     request = messages.OffsetDeleteRequest
@@ -128,6 +130,7 @@ def remove_members(
     client: KafkaClient, group_id: str, members: Collection[MemberToRemove]
 ) -> dict[MemberToRemove, EngineError | None]:
     """Remove members from a group; return None or the error for each member.
+
     Raises ApiError for the group as a whole; NoCommonVersion from brokers before 2.4.
     """
     identity = messages.LeaveGroupRequest.MemberIdentity
@@ -156,10 +159,11 @@ def remove_members(
 
 
 def _coordinator_code(message: Message) -> int:
-    """Return the error code for which to retry OffsetCommit: the broker does not coordinate the
-    group.
-    Such a broker returns it for each partition that it has not refused before. NONE otherwise:
-    codes of single partitions, for instance of an unknown topic, are results.
+    """Return the error code for which to retry OffsetCommit.
+
+    The broker does not coordinate the group. Such a broker returns it for each partition that it
+    has not refused before. NONE otherwise: codes of single partitions, for instance of an unknown
+    topic, are results.
 
     Source: AlterConsumerGroupOffsetsHandler.
     """

@@ -102,6 +102,7 @@ class GroupConsumer:
     @property
     def trouble(self) -> EngineError | None:
         """Return an error for which some partition cannot be read now; None if all can be read.
+
         It is of the request for start offsets, or of a Fetch.
         """
         return self._start_trouble or self._fetcher.trouble
@@ -130,6 +131,7 @@ class GroupConsumer:
 
     def keep_membership(self) -> None:
         """Commit processed offsets if due, stay in the group or join it, and find start offsets.
+
         A retriable error of the start offsets is kept as `trouble` while other partitions are read.
         """
         if self._client.clock.monotonic_ms() >= self._next_commit_ms:
@@ -181,6 +183,7 @@ class GroupConsumer:
 
     def find_start(self, partition: TopicPartition) -> None:
         """Find the start offset of a partition if it has no position yet.
+
         Raises the error of this partition, but not those of others.
         """
         try:
@@ -198,10 +201,10 @@ class GroupConsumer:
     def set_processed(
         self, partition: TopicPartition, next_offset: int, leader_epoch: int = NO_EPOCH
     ) -> None:
-        """Set the offset after the last processed record of a partition; the next commit includes
-        it.
-        `leader_epoch` is that of the last processed record; with NO_EPOCH the offset is committed
-        without one, as by Java's consumer after a seek.
+        """Set the offset after the last processed record of a partition.
+
+        The next commit includes it. `leader_epoch` is that of the last processed record; with
+        NO_EPOCH the offset is committed without one, as by Java's consumer after a seek.
         """
         self._processed[partition] = next_offset
         if leader_epoch == NO_EPOCH:
@@ -210,14 +213,16 @@ class GroupConsumer:
             self._epochs[partition] = leader_epoch
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Fetch one of the member's partitions from `offset` on; its start offset need not be
-        found.
+        """Fetch one of the member's partitions from `offset` on.
+
+        Its start offset need not be found.
         """
         self._unstarted.pop(partition, None)
         self._fetcher.seek(partition, offset)
 
     def is_at(self, ends: Mapping[TopicPartition, int]) -> bool:
         """True if the member has read its partitions up to the end offsets `ends` (exclusive).
+
         False also without partitions, or while a start offset is missing.
         """
         if self._unstarted:
@@ -235,6 +240,7 @@ class GroupConsumer:
 
     def commit_before_leaving(self) -> None:
         """Commit processed offsets before the member leaves, even if the generation is ending.
+
         Raises the errors of the request.
         """
         if self.session.is_joined:
@@ -243,8 +249,9 @@ class GroupConsumer:
             self._commit_before_joining()
 
     def _commit_processed(self) -> None:
-        """Commit changed offsets if the member is joined; set the time of the next automatic
-        commit.
+        """Commit changed offsets if the member is joined.
+
+        Set the time of the next automatic commit.
         """
         self._next_commit_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if self.session.is_joined:
@@ -252,6 +259,7 @@ class GroupConsumer:
 
     def _commit_before_joining(self) -> None:
         """Commit changed offsets before the member joins again, with the generation that ends.
+
         Until the join the coordinator still accepts that generation.
         """
         if self.session.generation_id >= 0:
@@ -259,9 +267,9 @@ class GroupConsumer:
 
     def _commit_changed(self) -> None:
         """Commit the processed offsets that differ from the last committed ones.
+
         Raises ApiError and errors of the request, but not NotAMember: after that another member
-        reads
-        the records again.
+        reads the records again.
         """
         changed = {
             key: offset
@@ -297,6 +305,7 @@ class GroupConsumer:
 
     def _revoke_all(self) -> None:
         """Revoke all partitions, and replace the fetcher even if the listener raises.
+
         Called before an eager join, and after the member has lost its partitions.
         """
         held, self._given = self._given, ()
@@ -310,6 +319,7 @@ class GroupConsumer:
 
     def _take_over(self, partitions: tuple[TopicPartition, ...]) -> None:
         """Apply a new assignment: keep retained partitions, revoke others, start added ones.
+
         A partition that was lost since the last assignment is stopped first, even if it is assigned
         again.
         """
@@ -336,6 +346,7 @@ class GroupConsumer:
 
     def rewind(self) -> None:
         """Return to the committed offsets, so that the records after them are read again.
+
         Called after an abort of a transaction that would have committed later offsets. If the
         committed offsets cannot be fetched, that error is raised, and the next poll retries.
         """

@@ -31,6 +31,7 @@ def create_group_consumer(
     commits: bool = True,
 ) -> GroupConsumer:
     """Return a group member, not joined yet, for the protocol named in `settings.group_protocol`.
+
     Errors: SettingOfOtherProtocol; NoConsumerProtocol for a SubscriptionPattern in a classic group.
     """
     if isinstance(topics, SubscriptionPattern) and not settings.is_of_consumer_protocol:

@@ -53,8 +53,9 @@ def request_lags(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, LagSum | EngineError]:
     """Return the lag of each group, by group id, or the error for which it is unknown.
-    Share groups are left out. `on_progress` is called with the number of finished groups and of
-    all groups. Raises the errors of a cluster that cannot be reached.
+
+    Share groups are left out. `on_progress` is called with the number of finished groups and of all
+    groups. Raises the errors of a cluster that cannot be reached.
     """
     wanted = _with_commits(groups)
     ends: dict[TopicPartition, int | None] = {}
@@ -74,6 +75,7 @@ def find_groups_at(
     client: KafkaClient, groups: Iterable[GroupListing], key: TopicPartition, offset: int
 ) -> tuple[list[str], dict[str, EngineError]]:
     """Return the sorted ids of groups whose committed offset of partition `key` is `offset`.
+
     The second value has the errors of groups whose offsets are unknown, by group id. Raises the
     errors of a cluster that cannot be reached.
     """
@@ -112,6 +114,7 @@ def _request_commits(
     client: KafkaClient, groups: Mapping[int, list[str]], silent: dict[int, EngineError]
 ) -> dict[str, _Commits | EngineError]:
     """Request the committed offsets of groups (ids by coordinator); return them by group id.
+
     The value is an error if they are unknown. Coordinators in `silent` have not responded before,
     and get no requests; one that does not respond now is added to it.
     """
@@ -146,6 +149,7 @@ def _note_silent(id_: int, result: object, silent: dict[int, EngineError]) -> No
 
 def _request_commits_of_one(client: KafkaClient, group_id: str) -> _Commits | EngineError:
     """Return the committed offsets of one group, or the error of the request.
+
     Used for coordinators whose OffsetFetch does not accept several groups.
     """
     try:
@@ -160,6 +164,7 @@ def _add_ends(
     ends: dict[TopicPartition, int | None],
 ) -> None:
     """Request the end offsets of partitions with a commit that `ends` lacks, and add them to it.
+
     None is added for a partition with an error.
     """
     new = {
@@ -178,6 +183,7 @@ def _add_ends(
 
 def _lag_sum(committed: _Commits, ends: Mapping[TopicPartition, int | None]) -> LagSum:
     """Return the lag of one group, summed over its partitions.
+
     The sum is None if the end offset of a partition is unknown.
     """
     lags = [

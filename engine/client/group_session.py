@@ -115,6 +115,7 @@ class GroupSession:
     @property
     def is_cooperative(self) -> bool:
         """True if the member keeps its partitions while it joins again (cooperative rebalancing).
+
         Each configured assignor must support that.
         """
         return all(
@@ -129,6 +130,7 @@ class GroupSession:
 
     def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
         """Replace the subscribed topics; the member joins again at the next poll.
+
         Raises NoConsumerProtocol for a pattern, which only the consumer protocol has.
         """
         if isinstance(topics, SubscriptionPattern):  # as engine.client.group_consumers refuses it
@@ -168,6 +170,7 @@ class GroupSession:
 
     def _join_group(self) -> messages.JoinGroupResponse | None:
         """Send JoinGroup and return its response; None if JoinGroup must be sent again.
+
         None follows an error like MEMBER_ID_REQUIRED, whose member id is stored before.
         """
         settings = self._settings
@@ -202,6 +205,7 @@ class GroupSession:
 
     def _metadata(self, assignor: str) -> bytes:
         """Return the encoded subscription that JoinGroup has for one assignor.
+
         Owned partitions are included only if the member is cooperative.
         """
         return encode_subscription(
@@ -214,6 +218,7 @@ class GroupSession:
 
     def _sync_group(self, joined: messages.JoinGroupResponse) -> bool:
         """Send SyncGroup; return True if the member got its partitions, False to join again.
+
         As the leader of the group the member sends the partitions of all members.
         """
         assignments = []
@@ -254,6 +259,7 @@ class GroupSession:
         self, joined: messages.JoinGroupResponse
     ) -> Mapping[str, Sequence[TopicPartition]]:
         """As leader of the group, return the partitions of each member, by member id.
+
         The assignor that the coordinator chose computes them. Raises the errors of a Metadata
         request.
         """
@@ -281,6 +287,7 @@ class GroupSession:
 
     def poll(self) -> bool:
         """Send a heartbeat if it is due; return True if the assignment is still valid.
+
         If it is not, the caller commits and joins again. Errors: ApiError that a join cannot
         resolve.
         """
@@ -301,8 +308,9 @@ class GroupSession:
         return self._is_joined or self._is_rebalancing
 
     def check_topics_next(self) -> None:
-        """Compare partition counts with fresh metadata at the next `poll`: a topic seems to be
-        deleted.
+        """Compare partition counts with fresh metadata at the next `poll`.
+
+        A topic seems to be deleted.
 
         Source: ConsumerCoordinator.poll, rejoinNeededOrPending of 3.9.1 after new metadata.
         """
@@ -343,6 +351,7 @@ class GroupSession:
 
     def _have_counts_changed(self) -> bool:
         """Request metadata; True if a topic's partition count differs from that at the assignment.
+
         Only the group's leader checks: another count means that the partitions must be assigned
         again.
         """
@@ -362,6 +371,7 @@ class GroupSession:
         leader_epochs: Mapping[TopicPartition, int] | None = None,
     ) -> None:
         """Commit next offsets by partition, with the leader epochs of the last processed records.
+
         Raises NotAMember if the group has continued without this member, and ApiError.
         """
         if not offsets:
@@ -384,8 +394,9 @@ class GroupSession:
             raise api_error(code)
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the group's committed offsets, by partition; partitions without a commit are left
-        out.
+        """Return the group's committed offsets, by partition.
+
+        Partitions without a commit are left out.
         """
         return committed_offsets(self._client, self._settings.group_id, partitions)
 
@@ -399,9 +410,11 @@ class GroupSession:
     # Leaving
 
     def leave(self) -> None:
-        """Leave the group; a static member only stops. Raises the errors of the request.
-        A member that is joining, or must rejoin, is still in the group. The connection of an
-        abandoned join is closed, so that LeaveGroup does not queue after it.
+        """Leave the group; a static member only stops.
+
+        Raises the errors of the request. A member that is joining, or must rejoin, is still in the
+        group. The connection of an abandoned join is closed, so that LeaveGroup does not queue
+        after it.
         """
         member_id = self.member_id
         self._drop_assignment()
@@ -425,6 +438,7 @@ class GroupSession:
 
     def leave_until_polled(self) -> None:
         """Leave the group because the application does not poll within max.poll.interval.ms.
+
         The next `poll` returns False, after which the caller joins again.
         """
         self.leave()
@@ -432,10 +446,11 @@ class GroupSession:
     # Responses
 
     def _apply_code(self, code: int) -> bool:
-        """Apply an error code of a group request; True if it is NONE, False if the member must
-        rejoin.
-        ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID remove its partitions, the latter its id too.
-        Raises ApiError for codes that a join does not resolve.
+        """Apply an error code of a group request.
+
+        True if it is NONE, False if the member must rejoin. ILLEGAL_GENERATION and
+        UNKNOWN_MEMBER_ID remove its partitions, the latter its id too. Raises ApiError for codes
+        that a join does not resolve.
         """
         if code == NONE:
             return True

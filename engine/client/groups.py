@@ -81,6 +81,7 @@ def list_groups(
     client: KafkaClient, *, types: Sequence[str] = (), states: Sequence[str] = ()
 ) -> tuple[list[GroupListing], dict[int, EngineError]]:
     """Return the groups of all coordinators, and by broker id the errors of brokers without a list.
+
     Groups are ordered by broker, then as in its response. `types` and `states` filter on the
     broker; brokers before 3.8 and 2.6 lack these filters, which is their error.
     """
@@ -115,6 +116,7 @@ def describe_group(
     client: KafkaClient, group_id: str, *, release: str = ENGINE_RELEASE
 ) -> GroupDescription:
     """Return a group's state and members, for a group of the classic or the consumer protocol.
+
     Raises ApiError if its coordinator returns an error. For an unknown group, brokers from 4.0 on
     return GROUP_ID_NOT_FOUND if `release` is 4.0 or later; in older versions its state is Dead.
     """
@@ -166,6 +168,7 @@ def _assignment(content: bytes) -> tuple[TopicPartition, ...] | None:
 
 def _describe_consumer_group(client: KafkaClient, group_id: str) -> GroupDescription | None:
     """Return the description of a group of the consumer protocol by ConsumerGroupDescribe.
+
     None if the group has another type, or if the broker lacks that API. Raises ApiError.
     """
     try:
@@ -229,9 +232,9 @@ def committed_offsets(
     *,
     member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, int]:
-    """Return a group's committed offsets, by partition: those of `request_commits` without
-    metadata.
-    Raises ApiError.
+    """Return a group's committed offsets, by partition.
+
+    Those of `request_commits` without metadata. Raises ApiError.
     """
     found = request_commits(client, group_id, partitions, member=member)
     return {key: commit.offset for key, commit in found.items()}
@@ -245,6 +248,7 @@ def request_commits(
     member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, CommitView]:
     """Return a group's committed offsets, by partition: of the named partitions, or of all if None.
+
     For named partitions the broker waits for pending transactional offsets (KIP-447), so that a
     consumer that starts there reads nothing twice; brokers before 2.5 cannot wait. `member` is the
     id and epoch of a member of the consumer protocol: it is refused once the group has continued
@@ -296,6 +300,7 @@ def commits_of(
 ) -> dict[TopicPartition, CommitView] | EngineError:
     """Return the committed offsets in an OffsetFetch response, by partition, or the response's
     error.
+
     Partitions without a commit (offset -1) are left out.
     """
     code = _fetched_code(message)
@@ -337,6 +342,7 @@ def _of_group(
     message: messages.OffsetFetchResponse,
 ) -> messages.OffsetFetchResponse | messages.OffsetFetchResponse.OffsetFetchResponseGroup:
     """Return the part of an OffsetFetch response that has the offsets of its only group.
+
     Before version 8 that is the response itself, later a row.
     """
     return message.groups[0] if message.groups else message

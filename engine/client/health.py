@@ -54,9 +54,10 @@ class ClusterHealth(NamedTuple):
 
 def request_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHealth:
     """Return the health of a cluster that `kctl cluster` shows.
+
     It is the controller's id, the counts of under-replicated and leaderless partitions, and the
-    replication throttles. Raises the errors of a Metadata request; a broker without a response
-    has no throttles.
+    replication throttles. Raises the errors of a Metadata request; a broker without a response has
+    no throttles.
     """
     view, _ = request_moves(client, client.view(None))
     partitions = [p for topic in view.topics.values() for p in topic.partitions]
@@ -73,6 +74,7 @@ def request_throttles(
     client: KafkaClient, topics: Sequence[str], broker_ids: Sequence[int]
 ) -> list[Throttle]:
     """Return the replication throttles that are set for topics and for brokers.
+
     A broker or topic whose configs are not returned counts as without throttles.
     """
     of_topics = [Resource(ConfigResourceType.TOPIC, name) for name in topics]
@@ -88,6 +90,7 @@ def throttles_in(
     described: Mapping[Resource, Sequence[ConfigEntry] | EngineError],
 ) -> list[Throttle]:
     """Return the replication throttles in the settings that DescribeConfigs returned.
+
     A setting for all brokers is listed once, though each broker shows it.
     """
     names = (*TOPIC_THROTTLES, *BROKER_THROTTLES)
@@ -102,8 +105,9 @@ def throttles_in(
 
 
 def _set_for(resource: Resource, entry: ConfigEntry) -> str:
-    """Return for which resource a throttle is set: a broker, a topic,
-    or ALL_BROKERS (the default).
+    """Return for which resource a throttle is set.
+
+    A broker, a topic, or ALL_BROKERS (the default).
     """
     of_all = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return ALL_BROKERS if of_all else resource.name

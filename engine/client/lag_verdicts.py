@@ -54,6 +54,7 @@ class JudgedLag(NamedTuple):
 
 def judge_lag(samples: Sequence[LagSample], *, has_member: bool) -> JudgedLag:
     """Return the verdict on the lag of a group in one partition, from samples in order of time.
+
     It is REWIND, STALL, STOP, WARN or OK, with the reason as text. `has_member`: a member of the
     group has the partition; without one a constant lag is STOP, not STALL.
     """

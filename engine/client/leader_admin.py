@@ -31,6 +31,7 @@ def elect_leaders(
     client: KafkaClient, election: Election, partitions: Sequence[TopicPartition] | None
 ) -> dict[TopicPartition, ApiError | None]:
     """Elect leaders; return the error of each partition, None if elected.
+
     ELECTION_NOT_NEEDED is an error too. `partitions` None means all: those that need no election
     are then left out of the results. Raises the error of the request as a whole.
     """
@@ -50,8 +51,9 @@ def elect_leaders(
         return requested
 
     def moved(response: messages.ElectLeadersResponse) -> int:
-        """Return NOT_CONTROLLER if any row has it, else NONE: with the former the request is
-        repeated.
+        """Return NOT_CONTROLLER if any row has it, else NONE.
+
+        With the former the request is repeated.
         """
         codes = [response.error_code]
         codes += [

@@ -92,9 +92,9 @@ class LoopConnection:
 
     def send(self, call: Call) -> Promise[Response]:
         """Send a call, after connecting if needed; return the promise of its response.
+
         The promise fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or an error
-        in
-        the broker's responses.
+        in the broker's responses.
         """
         promise: Promise[Response] = Promise()
         token = object()
@@ -137,6 +137,7 @@ class LoopConnection:
 
     def _send_unsent(self) -> None:
         """Send the calls that waited for the handshake; a call that cannot be sent fails alone.
+
         If the SASL session ends soon, authentication comes first, and the calls wait further.
         """
         assert self._connection is not None
@@ -201,6 +202,7 @@ class LoopConnection:
         self, connection: BrokerConnection, wire: ports.Connection, frame: memoryview
     ) -> bool:
         """Process a response by the fast path of its call, and send the next request of that call.
+
         True if it was processed. False, with nothing changed, if the response is not of the fast
         form: the caller then decodes it in general.
         """
@@ -253,8 +255,9 @@ class LoopConnection:
         self._wire = self._connection = None
 
     def _fail_all(self, error_of: Callable[[_PendingCall], EngineError]) -> None:
-        """Fail all calls without a response, also unsent ones; `error_of` returns the error of a
-        call.
+        """Fail all calls without a response, also unsent ones.
+
+        `error_of` returns the error of a call.
         """
         owed, self._pending_calls = self._pending_calls, {}
         self._unsent = []
@@ -269,11 +272,10 @@ class LoopConnection:
             self._cancel = None
 
     def _expire(self) -> None:
-        """Run as the deadline timer ends: close the connection and fail all calls if a call is
-        late.
-        The response to a late call would delay those of later calls. If no call is late, the timer
-        is
-        set to the next deadline.
+        """Run as the deadline timer ends.
+
+        Close the connection and fail all calls if a call is late. The response to a late call would
+        delay those of later calls. If no call is late, the timer is set to the next deadline.
         """
         self._cancel = None
         deadlines = [owed.deadline_ms for owed in self._pending_calls.values()]

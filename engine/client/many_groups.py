@@ -64,8 +64,9 @@ def descriptions_call(group_ids: Sequence[str]) -> Call:
 def descriptions_of(
     message: messages.DescribeGroupsResponse,
 ) -> dict[str, GroupDescription | EngineError]:
-    """Return the classic groups of a DescribeGroups response, by id;
-    the error of a group it lacks.
+    """Return the classic groups of a DescribeGroups response, by id.
+
+    The error of a group it lacks.
     """
     return {
         row.group_id: classic_description(row)

@@ -66,8 +66,9 @@ class MemberSession(Protocol):
 
     @property
     def generation_id(self) -> int:
-        """Return the generation, in the consumer protocol the member epoch;
-        below 0 before a join.
+        """Return the generation, in the consumer protocol the member epoch.
+
+        Below 0 before a join.
         """
         ...
 
@@ -92,6 +93,7 @@ class MemberSession(Protocol):
 
     def poll(self) -> bool:
         """Send a heartbeat if it is due; return True if the assignment is unchanged.
+
         False: the caller has to join or to reconcile. Raises ApiError.
         """
         ...
@@ -102,6 +104,7 @@ class MemberSession(Protocol):
 
     def check_topics_next(self) -> None:
         """Compare the topics in metadata with the assigned ones at the next `poll`.
+
         Called after a Fetch error that a deleted topic has.
         """
         ...
@@ -116,13 +119,15 @@ class MemberSession(Protocol):
         leader_epochs: Mapping[TopicPartition, int] | None = None,
     ) -> None:
         """Commit next offsets by partition, with the leader epochs of the last processed records.
+
         Raises NotAMember if the group has continued without this member, and ApiError.
         """
         ...
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the group's committed offsets, by partition; partitions without a commit are left
-        out.
+        """Return the group's committed offsets, by partition.
+
+        Partitions without a commit are left out.
         """
         ...
 
@@ -132,6 +137,7 @@ class MemberSession(Protocol):
 
     def leave(self) -> None:
         """Leave the group as the consumer closes or unsubscribes.
+
         Raises the errors of the request.
         """
         ...

@@ -74,6 +74,7 @@ class TopicView(NamedTuple):
     @property
     def replication_factor(self) -> int:
         """Return the number of replicas of partition 0, which Kafka's tools show for the topic.
+
         0 if the metadata has no partition.
         """
         return len(self.partitions[0].replicas) if self.partitions else 0
@@ -110,6 +111,7 @@ class ClusterView(NamedTuple):
 
 def cluster_view(response: messages.MetadataResponse, *, is_of_kraft: bool = False) -> ClusterView:
     """Convert a Metadata response of any version from 1 on; brokers are by id, topics by name.
+
     With `is_of_kraft` the controller id in the response is not that of the controller.
 
     Source: KRaftMetadataCache.getControllerId of 3.9.1, which returns any broker that is alive.
@@ -150,6 +152,7 @@ def _partition(row: messages.MetadataResponse.MetadataResponsePartition) -> Part
 
 def metadata_request(topics: list[str] | None) -> messages.MetadataRequest:
     """Return a Metadata request for topics by name; it creates none of them.
+
     None requests all topics, an empty list only the brokers.
     """
     request = messages.MetadataRequest
@@ -161,6 +164,7 @@ def metadata_request(topics: list[str] | None) -> messages.MetadataRequest:
 
 def topic_failure(view: ClusterView, name: str) -> ApiError | None:
     """Return the error for which a topic cannot be used, by its metadata; None if it can be used.
+
     A topic that the metadata lacks has UNKNOWN_TOPIC_OR_PARTITION.
     """
     topic = view.topics.get(name)
@@ -172,6 +176,7 @@ def topic_failure(view: ClusterView, name: str) -> ApiError | None:
 
 def leader_of(view: ClusterView, wanted: TopicPartition) -> int | ApiError:
     """Return the broker id of a partition's leader, or the error for which it has none.
+
     The error is UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE or that of the topic.
     """
     failure = topic_failure(view, wanted.topic)

@@ -43,6 +43,7 @@ class OAuthLogin(NamedTuple):
 
 def request_access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
     """Return an OAuth access token for SASL/OAUTHBEARER, as `login` gets it.
+
     It is unsecured without a URL (`now_ms` is then its issue time, None: now), read from a `file:`
     URL, or requested by HTTP. Raises AuthenticationFailed.
     """
@@ -59,6 +60,7 @@ def request_access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
 
 def unsecured_access_token(principal: str, now_ms: int | None = None) -> str:
     """Return an unsigned JWT for a principal, for brokers that accept such tokens.
+
     It is issued at `now_ms` (wall clock; None: now).
     """
     from engine.host.real import RealClock

@@ -20,6 +20,7 @@ def commit_request(
     leader_epochs: Mapping[TopicPartition, int] | None,
 ) -> messages.OffsetCommitRequest:
     """Add the offsets to commit to OffsetCommit `membership`, which names the group and member.
+
     `leader_epochs` are those of the last processed records; a partition without one gets -1.
     """
     of = messages.OffsetCommitRequest
@@ -43,6 +44,7 @@ def commit_request(
 
 def code_to_repeat(message: Message) -> int:
     """Return the error code of an OffsetCommit response by which the request is repeated.
+
     It is NONE for a deleted topic: its code is retriable, but a retry does not help.
 
     Source: ConsumerCoordinator.OffsetCommitResponseHandler of 3.9.1.
@@ -53,8 +55,9 @@ def code_to_repeat(message: Message) -> int:
 
 def commit_code(message: Message) -> int:
     """Return the most important error code in an OffsetCommit response; NONE without errors.
-    Errors of single partitions count last, that of a deleted topic after all: a broker returns
-    them before it checks that it coordinates the group, and that the group does not rebalance.
+
+    Errors of single partitions count last, that of a deleted topic after all: a broker returns them
+    before it checks that it coordinates the group, and that the group does not rebalance.
     """
     codes = [int(row.error_code) for topic in message.topics for row in topic.partitions]
     return min((code for code in codes if code != NONE), key=_rank, default=NONE)

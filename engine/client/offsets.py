@@ -50,6 +50,7 @@ def list_offsets(
     read_committed: bool = False,
 ) -> dict[TopicPartition, FoundOffset | EngineError]:
     """Return the offset that each partition has for its timestamp, or the partition's error.
+
     A timestamp may be a sentinel like LATEST. With `read_committed` LATEST is the last stable
     offset.
     """
@@ -66,6 +67,7 @@ def list_offsets(
 
 def offsets_call(timestamps: Mapping[TopicPartition, int], *, read_committed: bool = False) -> Call:
     """Return the ListOffsets call for partitions that one broker leads, by their timestamps.
+
     Its lowest version is one that knows all sentinels among the timestamps.
     """
     request = messages.ListOffsetsRequest

@@ -114,9 +114,9 @@ class OutgoingBatch:
         is_transactional: bool = False,
     ) -> None:
         """Set the producer id and epoch (`identity`) and the sequence of the first record.
+
         `identity` None: the producer is not idempotent, and the batch gets no sequence. Called
-        before
-        the batch is sent for the first time.
+        before the batch is sent for the first time.
         """
         producer_id, epoch = identity or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         self.base_sequence = base_sequence if identity else None

@@ -30,6 +30,7 @@ _NO_TIMEOUT: Final = 0x7FFFFFFF
 
 def request_producer_id(client: KafkaClient) -> tuple[int, int]:
     """Return a new producer id and its epoch, for an idempotent producer without transactions.
+
     Raises ApiError, NoCommonVersion.
     """
     request = messages.InitProducerIdRequest(
@@ -76,6 +77,7 @@ def read_stored(
     response: messages.ProduceResponse | None,
 ) -> dict[TopicPartition, int | EngineError] | None:
     """Return the base offset or the error of each partition in a Produce response.
+
     An offset of −1 means that the batch was stored before. None, the response with acks=0, stays
     None.
     """

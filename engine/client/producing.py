@@ -105,8 +105,9 @@ class OpenTransaction(Protocol):
         ...
 
     def add_partition_once(self, partition: TopicPartition) -> None:
-        """Add a partition to the transaction unless it is in it. Raises the errors of the request.
-        Called before the first batch of the partition is sent.
+        """Add a partition to the transaction unless it is in it.
+
+        Raises the errors of the request. Called before the first batch of the partition is sent.
         """
         ...
 
@@ -155,6 +156,7 @@ class Producer:
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
         """Add a record to its partition's open batch; a full batch is handed to the sender first.
+
         `place` is the record's number in the caller's input, which the batch's result returns.
         Raises ApiError if the topic does not exist, and BufferExhausted.
         """
@@ -171,10 +173,10 @@ class Producer:
         batch.places.append(place)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Add many records of one topic with one timestamp; each gets the partition `add` would
-        choose.
-        `places` are their numbers in the caller's input. The sticky partition of records without a
-        key changes only when a batch is full.
+        """Add many records of one topic with one timestamp.
+
+        Each gets the partition `add` would choose. `places` are their numbers in the caller's
+        input. The sticky partition of records without a key changes only when a batch is full.
         """
         timestamp_ms = self._client.clock.wall_ms()
         if records.keys is None or records.partition is not None:
@@ -250,6 +252,7 @@ class Producer:
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
         """Send the batches whose linger time is over; wait up to `wait_ms`, and return the results.
+
         A result is a batch that is stored or has failed.
         """
         due_ms = self._client.clock.monotonic_ms() - self._options.linger_ms
@@ -281,9 +284,10 @@ class Producer:
             self._close(partition)
 
     def due_in_ms(self) -> int | None:
-        """Return the ms until the linger time of the first open batch ends; None without open
-        batches.
-        The caller waits for input at most so long, and then calls `poll`.
+        """Return the ms until the linger time of the first open batch ends.
+
+        None without open batches. The caller waits for input at most so long, and then calls
+        `poll`.
         """
         opened_ms = min((batch.opened_ms for batch in self._open.values()), default=None)
         if opened_ms is None:
@@ -307,6 +311,7 @@ class Producer:
 
     def _close(self, partition: TopicPartition) -> None:
         """Close a partition's open batch and hand it to the sender; an empty one is dropped.
+
         The partition is added to the transaction first. Later records without a key get another
         sticky partition.
         """
@@ -324,6 +329,7 @@ class Producer:
 
     def _send_full(self) -> None:
         """Poll the sender, and wait while the bytes of its batches exceed the buffer.
+
         Called before a new batch opens. Raises BufferExhausted after max.block.ms.
         """
         sender = self._sender
@@ -370,9 +376,9 @@ class Producer:
 
     def _new_identity(self) -> tuple[int, int] | None:
         """Return the producer id and epoch for all batches; None if the producer is not idempotent.
+
         They are the transaction's, or new ones. Unless idempotence was requested explicitly, a
-        broker
-        that refuses it makes the producer a plain one.
+        broker that refuses it makes the producer a plain one.
         """
         if self._transaction is not None:
             return self._transaction.transactional_identity
@@ -424,9 +430,10 @@ class Producer:
         return chosen
 
     def _refresh_partition_count(self, topic: str) -> int:
-        """Return the partition count of a topic; request it if the cached one is older than its
-        age.
-        If no broker responds the cached count is returned; raises the error without one.
+        """Return the partition count of a topic.
+
+        Request it if the cached one is older than its age. If no broker responds the cached count
+        is returned; raises the error without one.
         """
         now_ms = self._client.clock.monotonic_ms()
         count, until_ms = self._counts.get(topic, (0, now_ms))

@@ -36,6 +36,7 @@ class QuorumView(NamedTuple):
 
 def describe_quorum(client: KafkaClient) -> QuorumView:
     """Return leader, epoch, high watermark, voters and observers of the KRaft quorum.
+
     Raises ApiError, and NoCommonVersion for a cluster without a quorum.
     """
     request = messages.DescribeQuorumRequest
@@ -76,6 +77,7 @@ def _replica(row: messages.DescribeQuorumResponse.ReplicaState) -> QuorumReplica
 
 def remove_voter(client: KafkaClient, voter_id: int, directory_id: bytes) -> None:
     """Remove a controller, by node id and directory id, from the voters of the KRaft quorum.
+
     Raises ApiError, NoCommonVersion.
     """
     request = messages.RemoveRaftVoterRequest(

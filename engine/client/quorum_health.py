@@ -77,6 +77,7 @@ class QuorumHealth(NamedTuple):
 
 def quorum_health(quorum: QuorumView, now_ms: int, behind_for_ms: int) -> QuorumHealth:
     """Return the state of each voter and observer, by the leader's clock.
+
     `now_ms` (wall clock) is used if the leader does not return its time. A replica that lags for
     longer than `behind_for_ms` is behind.
     """
@@ -127,8 +128,9 @@ def _ms_since(time_ms: int | None, now_ms: int) -> int | None:
 
 
 def quorum_findings(quorum: QuorumView, health: QuorumHealth) -> list[HealthFinding]:
-    """Return the problems of a quorum as findings: no leader or majority first, then replicas
-    behind.
+    """Return the problems of a quorum as findings.
+
+    No leader or majority first, then replicas behind.
     """
     voters = health.voters
     count, majority = health.caught_up_count, health.majority

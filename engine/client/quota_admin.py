@@ -33,6 +33,7 @@ def describe_quotas(
     client: KafkaClient, filters: Sequence[QuotaEntityFilter], *, is_strict: bool = True
 ) -> dict[QuotaEntity, dict[str, float]]:
     """Return the quotas, values by name, of each entity that has exactly the parts of `filters`.
+
     A part without a name matches any name. Without `is_strict` entities may have further parts.
     Raises ApiError.
     """
@@ -65,8 +66,9 @@ def alter_quotas(
     *,
     validate_only: bool = False,
 ) -> None:
-    """Set quotas of an entity by their names; a value of None removes the quota. Raises ApiError.
-    With `validate_only` nothing changes.
+    """Set quotas of an entity by their names; a value of None removes the quota.
+
+    Raises ApiError. With `validate_only` nothing changes.
     """
     request = messages.AlterClientQuotasRequest
     entry = request.EntryData(

@@ -52,6 +52,7 @@ class Sampled(NamedTuple):
 
 def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: int) -> Sampled:
     """Return the write rate of each partition, from two samples of its leader `window_ms` apart.
+
     `topics` None means all. Partitions without both samples are left out; the errors are named.
     """
     view = client.view(topics)
@@ -69,6 +70,7 @@ def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: i
 
 def rate_between(first: LogSample, second: LogSample) -> PartitionRate:
     """Return bytes and records written per second between two samples of one partition's leader.
+
     If segments were deleted meanwhile, bytes are estimated from the mean size of a record.
     """
     elapsed_s = max(second.at_ms - first.at_ms, 1) / 1000
@@ -89,6 +91,7 @@ def _sample_logs(
     client: KafkaClient, view: ClusterView, errors: dict[str, EngineError]
 ) -> dict[TopicPartition, LogSample]:
     """Request log start, log end and size of all partitions that have a live leader.
+
     Partitions with a failed request are left out; their errors go into `errors`.
     """
     leaders = {
@@ -130,6 +133,7 @@ def _request_leader_sizes(
     errors: dict[str, EngineError],
 ) -> dict[TopicPartition, int]:
     """Return the size in bytes of each partition's log at its leader, without future replicas.
+
     The error of a broker goes to `errors`.
     """
     sizes = {}

@@ -39,10 +39,10 @@ class ReadReplicas:
         self._replicas: dict[TopicPartition, _ReadReplica] = {}
 
     def note(self, partition: TopicPartition, broker_id: int, view: ClusterView) -> bool:
-        """Store the preferred read replica that a Fetch response names; True if it is not the
-        leader.
-        `broker_id` −1 means none, and a leader may name itself. `view` is the metadata by which the
-        partition was fetched.
+        """Store the preferred read replica that a Fetch response names.
+
+        True if it is not the leader. `broker_id` −1 means none, and a leader may name itself.
+        `view` is the metadata by which the partition was fetched.
         """
         known = view.partition(partition)
         if broker_id == _NO_REPLICA or (known is not None and broker_id == known.leader):
@@ -52,11 +52,10 @@ class ReadReplicas:
         return True
 
     def choose(self, partition: TopicPartition, leader: int, view: ClusterView) -> int | None:
-        """Return the broker to fetch a partition from: its read replica if still valid, else the
-        leader.
-        None if the read replica is not alive in the metadata: the caller fetches from the leader
-        and
-        refreshes the metadata.
+        """Return the broker to fetch a partition from.
+
+        Its read replica if still valid, else the leader. None if the read replica is not alive in
+        the metadata: the caller fetches from the leader and refreshes the metadata.
         """
         replica = self._replicas.get(partition)
         if replica is None:
@@ -76,14 +75,16 @@ class ReadReplicas:
         return None
 
     def forget(self, partition: TopicPartition) -> bool:
-        """Remove the read replica of a partition, as after an error or a seek; True if there was
-        one.
+        """Remove the read replica of a partition, as after an error or a seek.
+
+        True if there was one.
         """
         return self._replicas.pop(partition, None) is not None
 
 
 def _leadership(known: PartitionView | None) -> tuple[int, int] | None:
     """Return leader and leader epoch of a partition; None if it is not in the metadata.
+
     A read replica is valid while both are the same.
     """
     return None if known is None else (known.leader, known.leader_epoch)

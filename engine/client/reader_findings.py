@@ -58,6 +58,7 @@ def idle_transactions(
 
 def reader_findings(facts: ReaderFacts, thresholds: ReaderThresholds) -> Iterator[HealthFinding]:
     """Yield findings about delayed consumers: idle open transactions, and groups without members.
+
     An open transaction keeps the last stable offset, up to which read_committed consumers read.
     """
     for key in sorted(facts.producers):

@@ -45,6 +45,7 @@ def gather_reader_facts(
     deadline_ms: int,
 ) -> ReaderFacts:
     """Request active producers and the lags of groups without members, until `deadline_ms`.
+
     The deadline is monotonic. Brokers in `silent` have not responded before, and get no requests;
     if there is one, hanging transactions are not searched.
     """
@@ -80,8 +81,9 @@ class _Gathering:
         }
 
     def producers(self) -> dict[TopicPartition, list[ActiveProducer]]:
-        """Return the active producers of each partition; partitions without a response are left
-        out.
+        """Return the active producers of each partition.
+
+        Partitions without a response are left out.
         """
         calls = {
             leader: (self._addresses[leader], producers_call(led))
@@ -96,6 +98,7 @@ class _Gathering:
 
     def lags(self) -> dict[str, dict[TopicPartition, int]]:
         """Return by group id the lag in each partition, for groups without members.
+
         Only partitions of the view's topics count.
         """
         call = Call("ListGroups", messages.ListGroupsRequest())
@@ -159,6 +162,7 @@ class _Gathering:
 
     def _exchange(self, calls: dict[int, tuple[Address, Call]]) -> dict[int, Response]:
         """Send all calls at once; return the responses by key, without calls that failed.
+
         Empty after the deadline.
         """
         if not calls or self._client.clock.monotonic_ms() >= self._deadline_ms:

@@ -58,6 +58,7 @@ def list_reassignments(
 
 def listing_call(partitions: Iterable[TopicPartition] | None, timeout_ms: int) -> Call:
     """Return the request for ongoing reassignments; of all partitions if None.
+
     To the controller.
     """
     request = messages.ListPartitionReassignmentsRequest
@@ -138,6 +139,7 @@ def alter_log_dirs(
     client: KafkaClient, paths: Mapping[int, Mapping[TopicPartition, str]]
 ) -> dict[tuple[TopicPartition, int], EngineError | None]:
     """Move replicas to other log directories, given as paths by broker id and partition.
+
     Returns None or an error for each partition and broker. A broker without the replica responds
     REPLICA_NOT_AVAILABLE, and creates the replica in that directory later.
     """
@@ -183,6 +185,7 @@ def request_moves(
     client: KafkaClient, view: ClusterView
 ) -> tuple[ClusterView, dict[TopicPartition, OngoingReassignment]]:
     """Request the ongoing reassignments; return the metadata with their adding replicas, and them.
+
     Without adding replicas, a partition in reassignment seems under-replicated: only such
     partitions are requested. If the request fails the metadata stays unchanged.
     """

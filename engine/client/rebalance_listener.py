@@ -14,8 +14,9 @@ class RebalanceListener(Protocol):
     """Called as partitions are assigned or revoked, within `poll` and `close`."""
 
     def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Handle the revocation of partitions before it happens; their offsets may still be
-        committed.
+        """Handle the revocation of partitions before it happens.
+
+        Their offsets may still be committed.
         """
         ...
 
@@ -39,8 +40,9 @@ class ListenerCalls:
         self.failure: EngineError | None = None
 
     def revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Call the listener's `on_revoked` if there is a listener and a partition; raise its
-        errors.
+        """Call the listener's `on_revoked` if there is a listener and a partition.
+
+        Raises its errors.
         """
         if self.listener is not None and partitions:
             self._call_listener(self.listener.on_revoked, partitions)
@@ -54,9 +56,9 @@ class ListenerCalls:
         self, call: Callable[[Sequence[TopicPartition]], None], partitions: Sequence[TopicPartition]
     ) -> None:
         """Call a method of the listener; keep its EngineError in `failure`, and raise it.
+
         By `failure` the consumer distinguishes a listener's error, which it must not retry, from
-        its
-        own. Requests in the listener are not bounded by the poll's timeout.
+        its own. Requests in the listener are not bounded by the poll's timeout.
         """
         try:
             with self._client.bound_retries(None):

@@ -36,6 +36,7 @@ class ReconcilingConsumer(GroupConsumer):
 
     def _stay_in_group(self) -> None:
         """Poll the session, and apply each target assignment until nothing is left to reconcile.
+
         Join again if all partitions are lost. Offsets are committed before partitions are revoked.
         """
         for _ in range(_TARGETS_MAX):
@@ -55,8 +56,9 @@ class ReconcilingConsumer(GroupConsumer):
                     self._reconcile()
 
     def _reconcile(self) -> None:
-        """Revoke and add partitions by the target assignment; acknowledge it even if a listener
-        raises.
+        """Revoke and add partitions by the target assignment.
+
+        Acknowledge it even if a listener raises.
         """
         partitions = self.session.take_target()
         try:

@@ -25,6 +25,7 @@ def request_replica_offsets(
 ) -> dict[tuple[TopicPartition, int], int | EngineError]:
     """Return the log end offset of each replica, by partition and broker id, or the replica's
     error.
+
     With `start` it is the log start offset. All brokers are requested at once.
     """
     brokers = client.brokers_view().brokers
@@ -61,6 +62,7 @@ def ends_of(
 
 def ends_call(partitions: list[TopicPartition], timestamp: int = LATEST) -> Call:
     """Return ListOffsets for the replicas of one broker: log ends, or log starts with EARLIEST.
+
     It has the replica id of a debugging consumer, so that followers respond too.
     """
     request = messages.ListOffsetsRequest

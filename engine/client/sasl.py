@@ -58,6 +58,7 @@ class SaslConversation(Protocol):
 
     def response_to(self, challenge: bytes) -> bytes | None:
         """Return the client's next SASL message to the broker's `challenge`; None at the end.
+
         Raises AuthenticationFailed if the broker reports an error or its message is wrong.
         """
         ...
@@ -114,6 +115,7 @@ class ScramConversation:
 
     def response_to(self, challenge: bytes) -> bytes | None:
         """Return the client-final message to the server-first one; None after the server-final one.
+
         Raises AuthenticationFailed if the server refuses, or if its signature is wrong.
         """
         fields = self._fields(challenge)
@@ -199,6 +201,7 @@ def create_conversation(
     sasl: SaslSettings, entropy: Entropy, now_ms: int | None = None
 ) -> SaslConversation:
     """Return a new SASL conversation for the configured mechanism.
+
     `now_ms` is the issue time of an unsecured OAuth token (None: now). Raises AuthenticationFailed
     if no access token can be obtained.
     """

@@ -28,6 +28,7 @@ def describe_credentials(
     client: KafkaClient, users: Sequence[str]
 ) -> dict[str, dict[ScramMechanism, int] | EngineError]:
     """Return the iterations of SCRAM credentials, by user and mechanism, or the error of a user.
+
     No `users` means all. Unknown mechanisms are left out. Raises ApiError of the response.
     """
     request = messages.DescribeUserScramCredentialsRequest
@@ -56,6 +57,7 @@ def alter_credentials(
     added: Sequence[NewCredential],
 ) -> None:
     """Delete and set SCRAM credentials of one user; passwords are salted and hashed here.
+
     Raises ApiError.
     """
     request = messages.AlterUserScramCredentialsRequest

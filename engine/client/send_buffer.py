@@ -76,13 +76,15 @@ class SendBuffer:
 
     @property
     def is_wanted(self) -> bool:
-        """True if a record waits for room: open batches are then sent at once. Any thread may call
-        it.
+        """True if a record waits for room: open batches are then sent at once.
+
+        Any thread may call it.
         """
         return bool(self._waiting)
 
     def try_hold(self, size_bytes: int) -> bool:
         """Reserve room for a record; True if it is reserved, False if the record has to wait.
+
         It waits if there is no room, or if an earlier record waits. Raises RecordAboveBuffer.
         """
         if size_bytes > self._total_bytes:
@@ -94,6 +96,7 @@ class SendBuffer:
 
     def enter(self, size_bytes: int, begin: Callable[[], T]) -> Waiter[T]:
         """Queue a record for room, after all waiting ones; return its waiter.
+
         `begin` is called once there is room, which is then reserved. The work that `begin` starts
         must release the room.
         """
@@ -118,9 +121,10 @@ class SendBuffer:
             ) from None
 
     def leave(self, waiter: Waiter[Any]) -> bool:
-        """Remove a waiter from the queue; False if it no longer waits, as it was admitted or
-        failed.
-        Waiters after it may then have room.
+        """Remove a waiter from the queue.
+
+        False if it no longer waits, as it was admitted or failed. Waiters after it may then have
+        room.
         """
         if waiter not in self._waiting:
             return False

@@ -183,9 +183,10 @@ class ClientSettings(NamedTuple):
 
 
 def parse_addresses(text: str) -> list[Address]:
-    """Return the addresses in the text of `bootstrap.servers`: `host:port,…`, port 9092 if left
-    out.
-    An IPv6 address is written in brackets. Raises ClientSettingRefused.
+    """Return the addresses in the text of `bootstrap.servers`.
+
+    `host:port,…`, port 9092 if left out. An IPv6 address is written in brackets. Raises
+    ClientSettingRefused.
     """
     addresses = [_parse_address(part.strip()) for part in text.split(",") if part.strip()]
     if not addresses:
@@ -243,15 +244,17 @@ class _Reader:
         self._left = dict(properties)
 
     def text(self, key: str, *, when_empty: str | None = None) -> str | None:
-        """Return the value of a property and count it as read; None if unset, `when_empty` if
-        empty.
+        """Return the value of a property and count it as read.
+
+        None if unset, `when_empty` if empty.
         """
         value = self._left.pop(key, None)
         return when_empty if value == "" else value
 
     def choice(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
-        """Return a property in upper case;
-        raises ClientSettingRefused unless it is in `allowed`.
+        """Return a property in upper case.
+
+        Raises ClientSettingRefused unless it is in `allowed`.
         """
         choice = (self.text(key) or default).upper()
         if choice not in allowed:
@@ -259,8 +262,9 @@ class _Reader:
         return choice
 
     def count(self, key: str, default: int) -> int:
-        """Return a property that is a number of ms;
-        raises ClientSettingRefused for any other text.
+        """Return a property that is a number of ms.
+
+        Raises ClientSettingRefused for any other text.
         """
         text = self.text(key)
         if text is None:
@@ -272,6 +276,7 @@ class _Reader:
 
     def refuse_unread_settings(self, protocol: str) -> None:
         """Raise ClientSettingRefused for security properties that this client does not support.
+
         Ignoring one could weaken the protection that the user expects. Called after all supported
         properties were read.
         """
@@ -302,6 +307,7 @@ def _unknown_property(key: str) -> ClientSettingRefused:
 
 def _read_tls(reader: _Reader) -> TlsSettings:
     """Return the TLS settings in the `ssl.*` properties; librdkafka's names are accepted, too.
+
     An empty `ssl.endpoint.identification.algorithm` disables the check of the host name.
     """
     identification = reader.text("ssl.endpoint.identification.algorithm", when_empty="none")
@@ -327,6 +333,7 @@ def _read_tls(reader: _Reader) -> TlsSettings:
 
 def _read_store(reader: _Reader, store: str) -> str | None:
     """Return the path of a key or trust store, None if unset.
+
     Its `type` must be a known one, but the file's first bytes decide the format later.
     """
     location = reader.text(f"{store}.location")
@@ -339,6 +346,7 @@ def _read_store(reader: _Reader, store: str) -> str | None:
 
 def _read_sasl(reader: _Reader) -> SaslSettings:
     """Return the SASL settings in the `sasl.*` properties and the JAAS entry.
+
     Raises ClientSettingRefused for a mechanism that is not supported, or missing credentials.
     """
     from engine.client.oauth_login import OAUTHBEARER
@@ -370,6 +378,7 @@ def _read_sasl(reader: _Reader) -> SaslSettings:
 
 def _read_oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthLogin:
     """Return how to get access tokens for OAUTHBEARER: from `url`, or unsecured for a principal.
+
     `given` are the JAAS options. Raises ClientSettingRefused.
     """
     handler = reader.text(_LOGIN_HANDLER)

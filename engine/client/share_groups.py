@@ -60,6 +60,7 @@ class ShareStart(NamedTuple):
 
 def describe_share_group(client: KafkaClient, group_id: str) -> ShareGroup:
     """Return state, epochs and members of a share group.
+
     Raises ApiError GROUP_ID_NOT_FOUND, also for a group of another type, and NoCommonVersion.
     """
     row = request_description(client, "ShareGroupDescribe", group_id, _RELEASE)
@@ -105,7 +106,8 @@ def request_share_starts(
 
 
 def _share_start(row: Message) -> ShareStart | None:
-    """Return a partition's start offset from its row, with leader epoch and lag;
+    """Return a partition's start offset from its row, with leader epoch and lag.
+
     None without one.
     """
     if row.start_offset < 0:
@@ -118,6 +120,7 @@ def set_share_starts(
     client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, ApiError | None]:
     """Set the start offsets of a share group; return None or the error of each partition.
+
     An error of the group as a whole is reported for each partition.
     """
     kind = message_class("AlterShareGroupOffsetsRequest", _RELEASE)
@@ -154,6 +157,7 @@ def delete_share_starts(
     client: KafkaClient, group_id: str, topics: Collection[str]
 ) -> dict[str, ApiError | None]:
     """Delete a share group's start offsets of topics; return None or the error of each topic.
+
     Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     kind = message_class("DeleteShareGroupOffsetsRequest", _RELEASE)

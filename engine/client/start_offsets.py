@@ -44,9 +44,10 @@ class StartOffsets:
         self._settings = settings
 
     def find(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the offset from which to read each partition: committed, else by
-        auto.offset.reset.
-        Raises the error of the first partition whose offset cannot be found.
+        """Return the offset from which to read each partition.
+
+        Committed, else by auto.offset.reset. Raises the error of the first partition whose offset
+        cannot be found.
         """
         starts: dict[TopicPartition, int] = {}
         if self._settings.member is not None and partitions:
@@ -64,6 +65,7 @@ class StartOffsets:
     ) -> Mapping[TopicPartition, int | EngineError]:
         """Return the offset of each partition that auto.offset.reset names, or the partition's
         error.
+
         With `none` the error is NoOffset.
         """
         timestamp = _RESETS.get(self._settings.auto_offset_reset)
@@ -75,6 +77,7 @@ class StartOffsets:
         self, partitions: Iterable[TopicPartition], timestamp: int
     ) -> dict[TopicPartition, int | EngineError]:
         """Return the offset of each partition at EARLIEST or LATEST, or the partition's error.
+
         For a read_committed consumer, LATEST is the last stable offset.
         """
         committed = self._settings.fetch.read_committed

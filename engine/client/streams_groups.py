@@ -68,6 +68,7 @@ class StreamsGroup(NamedTuple):
 
 def describe_streams_group(client: KafkaClient, group_id: str) -> StreamsGroup:
     """Return state, epochs, topology and members of a streams group.
+
     Raises ApiError GROUP_ID_NOT_FOUND, also for a group of another type, and NoCommonVersion.
     """
     row = request_description(client, "StreamsGroupDescribe", group_id, _RELEASE)

@@ -18,8 +18,9 @@ def request_unread_times_ms(
     client: KafkaClient, offsets: Mapping[TopicPartition, int], wait_ms: int
 ) -> dict[TopicPartition, int]:
     """Fetch the first record at or after each offset; return its timestamp (ms), by partition.
-    `kctl groups lag` shows by it how long records wait. Within `wait_ms`; a partition without
-    such a record, without a timestamp, or with an error is left out.
+
+    `kctl groups lag` shows by it how long records wait. Within `wait_ms`; a partition without such
+    a record, without a timestamp, or with an error is left out.
     """
     found: dict[TopicPartition, int] = {}
     fetcher = Fetcher(client, offsets, _ONE_BATCH)

@@ -33,8 +33,10 @@ def create_token(
     owner: Principal | None,
     max_lifetime_ms: int,
 ) -> IssuedToken:
-    """Create a delegation token and return it, with its HMAC. Raises ApiError, NoCommonVersion.
-    `owner` None is the requester. `max_lifetime_ms` -1 is the broker's maximum.
+    """Create a delegation token and return it, with its HMAC.
+
+    Raises ApiError, NoCommonVersion. `owner` None is the requester. `max_lifetime_ms` -1 is the
+    broker's maximum.
     """
     request = messages.CreateDelegationTokenRequest
     rows = [
@@ -73,6 +75,7 @@ def create_token(
 
 def renew_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
     """Renew the delegation token with this HMAC; return its new expiry time (wall clock, ms).
+
     Raises ApiError, NoCommonVersion.
     """
     request = messages.RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
@@ -85,6 +88,7 @@ def renew_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
 
 def expire_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
     """Set a delegation token to expire in `period_ms`; return the expiry time (wall clock, ms).
+
     Raises ApiError, NoCommonVersion.
     """
     request = messages.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)

@@ -53,6 +53,7 @@ def create_topics(
     client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool = False
 ) -> dict[str, CreatedTopic | ApiError]:
     """Create topics; return by name the created topic or its error.
+
     With `validate_only` nothing is created. Raises the errors of the request as a whole.
     """
     request = messages.CreateTopicsRequest
@@ -118,6 +119,7 @@ def create_partitions(
     client: KafkaClient, topics: Mapping[str, NewPartitions], *, validate_only: bool = False
 ) -> dict[str, ApiError | None]:
     """Add partitions to topics; return the error of each topic, None if they were added.
+
     With `validate_only` nothing changes.
     """
     request = messages.CreatePartitionsRequest
@@ -146,13 +148,15 @@ class _Row(Protocol):
 def _send_to_controller(
     client: KafkaClient, api_name: str, message: RequestMessage, rows: Callable[[R], Iterable[_Row]]
 ) -> R:
-    """Send a request to the controller; return its response. If the controller has moved, send it
-    to the next one, as a row with NOT_CONTROLLER shows.
+    """Send a request to the controller; return its response.
+
+    If the controller has moved, send it to the next one, as a row with NOT_CONTROLLER shows.
     """
 
     def moved(response: R) -> int:
-        """Return NOT_CONTROLLER if any row has it, else NONE: with the former the request is
-        repeated.
+        """Return NOT_CONTROLLER if any row has it, else NONE.
+
+        With the former the request is repeated.
         """
         return next(
             (NOT_CONTROLLER for r in rows(response) if r.error_code == NOT_CONTROLLER), NONE
@@ -172,6 +176,7 @@ def delete_records(
     client: KafkaClient, before: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | EngineError]:
     """Delete the records before an offset (exclusive; −1: all) of each partition.
+
     Returns by partition its error, or its new low watermark: the lowest log start offset of its
     replicas.
     """

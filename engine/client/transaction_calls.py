@@ -61,6 +61,7 @@ class TransactionCalls:
 
     def init(self, identity: ProducerIdentity | None = None) -> ProducerIdentity:
         """Send InitProducerId: it fences earlier instances, and aborts their open transaction.
+
         Returns producer id and epoch. With the current `identity` its epoch is raised; refused if
         another instance has raised it.
         """
@@ -78,9 +79,9 @@ class TransactionCalls:
     def add_partitions(
         self, identity: ProducerIdentity, partitions: Collection[TopicPartition]
     ) -> None:
-        """Add partitions to the transaction by AddPartitionsToTxn; a batch for them may then be
-        sent.
-        Raises ApiError.
+        """Add partitions to the transaction by AddPartitionsToTxn.
+
+        A batch for them may then be sent. Raises ApiError.
         """
         of = messages.AddPartitionsToTxnRequest
         request = of(
@@ -112,6 +113,7 @@ class TransactionCalls:
         offsets: Mapping[TopicPartition, int],
     ) -> None:
         """Commit a group's next offsets, by partition, as part of the transaction.
+
         Raises ApiError.
         """
         of = messages.TxnOffsetCommitRequest
@@ -190,6 +192,7 @@ class TransactionCalls:
 
 def _code_unless_busy(code: int) -> int:
     """Return the error code for which another coordinator is looked up.
+
     It is NONE for CONCURRENT_TRANSACTIONS, which another lookup cannot resolve.
     """
     return NONE if code == CONCURRENT_TRANSACTIONS else code
@@ -208,6 +211,7 @@ def _code(message: Message) -> int:
 
 def _first_decisive_code(message: Message) -> int:
     """Return the error code that decides an AddPartitionsToTxn response, NONE without errors.
+
     Partitions that were not attempted because of another one's error do not count.
     """
     codes = [
@@ -227,6 +231,7 @@ def _committed_code(message: Message) -> int:
 
 def _first_error(codes: list[int]) -> int:
     """Return the first code that is an error; OPERATION_NOT_ATTEMPTED only if there is no other.
+
     That code is a consequence of another partition's error. NONE without errors.
     """
     errors = [code for code in codes if code != NONE]

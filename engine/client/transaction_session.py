@@ -42,8 +42,9 @@ class TransactionSession:
         return self._identity
 
     def add_partition_once(self, partition: TopicPartition) -> None:
-        """Add a partition to the transaction unless it is in it. Raises ApiError.
-        The producer calls this before it sends the partition's first batch.
+        """Add a partition to the transaction unless it is in it.
+
+        Raises ApiError. The producer calls this before it sends the partition's first batch.
         """
         if partition not in self._partitions:
             self._calls.add_partitions(self._identity, [partition])
@@ -51,6 +52,7 @@ class TransactionSession:
 
     def end(self, *, commits: bool) -> None:
         """Commit the transaction, or abort it if not `commits`; no request if it has no partition.
+
         Raises ApiError.
         """
         if self._partitions:

@@ -178,6 +178,7 @@ class TransactionalProducer:
 
     def init(self) -> None:
         """Fence earlier instances of the transactional id and abort their transaction.
+
         Optional: the first `begin` does the same. Errors: WrongPhase, ProducerFenced, ApiError.
         """
         if self.phase is not TransactionPhase.NOT_READY:
@@ -196,10 +197,11 @@ class TransactionalProducer:
         self.phase = TransactionPhase.OPEN
 
     def commit(self) -> list[BatchResult]:
-        """Send all records and commit the transaction; return the results of batches not returned
-        yet.
-        Raises WrongPhase, TransactionFailed if a batch was not stored, ProducerFenced; and the
-        errors of the request, after which `commit` must be called again.
+        """Send all records and commit the transaction.
+
+        Returns the results of batches not returned yet. Raises WrongPhase, TransactionFailed if a
+        batch was not stored, ProducerFenced; and the errors of the request, after which `commit`
+        must be called again.
         """
         if self.phase is not TransactionPhase.COMMITTING:
             self._require_open("commit")
@@ -243,6 +245,7 @@ class TransactionalProducer:
 
     def _end(self, *, is_commit: bool) -> None:
         """Send EndTxn; after a final error enter the phase for it.
+
         If a commit gets no final response the phase is COMMITTING: only `commit` may follow, since
         the coordinator may have committed. Raises the error.
         """
@@ -258,6 +261,7 @@ class TransactionalProducer:
     def _end_if_begun(self) -> None:
         """Abort the transaction that a request without a response may have begun at the
         coordinator.
+
         INVALID_TXN_STATE means that there is none, and is no error here.
         """
         try:
@@ -283,9 +287,9 @@ class TransactionalProducer:
         self._needs_epoch = self._may_have_begun = False
 
     def _renew(self, identity: ProducerIdentity | None) -> None:
-        """Get a producer id and epoch (`identity` None), or raise the epoch of `identity`; enter
-        READY.
-        The producer for the next batches is created with them.
+        """Get a producer id and epoch (`identity` None), or raise the epoch of `identity`.
+
+        Enter READY. The producer for the next batches is created with them.
         """
         try:
             self._identity = self._calls.init(identity)
@@ -301,6 +305,7 @@ class TransactionalProducer:
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
         """Add a record of the open transaction to its batch.
+
         Errors: WrongPhase, TransactionFailed, those of `Producer.add`.
         """
         self._require_open("add a record")
@@ -308,6 +313,7 @@ class TransactionalProducer:
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
         """Add many records of the open transaction, as `Producer.add_fast`.
+
         Errors: those of `add`.
         """
         self._require_open("add records")
@@ -315,6 +321,7 @@ class TransactionalProducer:
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
         """Send the batches that are due, wait up to `wait_ms`, and return the results of batches.
+
         A failed batch makes the transaction fail. Empty before the first transaction.
         """
         if self._producer is None:
@@ -354,6 +361,7 @@ class TransactionalProducer:
 
     def send_offsets(self, group: GroupMembership, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit a group's next offsets, by partition, as part of the transaction.
+
         They become visible when the transaction commits. Errors: WrongPhase, TransactionFailed,
         ProducerFenced.
         """
@@ -367,6 +375,7 @@ class TransactionalProducer:
 
     def add_partition_once(self, partition: TopicPartition) -> None:
         """Add a partition to the transaction unless it is in it.
+
         The producer calls this before it sends the partition's first batch.
         """
         if partition not in self._partitions:
@@ -386,8 +395,9 @@ class TransactionalProducer:
             raise WrongPhase(action, self.phase)
 
     def _store_results(self, results: Sequence[BatchResult]) -> None:
-        """Keep the results of batches until a call returns them; a failed batch fails the
-        transaction.
+        """Keep the results of batches until a call returns them.
+
+        A failed batch fails the transaction.
         """
         self._results += results
         for result in results:

@@ -99,6 +99,7 @@ def list_transactions(
     longer_than_ms: int = -1,
 ) -> TransactionsFound:
     """Return the transactions of all coordinators, and the errors of brokers without a response.
+
     No `states` or `producer_ids` means any. `longer_than_ms` leaves out younger transactions (-1:
     none); it needs a broker from 3.8 on.
     """
@@ -119,6 +120,7 @@ def list_transactions(
 
 def describe_transaction(client: KafkaClient, transactional_id: str) -> TransactionDescription:
     """Return state, producer, start time and partitions of a transactional id's last transaction.
+
     Raises ApiError, for instance TRANSACTIONAL_ID_NOT_FOUND.
     """
     response = client.send_to_coordinator(
@@ -163,6 +165,7 @@ def request_active_producers_of_replica(
     client: KafkaClient, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
     """Return the producers that the replica on one broker has state of, by partition.
+
     The value is the error for a partition with one. Raises the errors of the request.
     """
     request = producers_call(partitions).message
@@ -220,8 +223,9 @@ def request_ids_of_producers(
     client: KafkaClient, producer_ids: Collection[int]
 ) -> dict[int, tuple[str, str]]:
     """Return transactional id and transaction state by producer id.
-    Producers that no coordinator has are left out. Raises the error of a coordinator that does
-    not respond.
+
+    Producers that no coordinator has are left out. Raises the error of a coordinator that does not
+    respond.
     """
     if not producer_ids:
         return {}
@@ -235,6 +239,7 @@ def find_hanging(
     client: KafkaClient, producers: Iterable[ActiveProducer], *, idle_for_ms: int
 ) -> list[HangingTransaction]:
     """Return the transactions of `producers` that no coordinator will end: they block consumers.
+
     1. A candidate has an open transaction, and wrote nothing for more than `idle_for_ms`. 2.
     Coordinators return the transactional ids of the candidates. 3. A candidate without an id hangs;
     one with an id hangs unless its coordinator has the transaction open in this partition.
@@ -279,8 +284,10 @@ def _describe_if_known(client: KafkaClient, transactional_id: str) -> Transactio
 
 def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
     """Abort a hanging transaction in one partition, by WriteTxnMarkers to the partition's leader.
-    read_committed consumers never get its records. Errors: ApiError of the leader,
-    INVALID_PRODUCER_EPOCH if another producer has used the id meanwhile.
+    read_committed consumers never get its records.
+
+    Errors: ApiError of the leader, INVALID_PRODUCER_EPOCH if another producer has used the id
+    meanwhile.
     """
     request = messages.WriteTxnMarkersRequest
     key = producer.partition

@@ -60,6 +60,7 @@ class _Leadership(NamedTuple):
 
     def is_other_than(self, checked: _Leadership) -> bool:
         """True if a position that was checked under `checked` must be checked again under this one.
+
         That is so after a higher leader epoch, or another topic id. A lower epoch of the same topic
         comes from outdated metadata, and is ignored.
         """
@@ -85,6 +86,7 @@ class TruncationChecks:
 
     def read(self, partition: TopicPartition, epoch: int, view: ClusterView) -> None:
         """Store the leader epoch of the last batch that was read from a partition.
+
         `view` is the metadata of its fetch: a later leader epoch makes a check due.
         """
         self._epochs[partition] = epoch
@@ -100,9 +102,10 @@ class TruncationChecks:
     ) -> dict[TopicPartition, EngineError]:
         """Check positions whose partition has a new leader epoch or topic id, by
         OffsetForLeaderEpoch.
+
         Returns the error of each partition that failed: LogTruncated if the leader's log ends
-        before
-        the position, or the error of the request, after which the next call repeats the check.
+        before the position, or the error of the request, after which the next call repeats the
+        check.
         """
         due = [
             partition
@@ -126,6 +129,7 @@ class TruncationChecks:
         self, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, int | EngineError]:
         """Return at which offset the last epoch read of each partition ends in its leader's log.
+
         The value is −1 if the leader does not have that epoch, or the partition's error.
         """
 

@@ -245,6 +245,7 @@ class Cluster:
 
     async def start_again(self, broker_id: int) -> None:
         """Open one broker; return once it has cluster metadata.
+
         Raises the errors of `Broker.open`.
         """
         broker, informed = await self.start(broker_id), Promise[None]()

@@ -271,8 +271,9 @@ class DataDirectory:
         return [f"{self.store_path}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
 
     def log_dirs(self, plan: ClusterPlan) -> list[str]:
-        """Return the log directories of a plan's brokers: those in `log.dirs`,
-        or the default ones.
+        """Return the log directories of a plan's brokers.
+
+        Those in `log.dirs`, or the default ones.
         """
         named = plan.settings.get("log.dirs") or ""
         paths = [path.strip() for path in named.split(",") if path.strip()]
@@ -334,8 +335,9 @@ class DataDirectory:
 
     @contextmanager
     def store_plan_while_starting(self, plan: ClusterPlan) -> Iterator[Callable[[], None]]:
-        """Store a plan while the block starts its cluster; yield the function that confirms the
-        start.
+        """Store a plan while the block starts its cluster.
+
+        Yields the function that confirms the start.
 
         Without the confirmation the earlier plan is restored, because the next start would fail
         with this one too. If the plan is stored already, the command that waits for the start

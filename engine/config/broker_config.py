@@ -178,8 +178,9 @@ class BrokerConfig(NamedTuple):
 
     @classmethod
     def parse(cls, settings: BrokerSettings) -> BrokerConfig:
-        """Return the typed values of a broker's settings;
-        raises ConfigError if they are invalid.
+        """Return the typed values of a broker's settings.
+
+        Raises ConfigError if they are invalid.
         """
         values = [settings.value(field.replace("_", ".")) for field in cls._fields]
         config = cls._make(values)
@@ -326,8 +327,9 @@ class BrokerConfig(NamedTuple):
 
 
 def _check_inter_broker(settings: BrokerSettings) -> None:
-    """Raise ConfigError if the inter-broker listener is named twice:
-    by its name and its protocol.
+    """Raise ConfigError if the inter-broker listener is named twice.
+
+    By its name and its protocol.
     """
     name, protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
     if (

@@ -105,8 +105,9 @@ def _find_key_end(line: str) -> int:
 
 
 def _unescaped(text: str, path: str) -> str:
-    """Return a text with its backslash escapes replaced;
-    raises CorruptFile for an incomplete one.
+    """Return a text with its backslash escapes replaced.
+
+    Raises CorruptFile for an incomplete one.
     """
     parts = []
     index = 0

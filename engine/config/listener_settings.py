@@ -38,8 +38,8 @@ class ListenerSettings:
         return f"{self._prefix}{mechanism_prefix}{key}"
 
     def own_text(self, key: str, mechanism: str | None = None) -> str | None:
-        """Return the text that is set with the listener's (and mechanism's) prefix,
-        None if not set.
+        """Return the text that is set with the listener's (and mechanism's) prefix, None if not
+        set.
         """
         return self._settings.configured_text(self.name_of(key, mechanism))
 

@@ -153,8 +153,9 @@ class BrokerSettings:
         return synonyms
 
     def unknown_names(self) -> list[str]:
-        """Return the names in the properties file that are in no table, sorted;
-        plug-ins may read them.
+        """Return the names in the properties file that are in no table, sorted.
+
+        Plug-ins may read them.
         """
         return sorted(name for name in self.static if find_key(name) is None)
 

@@ -75,6 +75,7 @@ def judge_proposal(
     version: int,
 ) -> PartitionLeadership | int | None:
     """Decide on a leader's ISR proposal: return the state to write, or an error code.
+
     None: the stored state is as proposed already. `current` None: the partition is unknown.
     `assigned` are its replicas; `version` is that of the request, and determines some error codes.
     Source: ISR-10.
@@ -165,8 +166,9 @@ class AlterPartition:
         return self._build_response(codes, results, unknown, version)
 
     def _check_reassignments(self, results: StateResults) -> None:
-        """Queue a check of the reassignments whose ISR has changed:
-        all target replicas may be in sync.
+        """Queue a check of the reassignments whose ISR has changed.
+
+        All target replicas may be in sync.
         Source: RSN-2.
         """
         changed = [

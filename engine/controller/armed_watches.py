@@ -23,8 +23,9 @@ class ArmedWatches:
         self._armed: dict[tuple[str, WatchKind], object] = {}
 
     async def arm_children(self, path: str, on_change: Callable[[], None]) -> None:
-        """Call `on_change` once, when a child of a node is created or deleted;
-        the node must exist.
+        """Call `on_change` once, when a child of a node is created or deleted.
+
+        The node must exist.
         """
         await self._set_watch(path, WatchKind.CHILDREN, lambda _: on_change())
 
@@ -44,7 +45,8 @@ class ArmedWatches:
     async def _set_watch(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
     ) -> None:
-        """Set a one-shot watch of a node unless it is set;
+        """Set a one-shot watch of a node unless it is set.
+
         `on_event` is called if it is not disarmed.
         """
         key = (path, kind)

@@ -57,7 +57,8 @@ class BrokerEvents:
     def __init__(
         self, machines: Machines, reassignment: Reassignment, channel: BrokerChannel
     ) -> None:
-        """Create the handlers of brokers' events;
+        """Create the handlers of brokers' events.
+
         `channel` sends the controller's requests to brokers.
         """
         self._machines = machines
@@ -107,8 +108,9 @@ class BrokerEvents:
             await self._fail_brokers(dead)
 
     async def on_broker_modified(self, broker_id: int) -> None:
-        """Read the registration of a broker whose node has changed;
-        send new endpoints to all brokers.
+        """Read the registration of a broker whose node has changed.
+
+        Send new endpoints to all brokers.
         """
         await self._watch_broker(broker_id)
         broker = await read_broker(self._client, broker_id)
@@ -180,9 +182,10 @@ class BrokerEvents:
         deleted: frozenset[TopicPartition],
         response: messages.StopReplicaResponse,
     ) -> None:
-        """Apply a broker's response to StopReplica: mark the deleted replicas as deleted or as
-        failed.
-        Only replicas in `deleted`, of topics whose deletion has started, count.
+        """Apply a broker's response to StopReplica.
+
+        Mark the deleted replicas as deleted or as failed. Only replicas in `deleted`, of topics
+        whose deletion has started, count.
         """
         failed: list[Replica] = []
         done: list[Replica] = []

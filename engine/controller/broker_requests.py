@@ -95,6 +95,7 @@ class ControlledShutdown:
 
     def _shared_partitions(self, broker_id: int) -> tuple[list[TopicPartition], list[Replica]]:
         """Return the partitions that a broker leads, and its replicas that follow.
+
         Partitions with a single replica and topics to delete are left out: no other broker has
         them.
         """
@@ -135,6 +136,7 @@ class AllocateProducerIds:
         self, request: messages.AllocateProducerIdsRequest
     ) -> messages.AllocateProducerIdsResponse:
         """Reserve the next block of producer ids for a broker; return it in the response.
+
         An unknown broker, or one with another epoch, gets an error code.
         """
         broker = self._context.live_brokers.get(request.broker_id)

@@ -51,6 +51,7 @@ async def read_many(
     read: Callable[[K], PromiseCoroutine[V]], keys: Iterable[K], turns: LoopTurns
 ) -> dict[K, V]:
     """Return the result of `read` by key, with up to CONTROLLER_READS_MAX reads at once.
+
     The keys must be distinct. The requests are spread over turns of the event loop, since the
     embedded store responds within the call.
     """

@@ -78,13 +78,15 @@ class ControllerContext:
         return sorted(self.live_brokers)
 
     def is_online(self, broker_id: int, partition: TopicPartition) -> bool:
-        """True if a partition's replica may lead:
-        its broker is live and its log directory readable.
+        """True if a partition's replica may lead.
+
+        Its broker is live and its log directory readable.
         """
         return self.is_live(broker_id) and self._is_readable(broker_id, partition)
 
     def is_online_or_stopping(self, broker_id: int, partition: TopicPartition) -> bool:
         """True if the replica's broker is registered and its log directory readable.
+
         A broker in controlled shutdown counts as online here.
         """
         return broker_id in self.live_brokers and self._is_readable(broker_id, partition)
@@ -96,8 +98,9 @@ class ControllerContext:
     # -- topics --------------------------------------------------------------------------------
 
     def assignment(self, partition: TopicPartition) -> PartitionAssignment:
-        """Return a partition's replicas, adding and removing ones;
-        all empty for an unknown partition.
+        """Return a partition's replicas, adding and removing ones.
+
+        All empty for an unknown partition.
         """
         return self.topics.get(partition.topic, {}).get(partition.partition, _NOTHING)
 
@@ -153,6 +156,7 @@ class ControllerContext:
 
     def epoch_for_stop(self, partition: TopicPartition) -> int:
         """Return the leader epoch that StopReplica has for a partition.
+
         It is −2 for a topic to delete, −1 for a partition without a leader.
         """
         if partition.topic in self.to_delete:

@@ -90,6 +90,7 @@ class Controller:
         ports: ControllerPorts,
     ) -> None:
         """Create a broker's controller, which is not active; nothing runs before `start`.
+
         `settings` returns the broker's present settings.
         """
         self.broker_id = broker_id
@@ -185,13 +186,15 @@ class Controller:
     # -- life ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Queue the first election; called when the broker is registered and the persistent znodes
-        exist.
+        """Queue the first election.
+
+        Called when the broker is registered and the persistent znodes exist.
         """
         self._queue.put(Event("Startup", self._on_startup))
 
     def stop(self) -> None:
         """Resign if this broker is the controller, and drop all queued events.
+
         `/controller` is removed with the broker's session.
         """
         self._controller_watch.clear()
@@ -237,6 +240,7 @@ class Controller:
         self, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> Promise[dict[TopicPartition, PartitionElection]]:
         """Queue an election of the preferred leaders; promise the result of each partition.
+
         With `is_unclean` it is an election of any live replica for partitions without a leader.
         """
         handler = RequestedElection(self._machines, partitions, is_unclean=is_unclean)
@@ -279,8 +283,9 @@ class Controller:
         handler: _RequestHandler[R],
         handle: Callable[[], PromiseCoroutine[R]],
     ) -> Promise[R]:
-        """Queue a request as an event; promise its response,
-        also if the event fails or is dropped.
+        """Queue a request as an event.
+
+        Promises its response, also if the event fails or is dropped.
         """
         promise: Promise[R] = Promise()
 
@@ -335,8 +340,9 @@ class Controller:
             self._put_active("TopicDeletionStopReplicaResponseReceived", work)
 
     async def _on_event_failed(self, name: str, error: EngineError) -> None:
-        """Report a failed event; after ControllerMoved (a fenced write) read `/controller`
-        again.
+        """Report a failed event.
+
+        After ControllerMoved (a fenced write) read `/controller` again.
         """
         self._ports.reporter.event_failed(name, error)
         if isinstance(error, ControllerMoved):
@@ -360,8 +366,9 @@ class Controller:
         self._forget_controller()
 
     def _forget_controller(self) -> None:
-        """Resign; drop the watch of `/controller` and the known controller,
-        which the session ends.
+        """Resign.
+
+        Drop the watch of `/controller` and the known controller, which the session ends.
         """
         self._controller_watch.clear()
         self._resign()
@@ -456,8 +463,9 @@ class Controller:
 
     async def _fail_over(self) -> None:
         """Load the cluster's state and act on it, after this broker has become the controller.
-        Order: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines,
-        7 reassignments, 8 continued deletions, 9 preferred elections, 10 the leader balance.
+
+        Order: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines, 7
+        reassignments, 8 continued deletions, 9 preferred elections, 10 the leader balance.
 
         Source: C4, ZN:failover.
         """
@@ -493,8 +501,9 @@ class Controller:
             await self._machines.parts.znodes.write([Delete(CONTROLLER)])
 
     def _resign(self) -> None:
-        """Stop the controller's work and clear its state;
-        nothing if this broker is not the controller.
+        """Stop the controller's work and clear its state.
+
+        Nothing if this broker is not the controller.
         """
         if not self.is_active:
             return

@@ -28,6 +28,7 @@ _NO_EPOCH = 0
 
 async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) -> tuple[int, int]:
     """Create `/controller` and raise `/controller_epoch`, both or none.
+
     Returns the new controller epoch, and the znode version of `/controller_epoch`. Raises
     ControllerMoved if another broker became the controller first.
 
@@ -68,6 +69,7 @@ async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
 
 async def _was_applied(client: ZnodeClient, epoch: int) -> bool:
     """True if this session owns `/controller` and the controller epoch is `epoch`.
+
     Then the transaction of the registration was applied, and only its response was lost.
     """
     stat = await client.exists(CONTROLLER)

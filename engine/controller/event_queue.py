@@ -37,9 +37,9 @@ class EventQueue:
         times: EventTimes,
     ) -> None:
         """Create an empty queue of controller events, which run one after the other.
+
         An event runs in a later turn of the event loop than its `put`. `on_failed` gets its name
-        and
-        its EngineError.
+        and its EngineError.
         """
         self.times = times
         self._call_soon = call_soon
@@ -86,8 +86,8 @@ class EventQueue:
             on_idle()
 
     def _wake(self) -> None:
-        """Start the next event in a later turn of the event loop,
-        unless one is running or scheduled.
+        """Start the next event in a later turn of the event loop, unless one is running or
+        scheduled.
         """
         if not (self._is_running or self._is_due) and self._events:
             self._is_due = True

@@ -55,7 +55,8 @@ class EventTimes:
     """The timers of one controller's events, and the times of events in the queue."""
 
     def __init__(self, clock: Clock, work_ns: Callable[[], int]) -> None:
-        """Create the histograms of controller events;
+        """Create the histograms of controller events.
+
         `work_ns` returns a monotonic time in nanoseconds.
         """
         self._clock = clock

@@ -29,6 +29,7 @@ Multi: TypeAlias = Callable[[Sequence[Operation]], PromiseCoroutine[list[Operati
 
 async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:
     """Write groups of znode operations in order, in few transactions; each group completely or not.
+
     Returns for each group the results of its operations, or its NodeError. `multi` applies one
     transaction.
     """
@@ -40,6 +41,7 @@ async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> l
 
 async def _write_chunk(multi: Multi, chunk: list[Sequence[Operation]]) -> list[GroupResult]:
     """Write several groups in one transaction; if that fails, each group in its own transaction.
+
     So an error of one group does not prevent the others.
     """
     try:

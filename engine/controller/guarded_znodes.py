@@ -41,6 +41,7 @@ class GuardedZnodes:
     def __init__(self, client: ZnodeClient, turns: LoopTurns) -> None:
         """Create the controller's access to znodes, whose writes fail once another controller is
         elected.
+
         `epoch_version` must be set before the first write.
         """
         self.client = client
@@ -51,6 +52,7 @@ class GuardedZnodes:
     async def write(self, operations: Sequence[Operation]) -> list[OperationResult]:
         """Apply all operations or none, if `/controller_epoch` still has the version
         `epoch_version`.
+
         Raises ControllerMoved if it has another version, and NodeError. Many operations get a
         separate turn of the event loop, since the embedded store applies them within the call.
         """
@@ -66,9 +68,10 @@ class GuardedZnodes:
         return results
 
     async def write_groups(self, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:
-        """Write groups of operations in order, as this controller; each group completely or not at
-        all.
-        Returns for each group the results, or its NodeError. Raises ControllerMoved.
+        """Write groups of operations in order, as this controller.
+
+        Each group completely or not at all. Returns for each group the results, or its NodeError.
+        Raises ControllerMoved.
         """
         return await write_groups(self.write, groups)
 

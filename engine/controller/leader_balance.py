@@ -47,6 +47,7 @@ def find_imbalanced_partitions(
     percentage: int,
 ) -> list[TopicPartition]:
     """Return the partitions whose preferred leader is to be elected.
+
     They are led by other brokers, and their preferred leader leads too few of its partitions: more
     than `percentage` are elsewhere. A partition that never had a leader has the leader −2 and does
     not count as imbalanced. `can_lead` returns True if a replica is alive.
@@ -82,6 +83,7 @@ class LeaderBalance:
 
     def start(self) -> None:
         """Schedule the first check of the balance, after this broker has become the controller.
+
         Does nothing without auto.leader.rebalance.enable.
         """
         if self._config.auto_leader_rebalance_enable:
@@ -96,6 +98,7 @@ class LeaderBalance:
     async def run_check(self) -> None:
         """Elect preferred leaders for brokers that lead too few partitions, and schedule the next
         check.
+
         Nothing is elected while partitions are being reassigned.
         """
         context = self._machines.context

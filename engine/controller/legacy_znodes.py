@@ -45,6 +45,7 @@ class LegacyZnodes:
 
     async def on_reassignment(self) -> None:
         """Start the reassignments that tools have requested in `/admin/reassign_partitions`.
+
         Those that are in progress already continue; refused ones are removed from the node.
         """
         await self._watch(REASSIGN_PARTITIONS, "ZkPartitionReassignment", self.on_reassignment)
@@ -63,8 +64,9 @@ class LegacyZnodes:
             )
 
     async def on_preferred_election(self) -> None:
-        """Elect the preferred leaders requested in `/admin/preferred_replica_election`;
-        delete the node.
+        """Elect the preferred leaders requested in `/admin/preferred_replica_election`.
+
+        Delete the node.
         """
         await self._watch(
             PREFERRED_REPLICA_ELECTION, "ReplicaLeaderElection", self.on_preferred_election

@@ -48,8 +48,9 @@ class PartitionMachine:
         self._writer = StateWriter(parts.context, parts.znodes)
 
     async def set_initial_phases(self) -> None:
-        """Set the phase of each partition by its stored leader after a failover;
-        elect missing leaders.
+        """Set the phase of each partition by its stored leader after a failover.
+
+        Elect missing leaders.
         """
         context = self._context
         for partition in context.partitions():
@@ -65,6 +66,7 @@ class PartitionMachine:
 
     async def bring_online(self, topic: str | None = None) -> StateResults:
         """Elect leaders for the NEW and OFFLINE partitions of `topic`, of all topics for None.
+
         Returns for each partition with an earlier leader the written state, or why none was
         elected.
         """
@@ -84,9 +86,9 @@ class PartitionMachine:
         allow_unclean: bool = False,
     ) -> StateResults:
         """Change partitions to the phase `target`; for ONLINE elect their leaders.
+
         Returns the results of the elections. `reason` is their rule; `allow_unclean` permits
-        unclean
-        ones in any topic. A partition that may not enter the phase is reported.
+        unclean ones in any topic. A partition that may not enter the phase is reported.
         """
         valid = self._filter_valid(partitions, target)
         phases = self._context.partition_phases
@@ -128,6 +130,7 @@ class PartitionMachine:
         self, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
         """Write the first state of new partitions: the first live replica leads.
+
         LeaderAndIsr for their replicas is added to `batch`. A partition without a live replica is
         reported.
         """
@@ -161,9 +164,9 @@ class PartitionMachine:
         self, states: dict[TopicPartition, PartitionStateNode]
     ) -> dict[TopicPartition, NodeError | None]:
         """Create the state nodes of new partitions, and their parent nodes before them.
+
         Returns the error of each partition, None for success. Uses one transaction if no node
-        exists
-        yet and the transaction is not too large for the store.
+        exists yet and the transaction is not too large for the store.
         """
         if not states:
             return {}
@@ -251,8 +254,9 @@ class PartitionMachine:
         )
 
     async def _read_unclean_setting(self, topic: str, settings: BrokerSettings) -> bool:
-        """Return `unclean.leader.election.enable` of a topic: from its znode,
-        else the broker's default.
+        """Return `unclean.leader.election.enable` of a topic.
+
+        From its znode, else the broker's default.
         """
         path = topic_config_path(topic)
         try:

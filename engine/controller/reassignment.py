@@ -115,9 +115,9 @@ class Reassignment:
         self, plan: dict[TopicPartition, PartitionAssignment]
     ) -> dict[TopicPartition, ReassignmentResult]:
         """Start reassignments, or replace those in progress; return the result of each partition.
+
         `plan` has the assignment during the reassignment. The order is Kafka's, since brokers
-        assign
-        replicas to log directories in the order of the requests.
+        assign replicas to log directories in the order of the requests.
 
         Source: KafkaController.maybeTriggerPartitionReassignment, which goes through a hash map.
         """
@@ -141,6 +141,7 @@ class Reassignment:
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> ReassignmentResult | None:
         """Return the refusal of a reassignment, None if it may start.
+
         It is refused for an unknown partition, and if no in-sync replica would remain.
         """
         before = self._context.assignment(partition)
@@ -170,8 +171,9 @@ class Reassignment:
                 await self._continue(partition, assignment)
 
     async def _continue(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Run the next step of a reassignment; one that is stuck is reported,
-        and its next event retries.
+        """Run the next step of a reassignment.
+
+        One that is stuck is reported, and its next event retries.
         """
         try:
             await self._run_phases(partition, assignment)
@@ -183,9 +185,10 @@ class Reassignment:
         self._machines.parts.reporter.event_failed("PartitionReassignment", error)
 
     async def _run_phases(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Store the assignment (phase U); then complete the reassignment if the targets are in sync
-        (B).
-        Otherwise start the new replicas (A). Raises ReassignmentStuck.
+        """Store the assignment (phase U).
+
+        Then complete the reassignment if the targets are in sync (B). Otherwise start the new
+        replicas (A). Raises ReassignmentStuck.
         """
         self._machines.deletion.mark_ineligible((partition.topic,))
         await self._update_assignment(partition, assignment)
@@ -199,8 +202,8 @@ class Reassignment:
     async def _is_caught_up(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> bool:
-        """True if the stored ISR has all target replicas,
-        so that the reassignment can be completed.
+        """True if the stored ISR has all target replicas, so that the reassignment can be
+        completed.
         """
         # Read from the store: a broker before 2.7 writes the ISR itself.
         leaderships = await read_leaderships(self._znodes.client, (partition,), self._znodes.turns)
@@ -210,8 +213,9 @@ class Reassignment:
     async def _update_assignment(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Store the new assignment; before that,
-        delete replicas that only an earlier target has.
+        """Store the new assignment.
+
+        Before that, delete replicas that only an earlier target has.
         """
         before = self._context.assignment(partition)
         if before != assignment:
@@ -225,8 +229,9 @@ class Reassignment:
         self._context.reassigning.add(partition)
 
     async def _replace_lost_leader(self, partition: TopicPartition) -> None:
-        """Elect a leader if the deletion of replicas removed it:
-        without one no replica catches up.
+        """Elect a leader if the deletion of replicas removed it.
+
+        Without one no replica catches up.
         """
         leadership = self._context.leaderships.get(partition)
         if leadership is not None and leadership.state.leader == NO_LEADER:
@@ -265,8 +270,9 @@ class Reassignment:
     async def _complete_reassignment(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Complete a reassignment: move the leader to a target replica,
-        and delete the other replicas.
+        """Complete a reassignment.
+
+        Move the leader to a target replica, and delete the other replicas.
         """
         context, machines = self._context, self._machines
         # B1
@@ -292,6 +298,7 @@ class Reassignment:
 
     async def _move_leader(self, partition: TopicPartition, completed: PartitionAssignment) -> None:
         """Give the partition a leader among the target replicas.
+
         A live leader among them stays, with a raised epoch; otherwise one is elected.
         """
         leadership = self._context.leaderships.get(partition)
@@ -304,9 +311,10 @@ class Reassignment:
         )
 
     async def _delete_replicas(self, partition: TopicPartition, broker_ids: Iterable[int]) -> None:
-        """Delete replicas of a partition: out of the ISR, StopReplica with delete, out of the
-        context.
-        The responses are not waited for.
+        """Delete replicas of a partition.
+
+        Out of the ISR, StopReplica with delete, out of the context. The responses are not waited
+        for.
         """
         replicas = [Replica(partition, broker_id) for broker_id in broker_ids]
         for phase in (
@@ -322,9 +330,9 @@ class Reassignment:
     async def _store_assignment(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Write the assignment of a partition into its topic's znode; repeat after a concurrent
-        write.
-        Raises ReassignmentStuck if the topic does not exist.
+        """Write the assignment of a partition into its topic's znode.
+
+        Repeat after a concurrent write. Raises ReassignmentStuck if the topic does not exist.
         """
         topic, index = partition
         while True:
@@ -343,6 +351,7 @@ class Reassignment:
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
         """Write and send a partition's state with the next leader epoch; leader and ISR stay.
+
         The leader learns the new assignment by it. Raises ReassignmentStuck.
         """
         context = self._context

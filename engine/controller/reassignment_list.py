@@ -41,6 +41,7 @@ class ReassignmentList:
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> messages.ListPartitionReassignmentsResponse:
         """Return the response: those of the requested partitions that are being reassigned.
+
         A request without a topic list asks for all.
         """
         topics: dict[str, list[_Row]] = {}

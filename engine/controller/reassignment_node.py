@@ -34,12 +34,14 @@ class ReassignmentNode:
 
     async def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
         """Return the target replicas by partition in `/admin/reassign_partitions`.
+
         Empty if the node is absent or cannot be parsed.
         """
         return await self._read_targets() or {}
 
     async def remove_done(self, is_done: IsDone) -> None:
         """Remove partitions from `/admin/reassign_partitions`, those for which `is_done` is True.
+
         The node is deleted if none is left, and written even without a change, as in Kafka.
         """
         targets = await self._read_targets()

@@ -70,6 +70,7 @@ def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
     """Return the assignment of a partition during its reassignment to `target`.
+
     It has the target and the original replicas; replicas of an earlier target are replaced.
 
     Source: RSN-4.
@@ -81,6 +82,7 @@ def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> Partit
 
 def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
     """True if a reassignment can be completed: the ISR has all target replicas.
+
     True also if nothing is reassigned.
 
     Source: RSN-2; KafkaController.isReassignmentComplete.
@@ -94,6 +96,7 @@ def check_replicas(
     assignment: PartitionAssignment, target: Sequence[int], live: Iterable[int]
 ) -> ReassignmentResult | None:
     """Return why `target` cannot be the replicas of a partition, None if it can.
+
     The list must be valid, and the brokers to add live.
 
     Source: RSN-7.
@@ -132,6 +135,7 @@ def plan_reassignment(
     assignment: PartitionAssignment, target: Sequence[int] | None
 ) -> PartitionAssignment | None:
     """Return the assignment that starts a requested reassignment; `target` None cancels one.
+
     Returns None if there is no reassignment to cancel.
     """
     if target is None:
@@ -142,8 +146,9 @@ def plan_reassignment(
 
 
 def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -> tuple[int, ...]:
-    """Return the replicas of `before` that are not in `after`:
-    an earlier target was adding them.
+    """Return the replicas of `before` that are not in `after`.
+
+    An earlier target was adding them.
     """
     return _without(before.replicas, after.replicas)
 

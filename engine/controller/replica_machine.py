@@ -64,6 +64,7 @@ class ReplicaMachine:
 
     async def change_phase(self, replicas: Iterable[Replica], target: ReplicaPhase) -> None:
         """Change replicas to the phase `target`, and send the requests that this needs.
+
         An invalid change is reported, and the replica keeps its phase.
         """
         valid = self._filter_valid(replicas, target)
@@ -161,6 +162,7 @@ class ReplicaMachine:
         self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
         """Set a broker's replicas OFFLINE: StopReplica for it, and its removal from the ISRs.
+
         The other replicas get LeaderAndIsr with the smaller ISR. The requests are added to `batch`.
         """
         context = self._context
@@ -187,6 +189,7 @@ class ReplicaMachine:
         self, broker_id: int, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, PartitionLeadership]:
         """Remove a broker from the ISRs of partitions; return their states, changed or not.
+
         A partition whose state cannot be written is reported and left out.
         """
         context = self._context

@@ -98,8 +98,9 @@ class RequestBatch:
         self.add_update_metadata(self._context.live_ids(), (partition,))
 
     def add_stop_replica(self, broker_id: int, partition: TopicPartition, *, delete: bool) -> None:
-        """Add a replica to the StopReplica request of a broker;
-        with `delete` its log is deleted too.
+        """Add a replica to the StopReplica request of a broker.
+
+        With `delete` its log is deleted too.
         """
         states = self._stop_replica.setdefault(broker_id, {})
         before = states.get(partition)
@@ -215,8 +216,9 @@ class RequestBatch:
         deleted: frozenset[TopicPartition],
         stopped: Promise[messages.StopReplicaResponse],
     ) -> None:
-        """Pass the response to StopReplica to its handler;
-        after a lost connection there is none.
+        """Pass the response to StopReplica to its handler.
+
+        After a lost connection there is none.
         """
         if isinstance(stopped.error, ApiError):
             # Kafka's brokers respond with an error code for each partition.

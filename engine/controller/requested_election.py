@@ -74,8 +74,9 @@ class RequestedElection:
         return dict.fromkeys(self._partitions, PartitionElection(UNKNOWN_SERVER_ERROR))
 
     async def handle(self) -> dict[TopicPartition, PartitionElection]:
-        """Run the elections that are needed; return a result per partition,
-        in the request's order.
+        """Run the elections that are needed.
+
+        Returns a result per partition, in the request's order.
         """
         results = {partition: self._check_election(partition) for partition in self._partitions}
         elected = await self._machines.partitions.change_phase(
@@ -107,6 +108,7 @@ class RequestedElection:
         self, partition: TopicPartition, written: PartitionLeadership | str | None
     ) -> PartitionElection:
         """Return the result of an election: the leader's id, or the error if none was elected.
+
         `written` is the new state; a text or None if there is none.
         """
         if isinstance(written, PartitionLeadership):

@@ -55,6 +55,7 @@ class RequestedReassignment:
         self, request: messages.AlterPartitionReassignmentsRequest
     ) -> messages.AlterPartitionReassignmentsResponse:
         """Start or cancel the requested reassignments; return the result of each partition.
+
         The replicas' catching up is not waited for. The work takes several turns of the event loop
         within one event: no other event runs in between.
         """
@@ -77,7 +78,8 @@ class RequestedReassignment:
     def _plan_partition(
         self, partition: TopicPartition, target: tuple[int, ...] | None
     ) -> PartitionAssignment | ReassignmentResult:
-        """Return the assignment that starts a reassignment, or its refusal;
+        """Return the assignment that starts a reassignment, or its refusal.
+
         `target` None cancels.
         """
         assignment = self._context.assignment(partition)

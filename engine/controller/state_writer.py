@@ -45,11 +45,10 @@ class StateWriter:
     async def change_states(
         self, partitions: Iterable[TopicPartition], decide: Decide
     ) -> StateResults:
-        """Read the states of partitions, let `decide` change them, and write them; return the
-        results.
-        A result is the written state, or a text why it was not written. `decide` is called again
-        after
-        a concurrent write. Raises ControllerMoved.
+        """Read the states of partitions, let `decide` change them, and write them.
+
+        Returns the results. A result is the written state, or a text why it was not written.
+        `decide` is called again after a concurrent write. Raises ControllerMoved.
         """
         results: StateResults = {}
         remaining = list(partitions)
@@ -62,6 +61,7 @@ class StateWriter:
         self, decided: dict[TopicPartition, PartitionLeadership], results: StateResults
     ) -> list[TopicPartition]:
         """Write partition states if their nodes have the version that was read; add to `results`.
+
         Returns the partitions whose node has another version: they must be decided again.
         """
         outdated = []
@@ -87,6 +87,7 @@ class StateWriter:
         self, partitions: list[TopicPartition], decide: Decide, results: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
         """Read the states of partitions, and return by partition those that `decide` changes.
+
         Results without a write are put into `results`.
         """
         leaderships = await read_leaderships(self._znodes.client, partitions, self._znodes.turns)
@@ -114,8 +115,9 @@ class StateWriter:
     def _store_leadership(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> PartitionLeadership:
-        """Store a partition's state in the context;
-        it has this controller's epoch for later requests.
+        """Store a partition's state in the context.
+
+        It has this controller's epoch for later requests.
         """
         state = leadership.state._replace(controller_epoch=self._context.epoch)
         noted = leadership._replace(state=state)

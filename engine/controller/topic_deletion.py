@@ -46,6 +46,7 @@ class TopicDeletion:
         on_gone: Callable[[str], None],
     ) -> None:
         """Create the deletion of topics; none is queued.
+
         `on_gone` is called with a topic whose replicas are deleted, before its znodes are deleted.
         """
         self._parts = parts
@@ -103,8 +104,8 @@ class TopicDeletion:
             await self.continue_deletions()
 
     async def complete_replicas(self, replicas: Iterable[Replica]) -> None:
-        """Note replicas that brokers have deleted (DELETION_SUCCESSFUL),
-        and continue the deletions.
+        """Note replicas that brokers have deleted (DELETION_SUCCESSFUL), and continue the
+        deletions.
         """
         done = self._replicas_to_delete(replicas)
         await self._replicas.change_phase(done, ReplicaPhase.DELETION_SUCCESSFUL)

@@ -60,6 +60,7 @@ class TopicEvents:
 
     async def load_deletions(self) -> None:
         """Queue the deletions that were requested before a failover; brokers and topics are loaded.
+
         Topics with an offline replica or a reassignment wait.
         """
         context = self._context
@@ -85,6 +86,7 @@ class TopicEvents:
 
     async def on_partitions(self, topic: str) -> None:
         """Create the partitions that were added to a topic whose znode has changed.
+
         While the topic is being deleted they are removed again.
         """
         if topic not in self._context.topics:
@@ -110,6 +112,7 @@ class TopicEvents:
 
     async def on_deletions(self) -> None:
         """Queue the topics whose deletion is requested; drop requests for unknown topics.
+
         Without `delete.topic.enable` all requests are dropped.
         """
         await self._watch_deletions()
@@ -153,8 +156,9 @@ class TopicEvents:
         await self._machines.watches.arm_node(topic_path(topic), on_event)
 
     async def _read(self, topics: Iterable[str]) -> dict[str, StoredTopic]:
-        """Watch and read topics; return them by name,
-        without absent ones and those that are invalid.
+        """Watch and read topics.
+
+        Returns them by name, without absent ones and those that are invalid.
         """
         stored_topics = await read_many(self._read_watched, topics, self._turns)
         return {topic: stored for topic, stored in stored_topics.items() if stored is not None}
@@ -172,8 +176,9 @@ class TopicEvents:
     # -- changes -------------------------------------------------------------------------------
 
     async def _store_topics(self, read: Mapping[str, StoredTopic]) -> None:
-        """Store topics in the context: their ids (created if missing),
-        assignments and reassignments.
+        """Store topics in the context.
+
+        Their ids (created if missing), assignments and reassignments.
         """
         share = self._turns.begin()
         for topic, stored in read.items():
@@ -198,8 +203,8 @@ class TopicEvents:
         return topic_id
 
     async def _create_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Change new partitions and replicas to NEW, then to ONLINE,
-        which elects the first leaders.
+        """Change new partitions and replicas to NEW, then to ONLINE, which elects the first
+        leaders.
         """
         created = list(partitions)
         machines = self._machines

@@ -222,8 +222,9 @@ class KafkaAccess:
     # -- replicas
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
-        """Return the broker id of a partition's leader, None while there is none;
-        raises ApiError.
+        """Return the broker id of a partition's leader, None while there is none.
+
+        Raises ApiError.
         """
         with self._client() as client:
             view = client.view_of_existing([topic])

@@ -240,8 +240,9 @@ class EmbeddedCluster(KafkaAccess):
 
     @property
     def pids(self) -> list[int]:
-        """The process ids: first that of the process with the metadata store,
-        then those of brokers.
+        """The process ids.
+
+        First that of the process with the metadata store, then those of brokers.
         """
         running = self._data.running()
         members = running_processes(self._data, self._plan).values()
@@ -259,8 +260,9 @@ class EmbeddedCluster(KafkaAccess):
         kill_broker(self._data, self._plan, broker_id, pause_ms)
 
     def pause(self, broker_id: int) -> None:
-        """Suspend the process of a broker (SIGSTOP), as in a long GC pause;
-        raises the errors of `kill`.
+        """Suspend the process of a broker (SIGSTOP), as in a long GC pause.
+
+        Raises the errors of `kill`.
         """
         pid = pause_broker(self._data, self._plan, broker_id)
         while processes.is_running(pid) and not processes.is_paused(pid):
@@ -281,6 +283,7 @@ class EmbeddedCluster(KafkaAccess):
 
     def stop_broker(self, broker_id: int) -> None:
         """Stop a broker cleanly: its leaderships are moved first.
+
         Raises the errors of `restart`.
         """
         self._request(Action.STOP, broker_id)
@@ -303,8 +306,9 @@ class EmbeddedCluster(KafkaAccess):
         self._cut_links([cut, [*rest, STORE]])
 
     def partition_network(self, *groups: Iterable[int], store_with: int = 0) -> None:
-        """Cut the groups of brokers off from each other until `heal`; replaces an earlier
-        partition.
+        """Cut the groups of brokers off from each other until `heal`.
+
+        Replaces an earlier partition.
 
         The metadata store is in the group at the index `store_with`. Clients reach every broker.
         Raises NoSuchBroker, ClusterNotRunning, RequestNotCarriedOut.

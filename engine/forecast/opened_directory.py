@@ -76,8 +76,9 @@ class OpenedDirectory:
         return [log for key, log in found if is_wanted(key.topic)]
 
     def high_watermark(self, log: LocalLog) -> int:
-        """Return a log's high watermark: the checkpoint but at most its end;
-        its end without one.
+        """Return a log's high watermark: the checkpoint but at most its end.
+
+        Its end without one.
         """
         return min(self._watermarks(log.topic_partition), log.log_end_offset)
 

@@ -57,8 +57,8 @@ class RecordTrial(NamedTuple):
 
     @property
     def dirty_ratio(self) -> float:
-        """The share of the cleanable bytes that was not cleaned before,
-        0.0 without cleanable bytes.
+        """The share of the cleanable bytes that was not cleaned before, 0.0 without cleanable
+        bytes.
         """
         return self.dirty_bytes / self.read_bytes if self.read_bytes else 0.0
 
@@ -117,8 +117,9 @@ class _Aborted:
         self._known: set[AbortedProducer] = set()
 
     def learn(self, named: list[AbortedProducer]) -> None:
-        """Add the aborted transactions in `named` that are new;
-        their ends are found by their markers.
+        """Add the aborted transactions in `named` that are new.
+
+        Their ends are found by their markers.
         """
         new = [producer for producer in named if producer not in self._known]
         self._known.update(new)
@@ -159,8 +160,9 @@ class _KeyReading:
         self.clean_bytes = 0
 
     def take(self, stored: StoredBatches) -> None:
-        """Read the next batches: producers, missing offsets,
-        and the keys below the end of cleaning.
+        """Read the next batches.
+
+        Producers, missing offsets, and the keys below the end of cleaning.
         """
         self._aborted.learn(stored.aborted)
         for batch in stored.batches:

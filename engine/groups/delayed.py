@@ -45,8 +45,8 @@ class GroupOperation(DelayedOperation):
         self._completed = completed
 
     def can_complete(self) -> bool:
-        """Return True if the operation's condition is true,
-        so that it completes before its deadline.
+        """Return True if the operation's condition is true, so that it completes before its
+        deadline.
         """
         return self._can_complete()
 
@@ -126,8 +126,9 @@ class GroupDelays:
             self._note_deadline(deadline_ms)
 
     def check(self, key: Hashable) -> None:
-        """Evaluate the conditions of the operations under `key`;
-        complete those whose one is true.
+        """Evaluate the conditions of the operations under `key`.
+
+        Complete those whose one is true.
         """
         do_each(self._purgatory.complete_for(key), GroupOperation.finish)
 

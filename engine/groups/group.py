@@ -293,8 +293,8 @@ class Group:
         )
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """Return all members with their subscriptions,
-        from which the leader computes the assignment.
+        """Return all members with their subscriptions, from which the leader computes the
+        assignment.
         """
         name = self.protocol_name
         assert name is not None, f"{self.group_id} has no protocol"

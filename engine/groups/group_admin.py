@@ -171,8 +171,9 @@ class GroupAdmin:
             return committed.commit_ms
 
         def since_empty(committed: CommittedOffset) -> int:
-            """Return the wall time when the group became Empty;
-            of the commit if that is unknown.
+            """Return the wall time when the group became Empty.
+
+            Of the commit if that is unknown.
             """
             stamp = group.state_timestamp_ms
             return committed.commit_ms if stamp is None else stamp

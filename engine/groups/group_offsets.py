@@ -92,8 +92,9 @@ class GroupOffsets:
         )
 
     def get(self, partition: TopicPartition) -> CommittedOffset | None:
-        """Return the committed offset of a partition, None if it has none;
-        pending commits not counted.
+        """Return the committed offset of a partition, None if it has none.
+
+        Pending commits not counted.
         """
         written = self._committed.get(partition)
         return None if written is None else _committed(written)
@@ -198,8 +199,9 @@ class GroupOffsets:
         return producer_id in self._transactional
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """Apply a producer's transactional commits after a commit marker;
-        drop them after an abort.
+        """Apply a producer's transactional commits after a commit marker.
+
+        Drop them after an abort.
         """
         pending = self._transactional.pop(producer_id, {})
         for partition, (committed, log_offset) in pending.items():

@@ -69,8 +69,9 @@ class GroupStore:
         written = self._log.append(partition, (record,))
 
         def code(result: Written) -> int:
-            """Return the error code for the members;
-            log a warning if the record was not written.
+            """Return the error code for the members.
+
+            Log a warning if the record was not written.
             """
             error_code = _translate_code(result.error_code)
             if error_code:

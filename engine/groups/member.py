@@ -94,8 +94,8 @@ class GroupMember:
         protocol_type: str,
         protocols: tuple[Protocol, ...],
     ) -> None:
-        """Create a member from the fields of its JoinGroup,
-        without an assignment or parked requests.
+        """Create a member from the fields of its JoinGroup, without an assignment or parked
+        requests.
         """
         self.member_id = member_id
         self.group_instance_id = group_instance_id
@@ -115,8 +115,9 @@ class GroupMember:
 
     @property
     def is_static(self) -> bool:
-        """True if the member has an instance id:
-        it keeps its assignment over restarts (KIP-345).
+        """True if the member has an instance id.
+
+        It keeps its assignment over restarts (KIP-345).
         """
         return self.group_instance_id is not None
 
@@ -146,7 +147,8 @@ class GroupMember:
         return protocols == self.protocols
 
     def vote(self, candidates: set[str]) -> str:
-        """Return the protocol that the member prefers:
-        the first of its own that is in `candidates`.
+        """Return the protocol that the member prefers.
+
+        The first of its own that is in `candidates`.
         """
         return next(found.name for found in self.protocols if found.name in candidates)

@@ -254,8 +254,8 @@ class Memberships:
         stored = self._store.store_group(group, assignments)
 
         def written() -> None:
-            """Answer the parked syncs after the write,
-            unless another rebalance has begun meanwhile.
+            """Answer the parked syncs after the write, unless another rebalance has begun
+            meanwhile.
             """
             # Another rebalance may have begun meanwhile.
             if group.generation_id != generation_id or not group.is_in(

@@ -168,8 +168,9 @@ class Rebalances:
         self._delays.wait(_join_key(group), delay_ms, is_over, completed)
 
     def _wait_for_all(self, group: Group) -> None:
-        """Wait until all members have joined, or for the rebalance timeout;
-        then end the join phase.
+        """Wait until all members have joined, or for the rebalance timeout.
+
+        Then end the join phase.
         """
 
         def is_over() -> bool:
@@ -186,8 +187,9 @@ class Rebalances:
         self._delays.wait(_join_key(group), group.rebalance_timeout_ms, is_over, completed)
 
     def check_join(self, group: Group) -> None:
-        """End the join phase if all members have joined;
-        called after each change of the members.
+        """End the join phase if all members have joined.
+
+        Called after each change of the members.
         """
         self._delays.check(_join_key(group))
 

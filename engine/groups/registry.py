@@ -233,8 +233,8 @@ class GroupRegistry:
         self._open.clear()
 
     def _begin_reading(self, partition: int) -> LoadedGroups:
-        """Return the empty state of a load,
-        and collect the transaction markers that come during it.
+        """Return the empty state of a load, and collect the transaction markers that come during
+        it.
         """
         # Records written before this reading begins are read.
         self._ended_during_load[partition] = []
@@ -295,7 +295,8 @@ class GroupRegistry:
         return (group for group in groups if self.groups.get(group.group_id) is group)
 
     def _register_loaded(self, group: Group, partition: int) -> bool:
-        """Register a loaded group and return True;
+        """Register a loaded group and return True.
+
         False if a group of that id is registered already.
 
         Source: GroupMetadataManager.loadGroup.

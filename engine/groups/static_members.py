@@ -54,8 +54,9 @@ class StaticMembers:
             )
 
             def written() -> None:
-                """Answer the join after the write;
-                restore the old id and protocols after a failed write.
+                """Answer the join after the write.
+
+                Restore the old id and protocols after a failed write.
                 """
                 code = stored.result()
                 # The protocols of a removed member are removed already.

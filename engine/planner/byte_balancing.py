@@ -292,8 +292,8 @@ class ByteBalancing:
                 yield there, back
 
     def _replicas_near_size(self, held: Sequence[int], size: int) -> Iterator[int]:
-        """Yield a few of the partitions `held` whose size is about `size`,
-        from the closest size on.
+        """Yield a few of the partitions `held` whose size is about `size`, from the closest size
+        on.
         """
         at = bisect_left(held, bisect_left(self._state.sizes, size))
         low, high = at - 1, at

@@ -75,8 +75,9 @@ def level_counts(
 
 
 def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
-    """Return the target count of each broker in a rack;
-    their sum is `total` if bounds permit it.
+    """Return the target count of each broker in a rack.
+
+    Their sum is `total` if bounds permit it.
     """
     level = _highest_level(lambda at: sum(b.at(at) for b in members), total)
     targets = {b.broker: b.at(level) for b in members}

@@ -128,6 +128,7 @@ def _replicas_across_racks(
 
 def _follower_index(first: int, shift: int, step: int, broker_count: int) -> int:
     """Return the place of a partition's follower number `step` in the order of brokers.
+
     Source: AdminUtils.replicaIndex.
     """
     return (first + 1 + (shift + step) % (broker_count - 1)) % broker_count

@@ -79,8 +79,9 @@ class LeaderBalancing:
         return broker in self._demoted or self._state.in_play[broker]
 
     def _height(self, broker: int) -> int:
-        """Return the number of a broker's leaderships;
-        a demoted broker ranks above all other ones.
+        """Return the number of a broker's leaderships.
+
+        A demoted broker ranks above all other ones.
         """
         above_all = len(self._state.partitions) + 2 if broker in self._demoted else 0
         return self.leads[broker] + above_all

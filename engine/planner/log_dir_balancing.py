@@ -74,8 +74,9 @@ class _Directories:
                 helpless.add(full)
 
     def _order(self, path: str) -> tuple[int, str]:
-        """Return the sort key of a directory: its bytes,
-        then its path so that plans are repeatable.
+        """Return the sort key of a directory.
+
+        Its bytes, then its path so that plans are repeatable.
         """
         return self.held[path], path
 

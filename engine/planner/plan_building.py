@@ -28,8 +28,9 @@ class PlanFindings:
     """
 
     def __init__(self, verb: str) -> None:
-        """Create empty findings; `verb` is the name of the planning command,
-        which the plan shows.
+        """Create empty findings.
+
+        `verb` is the name of the planning command, which the plan shows.
         """
         self.verb = verb
         #: A lower bound of the moves by which the goal can be reached.

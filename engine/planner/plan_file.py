@@ -69,8 +69,9 @@ class PlanFile(NamedTuple):
 def plan_to_json(
     plan: ReassignmentPlan, cluster_id: str | None = None, rates: SampledRates | None = None
 ) -> str:
-    """Return the text of a plan file, which kctl and Kafka's tool read;
-    a line for each partition.
+    """Return the text of a plan file, which kctl and Kafka's tool read.
+
+    A line for each partition.
     """
     rows = [json.dumps(_kafka_row(change)) for change in plan.changes]
     ours = [json.dumps(_own_row(change)) for change in plan.changes]

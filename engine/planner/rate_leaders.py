@@ -63,8 +63,9 @@ class RateLeaders:
         self.mean = total / len(self._playing) if self._playing else 0.0
 
     def level(self) -> float:
-        """Exchange leaders until bytes out are level;
-        return the highest load divided by the mean.
+        """Exchange leaders until bytes out are level.
+
+        Returns the highest load divided by the mean.
         """
         most = self.mean * self._state.constraints.rate_tolerance
         done: set[int] = set()

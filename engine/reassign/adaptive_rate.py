@@ -45,8 +45,9 @@ class AdaptiveRate(NamedTuple):
 
     @classmethod
     def start(cls, rate: int, seen: RateObservation) -> AdaptiveRate:
-        """Return the state before the first adjustment:
-        the given rate and the first observation.
+        """Return the state before the first adjustment.
+
+        The given rate and the first observation.
         """
         return cls(rate, seen, seen.answer_ms)
 

@@ -226,8 +226,9 @@ class Execution:
             raise
 
     def _apply_request(self, request: ChangeRequest) -> None:
-        """Apply the changed settings that another process requested; write the result to the
-        journal.
+        """Apply the changed settings that another process requested.
+
+        Write the result to the journal.
 
         A refused request is recorded with the reason, which that process prints.
         """
@@ -362,8 +363,8 @@ class Execution:
         require_cluster(self._cluster_id, now.cluster_id)
 
     def _check_targets(self, now: ObservedCluster) -> None:
-        """Raise TargetsMissing or StalePlan if the plan does not fit the cluster,
-        before the first change.
+        """Raise TargetsMissing or StalePlan if the plan does not fit the cluster, before the first
+        change.
         """
         missed = self._dead_targets(now, self._status_of(now).changes)
         if missed:
@@ -379,8 +380,9 @@ class Execution:
     # 2. Rounds
 
     def _observe(self) -> ObservedCluster:
-        """Return the state of the cluster; retry for up to PATIENCE_MS,
-        then raise the last error.
+        """Return the state of the cluster.
+
+        Retry for up to PATIENCE_MS, then raise the last error.
         """
         began_ms = self._clock.monotonic_ms()
         while True:

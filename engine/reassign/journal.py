@@ -64,8 +64,9 @@ class JournalHeld(EngineError):
     """Another process has the journal locked."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None) -> None:
-        """Create the error; `writer` is the process that has the journal locked,
-        None if unknown.
+        """Create the error.
+
+        `writer` is the process that has the journal locked, None if unknown.
         """
         self.path = path
         self.writer = writer
@@ -139,8 +140,9 @@ class MoveJournal:
         self._held.close()
 
     def read_requests(self) -> JournalRequests:
-        """Return the requests of other processes that are not answered;
-        none if the file has not grown.
+        """Return the requests of other processes that are not answered.
+
+        None if the file has not grown.
         """
         size_bytes = self._files.size_bytes(self.path)
         if size_bytes == self._read_bytes:
@@ -227,8 +229,9 @@ def request_change(files: HeldFiles, path: str, change: SettingsChange, by: Proc
 
 
 def _encode_line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:
-    """Return the line of a step; it starts with a line break if the file's last line is
-    truncated.
+    """Return the line of a step.
+
+    It starts with a line break if the file's last line is truncated.
     """
     content = files.read_bytes(path)
     start = b"\n" if content and not content.endswith(b"\n") else b""

@@ -183,8 +183,9 @@ class JournalState(NamedTuple):
 
 
 def read_journal(files: ReadFiles, path: str) -> JournalState:
-    """Return the state of the last execution in a journal; raises UnreadableJournal,
-    FileMissing.
+    """Return the state of the last execution in a journal.
+
+    Raises UnreadableJournal, FileMissing.
     """
     rows: list[tuple[int, JsonObject]] = []
     damage: list[JournalDamage] = []

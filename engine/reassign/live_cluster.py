@@ -89,8 +89,8 @@ class MovedCluster(Protocol):
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that are set for exactly these resources, None if not set,
-        or the error.
+        """Return the values that are set for exactly these resources, None if not set, or the
+        error.
         """
         ...
 
@@ -239,8 +239,8 @@ class LiveCluster:
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that are set for exactly these resources, None if not set,
-        or the error.
+        """Return the values that are set for exactly these resources, None if not set, or the
+        error.
         """
         by_resource: dict[Resource, list[ThrottleSetting]] = {}
         for setting in settings:

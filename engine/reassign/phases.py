@@ -121,8 +121,9 @@ def _phase_in_progress(
 def _phase_of_directories(
     change: PartitionChange, replicas: Mapping[int, ObservedReplica]
 ) -> MovePhase:
-    """Return the phase of a change whose replicas are on the right brokers:
-    of its directory moves.
+    """Return the phase of a change whose replicas are on the right brokers.
+
+    Of its directory moves.
     """
     phase = MovePhase.DONE
     # Without a response it is unknown whether the replica has moved.

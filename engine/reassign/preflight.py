@@ -296,8 +296,9 @@ def _broker_room(
 def _copies_of_broker(
     batches: Sequence[Sequence[_Copy]], broker_id: int, paths: Sequence[str] | None
 ) -> list[list[_Copy]]:
-    """Return the copies of one broker in each batch; with `paths`,
-    only those in these directories.
+    """Return the copies of one broker in each batch.
+
+    With `paths`, only those in these directories.
     """
     return [
         [c for c in batch if c.broker_id == broker_id and (paths is None or c.path in paths)]

@@ -50,7 +50,8 @@ class Appends:
     """Appends records to the partitions of one broker."""
 
     def __init__(self, access: PartitionAccess) -> None:
-        """Create the appends of a replica manager;
+        """Create the appends of a replica manager.
+
         `access` has the manager's parts that they use.
         """
         self._clock, hosted, delayed, performer = access
@@ -71,8 +72,8 @@ class Appends:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Refuse all appends from now on,
-        also the remaining partitions of an append in several turns.
+        """Refuse all appends from now on, also the remaining partitions of an append in several
+        turns.
         """
         self._is_stopped = True
 
@@ -85,12 +86,12 @@ class Appends:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         is_internal_allowed: bool = False,
     ) -> ProduceResults | Promise[ProduceResults]:
-        """Append batches to each partition; return the results once `required_acks` are there
-        (PUR-10).
-        acks −1 waits for the in-sync replicas, at most `timeout_ms`, and the result is then a
-        promise;
-        0 and 1 wait for no other broker. Clients may not write to internal topics unless
-        `is_internal_allowed` (Kafka's admin tools).
+        """Append batches to each partition.
+
+        Returns the results once `required_acks` are there (PUR-10). acks −1 waits for the in-sync
+        replicas, at most `timeout_ms`, and the result is then a promise; 0 and 1 wait for no other
+        broker. Clients may not write to internal topics unless `is_internal_allowed` (Kafka's admin
+        tools).
         """
         if required_acks not in VALID_ACKS:
             refused = InvalidRequiredAcks(required_acks)
@@ -111,9 +112,10 @@ class Appends:
         appended: Appended,
         origin: AppendOrigin,
     ) -> list[Effect]:
-        """Append batches to some partitions of a request; return the effects that the caller
-        performs.
-        The results, and the offsets that acks −1 waits for, are added to `appended`.
+        """Append batches to some partitions of a request.
+
+        Returns the effects that the caller performs. The results, and the offsets that acks −1
+        waits for, are added to `appended`.
         """
         results, required, required_acks, must_spare_internal = appended
         effects: list[Effect] = []
@@ -145,9 +147,9 @@ class Appends:
     def _complete_or_await(self, appended: Appended, deadline_ms: int) -> Promise[ProduceResults]:
         """Return the promise of an append with acks −1, kept when followers have reached the
         offsets.
+
         It is kept immediately if the offsets are reached, or if a partition has failed meanwhile,
-        with
-        the directory of another partition.
+        with the directory of another partition.
         """
         produce = DelayedProduce(deadline_ms, appended.results, appended.required, self._find)
         promise = produce.promise
@@ -161,8 +163,9 @@ class Appends:
     def _watch_produce(
         self, results: ProduceResults, required: Mapping[TopicPartition, int], deadline_ms: int
     ) -> Promise[ProduceResults]:
-        """Wait for offsets that are known not to be reached yet;
-        return the promise of the results.
+        """Wait for offsets that are known not to be reached yet.
+
+        Returns the promise of the results.
         """
         produce = DelayedProduce(deadline_ms, results, required, self._find)
         promise = produce.promise
@@ -233,13 +236,13 @@ class Appends:
         timeout_ms: int,
         now_ms: int,
     ) -> int | ProduceResult | Promise[ProduceResults] | None:
-        """Append one record of a broker, encoded by `one_record`, to a partition; `now_ms` is wall
-        time.
-        Fast path for a broker's own record (a group's offset commit, a transaction's state).
-        Returns the record's offset if no replica is waited for, or the result with its error.
-        Returns None, with nothing appended, if the general path has to decide: this broker does not
-        lead the partition, fewer than min.insync.replicas are in sync, acks are 0, or the log's
-        format or codec differs from the record's.
+        """Append one record of a broker, encoded by `one_record`, to a partition.
+
+        `now_ms` is wall time. Fast path for a broker's own record (a group's offset commit, a
+        transaction's state). Returns the record's offset if no replica is waited for, or the result
+        with its error. Returns None, with nothing appended, if the general path has to decide: this
+        broker does not lead the partition, fewer than min.insync.replicas are in sync, acks are 0,
+        or the log's format or codec differs from the record's.
         """
         partition = self._partitions.get(topic_partition)
         if partition is None or (
@@ -301,6 +304,7 @@ class Appends:
 
     def _complete_after_append(self, partition: Partition, earlier_watermark: int) -> None:
         """Complete the delayed operations that waited for the records just appended to `partition`.
+
         `earlier_watermark` is the high watermark before the append.
         """
         topic_partition, watermark = partition.topic_partition, partition.high_watermark
@@ -318,6 +322,7 @@ class Appends:
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, size_bytes: int
     ) -> ProduceResult:
         """Count a refused append in the topic's metrics; return the result with its error.
+
         The log start offset is set where Kafka sends it.
         """
         error = self._answer_to(topic_partition, failure)

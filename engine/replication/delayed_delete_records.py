@@ -44,6 +44,7 @@ class DelayedDeleteRecords(DelayedOffsets[DeleteRecordsResult]):
     ) -> DeleteRecordsResult | None:
         """Return the result once all live replicas have deleted the records before `offset`, else
         None.
+
         The result has the low watermark, which has then reached `offset`.
         """
         partition.ensure_serves(None, is_leader_required=True)

@@ -116,8 +116,8 @@ class DelayedFetch(DelayedOperation):
         del self.promise
 
     def can_complete(self) -> bool:
-        """True if enough bytes are readable (min_bytes),
-        or a partition has an error or a divergence.
+        """True if enough bytes are readable (min_bytes), or a partition has an error or a
+        divergence.
         """
         total_bytes = 0
         for waiting in self.waiting:
@@ -128,7 +128,8 @@ class DelayedFetch(DelayedOperation):
         return total_bytes >= self.params.min_bytes
 
     def _readable_bytes(self, waiting: WaitingPartition) -> int | None:
-        """Return the bytes of a partition that are readable now;
+        """Return the bytes of a partition that are readable now.
+
         None if the fetch has to complete.
         """
         topic_partition, spec, start = waiting
@@ -162,6 +163,7 @@ class FastDelayedFetch(DelayedOperation):
         read: Callable[[], Any],
     ) -> None:
         """Create a consumer's fetch of one partition, which waits until `deadline_ms` (monotonic).
+
         `read` returns the response at its end. Sets the fields of the base class itself, to save a
         call.
         """

@@ -42,6 +42,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
     ) -> None:
         """Create an operation that waits for the offsets in `required` until `deadline_ms`
         (monotonic).
+
         `results` are the present results. `find` returns a partition or raises its ApiError.
         """
         super().__init__(deadline_ms)
@@ -57,6 +58,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
     @abstractmethod
     def final_result(self, partition: Partition, offset: int, result: A) -> A | None:
         """Return the final result of a partition, None while the partition waits for `offset`.
+
         `result` is the present result. An ApiError that is raised becomes the error of the result.
         """
 

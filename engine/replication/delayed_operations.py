@@ -43,6 +43,7 @@ class DelayedOperations:
         on_waiting: Callable[[int], None],
     ) -> None:
         """Create the purgatories of produces, fetches and deletions, empty; `now_ms` is monotonic.
+
         `read_now` reads for a fetch that completes. `on_waiting` gets the deadline of each
         operation.
         """

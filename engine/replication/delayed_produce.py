@@ -44,6 +44,7 @@ class DelayedProduce(DelayedOffsets[ProduceResult]):
 
     def can_complete_after(self, key: object) -> bool:
         """Check only the partition `key` of an event; True if no partition waits any more.
+
         High watermark, leader and ISR change only by events of their own partition. A check of
         every partition at every event would be quadratic for a produce to thousands of partitions.
         """

@@ -56,6 +56,7 @@ MoveStep: TypeAlias = "CopyFrom | ReplaceLog | TruncateToDivergence | TruncateTo
 
 def choose_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) -> MoveStep:
     """Decide the next step of a move between log directories, from the ends of both logs.
+
     `parted` is where the future log diverges from the current log, None if it does not diverge.
     """
     if future.log_end_offset < log.log_start_offset:
@@ -78,6 +79,7 @@ class DirectoryMove:
 
     def run_step(self, max_bytes: int, now_ms: int) -> int | None:
         """Do the next step of the move: copy, truncate or replace the log.
+
         Returns the number of copied bytes; None once the future log has replaced the current log.
         """
         future = self.future
@@ -113,8 +115,9 @@ class DirectoryMove:
         return choose_step(log, future, parted)
 
     def _copy_records(self, offset: int, max_bytes: int, now_ms: int) -> int:
-        """Copy up to about `max_bytes` from `offset` on to the future log;
-        return the copied bytes.
+        """Copy up to about `max_bytes` from `offset` on to the future log.
+
+        Returns the copied bytes.
         """
         log, future = self.partition.log, self.future
         records = log.read(offset, max_bytes, log.log_end_offset, at_least_one_batch=True)

@@ -38,6 +38,7 @@ class EffectPerformer:
         ports: ReplicaManagerPorts,
     ) -> None:
         """Create the performer of partitions' effects.
+
         `ports` perform effects outside of partitions, such as fetching and ISR proposals.
         """
         self._partitions = partitions

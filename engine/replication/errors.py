@@ -70,6 +70,7 @@ class NotEnoughReplicas(ApiError):
         self, topic_partition: TopicPartition, isr: Iterable[int], min_isr_count: int
     ) -> None:
         """Create the error of acks=-1 before an append.
+
         `min_isr_count` is min.insync.replicas, at most the number of assigned replicas.
         """
         self.isr = tuple(isr)
@@ -86,6 +87,7 @@ class NotEnoughReplicasAfterAppend(ApiError):
 
     def __init__(self, topic_partition: TopicPartition, isr_count: int, min_isr_count: int) -> None:
         """Create the error of acks=-1 after an append, which remains in the log.
+
         `min_isr_count` is min.insync.replicas, at most the number of assigned replicas.
         """
         super().__init__(
@@ -161,8 +163,9 @@ class FencedLeaderEpoch(ApiError):
     """The client's leader epoch is older than this broker's."""
 
     def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
-        """Create the error; `requested` is the client's leader epoch,
-        `current` this broker's later one.
+        """Create the error.
+
+        `requested` is the client's leader epoch, `current` this broker's later one.
         """
         super().__init__(
             FENCED_LEADER_EPOCH,
@@ -208,8 +211,9 @@ class OffsetNotAvailable(ApiError):
     def __init__(
         self, topic_partition: TopicPartition, high_watermark: int, epoch_start_offset: int
     ) -> None:
-        """Create the error of a new leader that does not know the committed end; both offsets are
-        exclusive.
+        """Create the error of a new leader that does not know the committed end.
+
+        Both offsets are exclusive.
         """
         super().__init__(
             OFFSET_NOT_AVAILABLE,

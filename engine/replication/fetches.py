@@ -42,7 +42,8 @@ class Fetches:
     def __init__(
         self, access: PartitionAccess, reader: PartitionReader, leader_quota: ReplicationQuota
     ) -> None:
-        """Create the fetches of a replica manager;
+        """Create the fetches of a replica manager.
+
         `access` has the manager's parts that they use.
         """
         self._clock, hosted, delayed, performer = access
@@ -119,8 +120,9 @@ class Fetches:
         results: FetchResults,
         park: Park | None,
     ) -> DelayedFetch | ParkedFetch:
-        """Return the delayed operation of a fetch that has to wait: made by `park`,
-        or a DelayedFetch.
+        """Return the delayed operation of a fetch that has to wait.
+
+        Made by `park`, or a DelayedFetch.
         """
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         if park is not None:
@@ -137,6 +139,7 @@ class Fetches:
     ) -> None:
         """Record the offset that a follower with a parked fetch has reached, and perform the
         effects.
+
         If that offset is not valid the fetch ends, and its response has the error.
         """
         effects = self._reader.record_position(fetch.params.replica_id, topic_partition, spec)

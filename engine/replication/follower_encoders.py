@@ -38,7 +38,8 @@ class LocalEncoder(FollowerEncoder):
     is_requested = True
 
     def __init__(self, give: Give) -> None:
-        """Create the encoder for a follower in this process;
+        """Create the encoder for a follower in this process.
+
         `give` passes records to its fetcher.
         """
         self._give = give
@@ -49,8 +50,9 @@ class LocalEncoder(FollowerEncoder):
 
     @property
     def is_over(self) -> bool:
-        """True if a call of `on_appended` is ignored: nothing was sent,
-        or the encoder was dropped.
+        """True if a call of `on_appended` is ignored.
+
+        Nothing was sent, or the encoder was dropped.
         """
         return self._fetch is None
 
@@ -145,6 +147,7 @@ class RemoteEncoder(FollowerEncoder):
 
     def __init__(self, respond: Respond) -> None:
         """Create the encoder for a follower over a connection.
+
         `respond` sends a response with one partition's records.
         """
         self._respond = respond
@@ -156,8 +159,9 @@ class RemoteEncoder(FollowerEncoder):
         self._unseen: set[TopicPartition] = set()
 
     def may_send(self, key: TopicPartition) -> bool:
-        """True if a request waits for a response;
-        otherwise the event of `key` is noted for the next.
+        """True if a request waits for a response.
+
+        Otherwise the event of `key` is noted for the next.
         """
         if not self.is_requested:
             self._unseen.add(key)
@@ -175,6 +179,7 @@ class RemoteEncoder(FollowerEncoder):
         records: bytes | FetchSlice,
     ) -> bool:
         """Respond with one partition's records; True if they are sent.
+
         False, with nothing sent, if another partition has changes too, or the session has advanced.
         """
         moved = self._moved
@@ -198,6 +203,7 @@ class RemoteEncoder(FollowerEncoder):
 
     def may_fetch_alone(self, fetch: ParkedFetch, key: TopicPartition) -> bool:
         """True if the session's next request may name this partition only.
+
         That holds if no request has come since the last response, and the parked fetch has the
         partition with unchanged values.
         """
@@ -206,6 +212,7 @@ class RemoteEncoder(FollowerEncoder):
     def on_request(self, fetch: ParkedFetch, key: TopicPartition) -> None:
         """Continue the parked fetch with the session's next request, which names the partition
         `key`.
+
         The follower has appended all records below its fetch offset.
         """
         self.is_requested = True

@@ -62,6 +62,7 @@ class LocalSession:
 
     def __init__(self, owner: object) -> None:
         """Create an empty fetch session of a follower in the same process.
+
         `owner` is the leader's handler since its last start: a later one does not accept the
         session.
         """
@@ -74,8 +75,9 @@ class LocalSession:
         return self._positions
 
     def update_positions(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
-        """Set the session's partitions to those of a request;
-        partitions that it lacks are removed.
+        """Set the session's partitions to those of a request.
+
+        Partitions that it lacks are removed.
         """
         before, positions = self._positions, dict[TopicPartition, LocalPosition]()
         for key, spec in specs:
@@ -90,6 +92,7 @@ class LocalSession:
 
 def is_unchanged(partition: Partition, replica_id: int, position: SessionPosition) -> bool:
     """True if a follower's read would find no bytes, no error and the offsets that were sent last.
+
     Saves the read of most partitions of a fetch session. `partition` must be the object that the
     broker hosts now, not an earlier one of the same name. Returns False also if only a read can
     decide.

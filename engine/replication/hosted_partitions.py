@@ -34,6 +34,7 @@ class HostedPartitions:
         on_log_dir_offline: Callable[[LogDirOffline], None],
     ) -> None:
         """Create the set of a broker's partitions, without any.
+
         `is_known` returns True if any broker has a partition. `on_log_dir_offline` is called with
         the failure of a partition's log directory.
         """

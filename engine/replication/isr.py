@@ -54,6 +54,7 @@ class InSyncSet(NamedTuple):
     @property
     def isr(self) -> tuple[int, ...]:
         """Return the smaller of the committed and the proposed ISR.
+
         It is compared with min.insync.replicas: the controller may have committed either.
         """
         if self.pending is None or len(self.pending) > len(self.committed):
@@ -63,6 +64,7 @@ class InSyncSet(NamedTuple):
     @property
     def maximal_isr(self) -> tuple[int, ...]:
         """Return the larger of the committed and the proposed ISR, which bounds the high watermark.
+
         The controller may have committed the proposal already.
 
         Source: R4.
@@ -121,6 +123,7 @@ class FollowerProgress(NamedTuple):
         self, *, knows_nobody: bool, is_in_sync: bool, leader_log_end_offset: int, now_ms: int
     ) -> FollowerProgress:
         """Return the progress of a follower at the start of a new leader epoch.
+
         An ISR member gets the full lag time from now on; any other follower must fetch first.
         `knows_nobody` is True for a leader that did not lead in the epoch before: the ends are
         unknown. Source: Replica.resetReplicaState.
@@ -170,6 +173,7 @@ def out_of_sync_replicas(
     lag_ms_max: int,
 ) -> tuple[int, ...]:
     """Return the ISR members to remove: those that lag too long or are not assigned any more.
+
     Empty while a proposal is pending. Source: ISR-3, ISR-6.
     """
     if in_sync.is_in_flight:
@@ -236,6 +240,7 @@ def may_join(
     epoch_start_offset: int,
 ) -> bool:
     """True if a follower may join the ISR after its fetch; its broker must also be live.
+
     The start offset of the epoch counts too, since a new leader's high watermark may be below the
     committed offset. Source: R11, ISR-5.
     """

@@ -52,8 +52,9 @@ class LargeDelayedFetch(DelayedFetch):
         find: Callable[[TopicPartition], Partition],
         is_throttled: Callable[[Partition, int], bool],
     ) -> None:
-        """Create the delayed fetch of very many partitions;
-        the arguments are those of `DelayedFetch`.
+        """Create the delayed fetch of very many partitions.
+
+        The arguments are those of `DelayedFetch`.
         """
         super().__init__(deadline_ms, params, waiting, find, is_throttled)
         self._waiting_of = {each.topic_partition: each for each in waiting}
@@ -65,6 +66,7 @@ class LargeDelayedFetch(DelayedFetch):
 
     def keep(self, _read: ReadNow) -> None:
         """End the wait: keep the promise with an empty list.
+
         The partitions are then read in turns.
         """
         promise = self.promise
@@ -85,6 +87,7 @@ class LargeDelayedFetch(DelayedFetch):
 
     def can_complete_after(self, key: object) -> bool:
         """True if there are min_bytes, after the partition `key` was counted again.
+
         The bytes of all other partitions are those of the last check: after an append to one
         partition, a fetch of very many partitions is not counted from the beginning.
         """
@@ -107,6 +110,7 @@ class Reading:
 
     def __init__(self, all_readings: dict[Reading, None]) -> None:
         """Create the results of a fetch that is read in turns; their files are open meanwhile.
+
         The reading is listed in `all_readings` until `end` or `hand_over`.
         """
         self.results: FetchResults = []
@@ -120,14 +124,16 @@ class Reading:
         return self._is_over
 
     def release(self) -> None:
-        """Release the files of the slices that were read;
-        more partitions may be read afterwards.
+        """Release the files of the slices that were read.
+
+        More partitions may be read afterwards.
         """
         results, self.results = self.results, []
         release_results(results)
 
     def end(self) -> None:
         """Release the files, unless a response has taken them over; may be called twice.
+
         Called at the end of the request, and for all readings when the broker stops.
         """
         if not self._is_over:
@@ -144,8 +150,8 @@ class LargeFetches:
     """Serves fetches of very many partitions of one broker."""
 
     def __init__(self, access: PartitionAccess, reader: PartitionReader) -> None:
-        """Create the fetches of very many partitions,
-        with the replica manager's parts that they use.
+        """Create the fetches of very many partitions, with the replica manager's parts that they
+        use.
         """
         self._clock, hosted, self._delayed, performer = access
         self._find = hosted.find

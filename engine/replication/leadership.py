@@ -90,6 +90,7 @@ class Leadership:
         is_alive: Callable[[int], bool],
     ) -> None:
         """Create the part that applies the controller's roles to this broker's partitions.
+
         `config_of` returns a topic's settings for replication, `is_alive` True if a broker is up.
         """
         self.broker_id = broker_id
@@ -187,6 +188,7 @@ class Leadership:
         topic_id: str | None,
     ) -> Partition:
         """Return the partition; its log is opened, or created, if it is not hosted yet.
+
         Raises StaleLeaderOrder for an older leader epoch.
         """
         partition = self._replicas.partitions.get(topic_partition)
@@ -271,10 +273,10 @@ class Leadership:
     def stop_replica(
         self, topic_partition: TopicPartition, order: StopOrder, deleted: DeletedIn
     ) -> ApiError | None:
-        """Stop a replica, and delete it if the order requires that; return the error, None for
-        success.
-        The caller must run the steps of `note_deletions` after the last one, before the next
-        request.
+        """Stop a replica, and delete it if the order requires that.
+
+        Returns the error, None for success. The caller must run the steps of `note_deletions` after
+        the last one, before the next request.
         """
         try:
             self._stop_hosting(topic_partition, order)
@@ -302,8 +304,9 @@ class Leadership:
         }
 
     def _stop_hosting(self, topic_partition: TopicPartition, order: StopOrder) -> None:
-        """Stop using a replica. Raises FencedLeaderEpoch for an old order,
-        and ReplicaStorageFailed.
+        """Stop using a replica.
+
+        Raises FencedLeaderEpoch for an old order, and ReplicaStorageFailed.
         """
         if not (order.is_deleted and self._logs.failed.is_damaged(topic_partition)):
             self._check_online(topic_partition)
@@ -358,8 +361,9 @@ def _stale_order(
 
 
 def _check_topic_id(partition: Partition, topic_id: str | None) -> None:
-    """Raise InconsistentTopicId if the log has another topic id;
-    give a log without an id this one.
+    """Raise InconsistentTopicId if the log has another topic id.
+
+    Give a log without an id this one.
     """
     log = partition.log
     if topic_id is None or log.topic_id == topic_id:

@@ -229,6 +229,7 @@ class StagedUpdate:
 
     def __init__(self, cache: MetadataCache, topic_ids: Mapping[str, bytes]) -> None:
         """Create an update that is not applied yet, without topics.
+
         `topic_ids` are the ids in the update, by name.
         """
         self._cache = cache
@@ -280,6 +281,7 @@ class StagedUpdate:
 
     def _is_outdated(self, topic_partition: TopicPartition, partition: PartitionMetadata) -> bool:
         """True if a partition has older epochs than the cached ones of the same topic id.
+
         A delayed or repeated UpdateMetadata must not undo a later one.
         """
         cache, topic = self._cache, topic_partition.topic

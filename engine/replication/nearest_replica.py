@@ -38,6 +38,7 @@ def choose_replica(
     rack_id: str, leader: ReplicaView, followers: Sequence[ReplicaView]
 ) -> ReplicaView:
     """Return the replica that a client in `rack_id` should read from.
+
     It is the leader if the leader is in that rack, or if no follower is; else the follower in that
     rack with the most records.
     """

@@ -99,6 +99,7 @@ class ParkedFetch(DelayedOperation):
     ) -> None:
         """Create a follower's fetch that waits, and sends records of one partition at a time
         meanwhile.
+
         `positions` are the session's fetch offsets, and the offsets that were sent last.
         """
         super().__init__(deadline_ms)
@@ -185,6 +186,7 @@ class ParkedFetch(DelayedOperation):
 
     def can_complete_after(self, key: object) -> bool:
         """Send the new records of the partition `key` on the fast path, if that is possible.
+
         True if the fetch must complete instead, by a general read of its partitions.
         """
         found = self._here.get(key)  # type: ignore[call-overload]
@@ -230,6 +232,7 @@ class ParkedFetch(DelayedOperation):
         self, partition: Partition, position: SessionPosition, records: bytes | FetchSlice
     ) -> bool:
         """Send a partition's records to the follower; True if they could not be sent.
+
         The fetch must then complete, by a general read.
         """
         size = len(records) if isinstance(records, bytes) else records.size_bytes
@@ -262,6 +265,7 @@ class ParkedFetch(DelayedOperation):
 
 def _has_records_after(partition: Partition, offset: int) -> bool:
     """True if a read at an offset below the log end would find a batch, or fail.
+
     After compaction and truncation a log may have no batch between `offset` and its end.
     """
     log = partition.log

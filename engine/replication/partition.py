@@ -157,8 +157,9 @@ class Partition:
 
     @property
     def min_isr_count(self) -> int:
-        """Return how many replicas acks=-1 needs: min.insync.replicas,
-        at most all assigned ones.
+        """Return how many replicas acks=-1 needs.
+
+        Min.insync.replicas, at most all assigned ones.
         """
         return min(self.config.min_insync_replicas, max(len(self.assigned_replicas), 1))
 
@@ -254,6 +255,7 @@ class Partition:
 
     def serves(self, leader_epoch: int | None, *, is_leader_required: bool = True) -> bool:
         """True if a request with this leader epoch may read here (REPL-3).
+
         None stands for any epoch. With `is_leader_required` this broker must lead.
         """
         return (leader_epoch is None or leader_epoch == self.leader_epoch) and (
@@ -263,6 +265,7 @@ class Partition:
     def ensure_serves(self, current_leader_epoch: int | None, *, is_leader_required: bool) -> None:
         """Raise an error if `serves` is False for these arguments, as Kafka's
         checkCurrentLeaderEpoch.
+
         It is FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower. Source: REPL-3.
         """
         if self.serves(current_leader_epoch, is_leader_required=is_leader_required):
@@ -286,9 +289,10 @@ class Partition:
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> LeaderAppend:
         """Append a producer's batches as the leader; return append info, end offset and effects.
-        The high watermark is raised if the leader is the whole ISR.
-        Raises NotLeaderOrFollower, ReadOnlyLog, NotEnoughReplicas for acks=-1, and the errors of
-        the log, with nothing appended. Source: PART-5, ISR-9, PUR-12.
+
+        The high watermark is raised if the leader is the whole ISR. Raises NotLeaderOrFollower,
+        ReadOnlyLog, NotEnoughReplicas for acks=-1, and the errors of the log, with nothing
+        appended. Source: PART-5, ISR-9, PUR-12.
         """
         if self.leader_id != self.broker_id:
             self.ensure_serves(None, is_leader_required=True)
@@ -366,10 +370,11 @@ class Partition:
         return info
 
     def append_own_fast(self, record: bytes, now_ms: int) -> int | None:
-        """Append one record, encoded by `one_record`, as `append_fast` does; return the record's
-        offset.
-        Returns None, with nothing appended, if this broker does not lead, or if the log's format or
-        codec differs from the record's. Raises the errors of the log, with nothing appended.
+        """Append one record, encoded by `one_record`, as `append_fast` does.
+
+        Returns the record's offset. Returns None, with nothing appended, if this broker does not
+        lead, or if the log's format or codec differs from the record's. Raises the errors of the
+        log, with nothing appended.
         """
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
@@ -390,6 +395,7 @@ class Partition:
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
     ) -> tuple[AppendInfo, tuple[Effect, ...]]:
         """Append the leader's batches; apply its high watermark and log start offset (HW-6, HW-8).
+
         Returns the append info and the effects that the caller performs.
         """
         assert not self.is_leader
@@ -425,6 +431,7 @@ class Partition:
     def check_enough_replicas(self, required_offset: int) -> EnoughReplicas:
         """Return whether acks=-1 is complete up to an offset, with the ISR count and the needed
         count.
+
         It is complete if the high watermark has reached `required_offset` (exclusive). Raises the
         errors of `ensure_serves` if this broker does not lead. Source: ISR-7, ISR-9, PART-6.
         """
@@ -440,6 +447,7 @@ class Partition:
         self, params: FetchParams, spec: FetchSpec, max_bytes: int, *, at_least_one_batch: bool
     ) -> PartitionRead:
         """Return batches up to the reader's bound (high watermark, LSO or log end offset).
+
         A follower's progress is not recorded here. Raises the errors of `ensure_serves`,
         OffsetOutOfRange and CorruptRecord; for a follower that is not assigned UnknownLeaderEpoch,
         or NotLeaderOrFollower if the follower sent no epoch. Source: HW-13, FET-3, FET-5, FET-6,
@@ -467,6 +475,7 @@ class Partition:
 
     def read_fast(self, spec: FetchSpec, max_bytes: int, isolation: Isolation) -> FastRead | None:
         """Return records for a consumer as `read` does; None if the general path has to read.
+
         That is so for an error, a diverging log and aborted transactions. Raises CorruptRecord.
         """
         offset, partition_max_bytes, leader_epoch, fetched_epoch, _ = spec
@@ -514,10 +523,10 @@ class Partition:
     def end_offset_for_epoch(
         self, leader_epoch: int, current_leader_epoch: int | None
     ) -> EpochEnd | None:
-        """Return the largest known epoch ≤ `leader_epoch` with its end offset (exclusive); None if
-        none.
-        Followers and consumers find by it where their log diverges. Raises the errors of
-        `ensure_serves`. Source: Partition.lastOffsetForLeaderEpoch; KIP-320.
+        """Return the largest known epoch ≤ `leader_epoch` with its end offset (exclusive).
+
+        None if none. Followers and consumers find by it where their log diverges. Raises the errors
+        of `ensure_serves`. Source: Partition.lastOffsetForLeaderEpoch; KIP-320.
         """
         self.ensure_serves(current_leader_epoch, is_leader_required=True)
         last = self.log.end_offset_for_epoch(leader_epoch)
@@ -658,6 +667,7 @@ class Partition:
 
     def _commit_isr(self, decision: IsrDecision) -> tuple[Effect, ...]:
         """Set the ISR that the controller stored, unless its leader or partition epoch is old.
+
         Returns the effects of a raised high watermark.
         """
         is_current = decision.leader_epoch == self.leader_epoch

@@ -54,9 +54,10 @@ class PartitionOrders:
         self._additions: dict[str, list[_Addition]] = {}
 
     def record_update(self, added: Mapping[str, Sequence[int]], update_size: int) -> None:
-        """Note one UpdateMetadata: its number of partitions, and the partitions that it adds by
-        topic.
-        Both determine the order of Kafka's hash maps.
+        """Note one UpdateMetadata.
+
+        Its number of partitions, and the partitions that it adds by topic. Both determine the order
+        of Kafka's hash maps.
         """
         if not update_size:
             return
@@ -73,6 +74,7 @@ class PartitionOrders:
 
     def order_partitions(self, topic: str, partitions: Iterable[int]) -> list[int]:
         """Return a topic's partitions in the order in which Kafka's map iterates them.
+
         Partitions that no update has added come last.
         """
         waiting = set(partitions)

@@ -37,8 +37,9 @@ class RemainingBytes:
     __slots__ = ("at_least_one_batch", "left_bytes", "topic_ids")
 
     def __init__(self, params: FetchParams, topic_ids: Mapping[str, str]) -> None:
-        """Create the remaining limits of a fetch that is read in several calls:
-        all of the request's.
+        """Create the remaining limits of a fetch that is read in several calls.
+
+        All of the request's.
         """
         #: Topic ids of the request: between two calls another topic may get the same name.
         self.topic_ids = topic_ids
@@ -135,8 +136,9 @@ class PartitionReader:
     def _find_of_topic(
         self, topic_partition: TopicPartition, topic_ids: Mapping[str, str]
     ) -> Partition:
-        """Return a partition; raises InconsistentTopicId if its log has another id than the
-        request.
+        """Return a partition.
+
+        Raises InconsistentTopicId if its log has another id than the request.
         """
         partition = self._find(topic_partition)
         requested, logged = topic_ids.get(topic_partition.topic), partition.log.topic_id
@@ -182,8 +184,8 @@ class PartitionReader:
     def _apply_quota(
         self, partition: Partition, replica_id: int, records: FetchSlice
     ) -> FetchSlice:
-        """Return the records for a follower,
-        or none of them if the follower is throttled (REPL-17).
+        """Return the records for a follower, or none of them if the follower is throttled
+        (REPL-17).
         """
         if self.is_throttled(partition, replica_id):
             records.release()
@@ -193,6 +195,7 @@ class PartitionReader:
 
     def is_throttled(self, partition: Partition, replica_id: int) -> bool:
         """True if the leader's replication quota leaves the partition out of a replica's fetch.
+
         Only replicas outside of the ISR are throttled; `replica_id` −1 is a consumer, which never
         is.
         """
@@ -210,6 +213,7 @@ def _record_if_unchanged(
     effects: list[Effect] | None,
 ) -> bool:
     """Record a follower's progress if the partition has no change for its session; True then.
+
     The follower's progress is recorded here, with its effects in `effects` unless that is None,
     because no read does it. False: the partition has to be read.
     """

@@ -29,7 +29,8 @@ class RecordDeletions:
     """Serves DeleteRecords of one broker."""
 
     def __init__(self, access: PartitionAccess) -> None:
-        """Create the DeleteRecords of a replica manager;
+        """Create the DeleteRecords of a replica manager.
+
         `access` has the manager's parts that it uses.
         """
         self._clock, hosted, delayed, performer = access
@@ -44,9 +45,9 @@ class RecordDeletions:
     ) -> DeleteRecordsResults | Promise[DeleteRecordsResults]:
         """Delete the records below an offset of each partition, by raising its log start offset
         (HW-18).
+
         The result is complete when the live replicas have followed, at most after `timeout_ms`; it
-        is
-        then a promise. Internal topics are refused.
+        is then a promise. Internal topics are refused.
         """
         results: DeleteRecordsResults = {}
         required: dict[TopicPartition, int] = {}

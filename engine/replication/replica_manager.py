@@ -45,8 +45,9 @@ class IsrCounts:
         self.failed_updates = 0
 
     def count_decision(self, before: Collection[int], after: Collection[int]) -> None:
-        """Count the result of an ISR proposal: the ISR has grown or shrunk;
-        unchanged means a failure.
+        """Count the result of an ISR proposal: the ISR has grown or shrunk.
+
+        Unchanged means a failure.
         """
         if len(after) > len(before):
             self.expands += 1

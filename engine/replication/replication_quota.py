@@ -39,6 +39,7 @@ class ReplicationQuota:
         window_ms: int,
     ) -> None:
         """Create a replication throttle without a limit yet; rates are measured over the windows.
+
         `is_throttled` returns True if its topic's list has a partition.
         """
         self.is_throttled = is_throttled
@@ -59,14 +60,16 @@ class ReplicationQuota:
             self._rate.record(self._clock.monotonic_ms(), size_bytes)
 
     def should_throttle(self, topic_partition: TopicPartition) -> bool:
-        """True if a lagging replica of the partition is throttled now: listed,
-        and the rate is exceeded.
+        """True if a lagging replica of the partition is throttled now.
+
+        Listed, and the rate is exceeded.
         """
         return self.is_throttled(topic_partition) and self.is_exceeded
 
 
 def is_listed(replicas: Sequence[str], partition: int, broker_id: int) -> bool:
     """True if a topic's throttle list has a broker's replica of a partition.
+
     The list has entries `partition:broker`, or `*` for all.
     """
     return bool(replicas) and (_ALL in replicas or f"{partition}:{broker_id}" in replicas)

@@ -141,6 +141,7 @@ class TopicCounts:
 
     def count_refusal(self, error: ApiError, size_bytes: int) -> None:
         """Count a refused batch of `size_bytes`, by the kind of its error.
+
         Source: ReplicaManager.appendToLocalLog.
         """
         if error.code not in ERRORS_NOT_FAILURES:
@@ -157,6 +158,7 @@ class TopicCounts:
 
     def note_read_error(self, error: ApiError) -> None:
         """Count the error of a read, unless it is one that Kafka does not count as a failure.
+
         Source: ReplicaManager.readFromLog.
         """
         if error.code not in _READ_ERRORS_NOT_FAILURES:
@@ -173,6 +175,7 @@ class BrokerTopicCounts:
 
     def counts_of(self, topic: str) -> TopicCounts:
         """Return the counts of a topic, created at its first use.
+
         Those of the fast paths are in it only after `add_pending_counts`.
         """
         counts = self.by_topic.get(topic)

@@ -48,6 +48,7 @@ def follower_high_watermark(
     log_end_offset: int, leader_watermark: int, log_start_offset: int
 ) -> int:
     """Return a follower's high watermark after an append: the leader's, within the follower's log.
+
     It may be lower than before: a new leader does not know the committed end yet.
 
     Source: HW-10, HW-8; UnifiedLog.updateHighWatermark.
@@ -59,6 +60,7 @@ def readable_end(
     isolation: Isolation, log_end_offset: int, high_watermark: int, last_stable_offset: int
 ) -> int:
     """Return the end (exclusive) of the records that a reader may read, by its isolation.
+
     It is the high watermark, the log end offset, or the last stable offset. Source: HW-13.
     """
     if isolation is _HIGH_WATERMARK:

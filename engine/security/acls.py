@@ -150,8 +150,9 @@ class PatternFilter(NamedTuple):
     pattern_type: PatternType
 
     def matches(self, pattern: AclPattern) -> bool:
-        """Return True if the filter matches a pattern; with MATCH,
-        if the pattern applies to its name.
+        """Return True if the filter matches a pattern.
+
+        With MATCH, if the pattern applies to its name.
         """
         if self.kind not in (AclResource.ANY, pattern.kind):
             return False

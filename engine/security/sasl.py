@@ -178,8 +178,9 @@ class ScramServer:
         self._both_nonces = ""
 
     def response_to(self, token: bytes) -> bytes:
-        """Return the response to a client's message: the challenge, and then the server's
-        signature.
+        """Return the response to a client's message.
+
+        The challenge, and then the server's signature.
 
         Raises CredentialsWrong, SaslFailed or TokenBroken if the client is rejected.
         """

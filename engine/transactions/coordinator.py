@@ -59,8 +59,9 @@ class TransactionCoordinator:
         self.markers.stop()
 
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Continue a transaction that was loaded in PrepareCommit or PrepareAbort:
-        send its markers.
+        """Continue a transaction that was loaded in PrepareCommit or PrepareAbort.
+
+        Send its markers.
         """
         self.ends.resume(coordinator_epoch, transaction)
 

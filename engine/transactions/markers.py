@@ -85,8 +85,8 @@ class _PendingCompleteTxn(NamedTuple):
     completion: Transition
 
     def build_marker(self, partitions: Iterable[TopicPartition]) -> Marker:
-        """Return the marker of this transaction for `partitions`,
-        all of which have the same leader.
+        """Return the marker of this transaction for `partitions`, all of which have the same
+        leader.
         """
         return Marker(
             self.completion.producer_id,
@@ -117,7 +117,8 @@ class TransactionMarkers:
     def __init__(
         self, registry: TransactionRegistry, store: TransactionStore, ports: TransactionPorts
     ) -> None:
-        """Create the sender without queued markers;
+        """Create the sender without queued markers.
+
         `ports.channels` finds leaders and sends to them.
         """
         self._registry = registry
@@ -214,8 +215,9 @@ class TransactionMarkers:
 
     # 2
     def _send_next(self, broker_id: int) -> None:
-        """Send a broker its queued markers in one request;
-        at most one request is in flight to it.
+        """Send a broker its queued markers in one request.
+
+        At most one request is in flight to it.
         """
         if broker_id in self._busy or self._is_stopped:
             return
@@ -391,7 +393,8 @@ class TransactionMarkers:
 
 
 def _next_pause(pause_ms: int) -> int:
-    """Return the pause in ms after one of `pause_ms`: twice as long,
-    at most MARKER_RETRY_MS_MAX.
+    """Return the pause in ms after one of `pause_ms`.
+
+    Twice as long, at most MARKER_RETRY_MS_MAX.
     """
     return min(2 * pause_ms, MARKER_RETRY_MS_MAX)

@@ -100,8 +100,9 @@ class ProducerIds:
         requested.watch(lambda: self._on_block(requested))
 
     def _on_block(self, requested: Promise[ProducerIdBlock | None]) -> None:
-        """Keep the allocated block; after a failure,
-        allow the next request in PRODUCER_ID_RETRY_MS.
+        """Keep the allocated block.
+
+        After a failure, allow the next request in PRODUCER_ID_RETRY_MS.
         """
         self._is_requesting = False
         block = None if requested.error is not None else requested.result()

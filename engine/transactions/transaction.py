@@ -95,7 +95,8 @@ class Transaction:
         return is_epoch_exhausted(self.producer_epoch)
 
     def is_timed_out(self, now_ms: int) -> bool:
-        """Return True if the transaction is open for longer than its timeout;
+        """Return True if the transaction is open for longer than its timeout.
+
         `now_ms` is wall time.
         """
         return (
@@ -117,8 +118,9 @@ class Transaction:
     def next_epoch(
         self, timeout_ms: int, expected_epoch: int | None, now_ms: int
     ) -> Transition | None:
-        """Prepare the transition to the next epoch for InitProducerId; None if the producer is
-        fenced.
+        """Prepare the transition to the next epoch for InitProducerId.
+
+        None if the producer is fenced.
 
         `expected_epoch` is the epoch that the producer sent (KIP-360), None if it sent none. A
         producer that repeats its request gets the same epoch again.
@@ -191,8 +193,9 @@ class Transaction:
         )
 
     def take_fencing_epoch(self, epoch: int) -> None:
-        """Set the epoch of `prepare_fence` without writing a record;
-        the caller prepares the abort next.
+        """Set the epoch of `prepare_fence` without writing a record.
+
+        The caller prepares the abort next.
         """
         assert self.pending_state is TransactionState.PREPARE_EPOCH_FENCE
         self.pending_state = None

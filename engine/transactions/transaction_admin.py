@@ -151,8 +151,9 @@ class TransactionAdmin:
         written.watch(lambda: self._remove_if_written(transaction, written))
 
     def _remove_if_written(self, transaction: Transaction, written: Promise[int]) -> None:
-        """Remove an id if its tombstone was written;
-        else clear the pending state for a later attempt.
+        """Remove an id if its tombstone was written.
+
+        Else clear the pending state for a later attempt.
         """
         if written.error is None and written.result() == 0:
             self._registry.remove(transaction)

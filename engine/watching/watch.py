@@ -243,8 +243,9 @@ class Watch:
     def _replica_row(
         self, key: TopicPartition, row: PartitionView, broker_id: int
     ) -> WatchedReplica:
-        """Return the row of one replica;
-        size and lag are None if its broker did not return them.
+        """Return the row of one replica.
+
+        Size and lag are None if its broker did not return them.
         """
         role = "leader" if broker_id == row.leader else "follower"
         found = next(

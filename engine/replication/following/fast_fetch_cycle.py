@@ -63,6 +63,7 @@ class FastFetchCycle:
 
     def read(self, frame: memoryview, version: int) -> _Fetched | None:
         """Return partition and records of a response; None if it does not fit the fast path.
+
         It must be a response of the current session with one partition that is awaited.
         """
         if not FIRST_WITH_REPLICA_STATE <= version <= LAST_VERSION:

@@ -180,6 +180,7 @@ class FetchSessionHandler:
     ) -> list[tuple[TopicPartition, PartitionResponse]]:
         """Return the partitions of a Fetch response, each with its values, and advance the session
         epoch.
+
         An error of the complete response resets the session and returns an empty list.
         """
         if response.error_code != NONE:
@@ -266,8 +267,9 @@ class FetchSessionHandler:
 
 
 def _parse_partition(row: messages.FetchResponse.PartitionData) -> PartitionResponse:
-    """Return the values of a partition in a Fetch response;
-    no diverging epoch if the logs agree.
+    """Return the values of a partition in a Fetch response.
+
+    No diverging epoch if the logs agree.
     """
     diverging = row.diverging_epoch
     parted = None

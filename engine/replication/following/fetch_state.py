@@ -82,8 +82,9 @@ class FetchState(NamedTuple):
 
     @classmethod
     def start(cls, leader_epoch: int, ends: LocalLogEnds) -> FetchState:
-        """Return the state in which a follower begins to fetch in a leader epoch:
-        from its log's end.
+        """Return the state in which a follower begins to fetch in a leader epoch.
+
+        From its log's end.
         """
         return cls(leader_epoch, ends.log_end_offset, ends.latest_epoch, ends.log_start_offset)
 
@@ -97,8 +98,9 @@ class FetchState(NamedTuple):
         return self.lag == 0
 
     def entering(self, phase: FetchPhase) -> FetchState:
-        """Return the state in another phase, without a back-off;
-        asserts that the phase may follow.
+        """Return the state in another phase, without a back-off.
+
+        Asserts that the phase may follow.
         """
         assert self.phase in PREVIOUS_PHASES[phase]
         return self._replace(phase=phase, delayed_until_ms=None)
@@ -214,6 +216,7 @@ def step_after_response(answer: PartitionResponse) -> FetchStep:
 
 def after_error(answer: PartitionResponse) -> FetchStep:
     """Return the step after an error other than OFFSET_OUT_OF_RANGE.
+
     FENCED_LEADER_EPOCH ends the fetching, because a newer epoch follows; others give a back-off.
     """
     return Drop() if answer.error_code == FENCED_LEADER_EPOCH else BackOff(answer.error_code)
@@ -223,6 +226,7 @@ def step_out_of_range(
     ends: LocalLogEnds, leader_start_offset: int, leader_end_offset: int
 ) -> LogStep:
     """Return the step for a log outside of its leader's range (PART-10), by the ends of both logs.
+
     Differs: the seeds' broker halts at B1 where unclean elections are forbidden; Kafka has not done
     this since 2.0, nor does this broker.
     """
@@ -235,6 +239,7 @@ def step_out_of_range(
 
 def epoch_start_after_gap(gap: EpochGap, end_before: EpochEnd) -> int:
     """Return the start offset of the epoch after a gap in the local epoch cache.
+
     It is the leader's end of the epoch before the gap. If the leader does not know that epoch, it
     is the lowest possible start in the local log.
     """
@@ -246,6 +251,7 @@ def truncation_offset(
     diverging: EpochEnd, own_epoch_end: EpochEnd | None, local_log_end_offset: int
 ) -> int:
     """Return where to truncate a log that diverges from the leader's (REPL-2, KIP-279).
+
     `own_epoch_end` is the largest epoch of the local log that is at most the diverging epoch, with
     the end offset of that epoch.
     """

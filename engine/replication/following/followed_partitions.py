@@ -101,6 +101,7 @@ class FollowedPartitions:
         config: ReplicaFetcherConfig | None = None,
     ) -> None:
         """Create the state of one fetcher's partitions, without any.
+
         `quota` is the follower's replication throttle.
         """
         self._logs = logs
@@ -211,14 +212,16 @@ class FollowedPartitions:
         return new_tuple(FetchSpec, found)
 
     def request_on(self, topic_partition: TopicPartition) -> FetchSpec:
-        """Mark a partition as requested again after `append_given` returned True;
-        return its next fetch.
+        """Mark a partition as requested again after `append_given` returned True.
+
+        Returns its next fetch.
         """
         self._requested.add(topic_partition)
         return self._fetch_spec(topic_partition)
 
     def requested_ends(self) -> dict[TopicPartition, int]:
         """Return the leader epoch of each partition whose leader's log ends are to be requested.
+
         These are in phase TRUNCATING, without a back-off.
         """
         due = self._due_in_phase(FetchPhase.TRUNCATING)
@@ -227,6 +230,7 @@ class FollowedPartitions:
     def requested_epoch_ends(self) -> dict[TopicPartition, EpochRequest]:
         """Return the partitions that need an epoch's end offset from the leader, to close an epoch
         gap.
+
         A partition whose log was truncated below the gap needs none, and returns to phase FETCHING.
         """
         epoch_requests = {}
@@ -282,8 +286,9 @@ class FollowedPartitions:
         return is_all_known
 
     def awaits(self, topic_partition: TopicPartition) -> bool:
-        """True if a response for the partition is to be applied:
-        it is requested at its present position.
+        """True if a response for the partition is to be applied.
+
+        It is requested at its present position.
         """
         return (
             topic_partition in self._requested
@@ -365,6 +370,7 @@ class FollowedPartitions:
         answers: Mapping[TopicPartition, EpochAnswer],
     ) -> None:
         """Set the starts of epochs after gaps, by the leader's responses.
+
         A partition without a response gets a back-off.
         """
         for topic_partition, (leader_epoch, gap) in requested.items():
@@ -460,8 +466,9 @@ class FollowedPartitions:
         return own
 
     def _enter_fetching(self, topic_partition: TopicPartition, following: FetchState) -> FetchState:
-        """Return the state `following`; if the log has an epoch gap,
-        in phase FETCHING_EPOCH first.
+        """Return the state `following`.
+
+        If the log has an epoch gap, in phase FETCHING_EPOCH first.
         """
         if self._logs.epoch_gap(topic_partition, following.leader_epoch) is None:
             return following

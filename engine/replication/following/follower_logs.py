@@ -44,6 +44,7 @@ class FollowerLogs:
         self, topic_partition: TopicPartition, leader_epoch: int
     ) -> LocalLogEnds | None:
         """Return log start, log end and latest epoch of a replica.
+
         None if the replica does not follow here in this leader epoch.
         """
         partition = self._find(topic_partition, leader_epoch)
@@ -63,6 +64,7 @@ class FollowerLogs:
         self, topic_partition: TopicPartition, leader_epoch: int
     ) -> LocalLogEnds | None:
         """Return the offsets of a log that a fetcher starts to follow.
+
         A log without leader epochs cannot detect a divergence from the leader's: it is truncated to
         its high watermark first. Returns None if the replica does not follow here in this leader
         epoch.
@@ -78,9 +80,9 @@ class FollowerLogs:
         self, topic_partition: TopicPartition, leader_epoch: int, step: LogStep
     ) -> LocalLogEnds | None:
         """Perform a step on a follower's log; return its new offsets.
+
         Returns None if the replica does not follow here in this leader epoch. Raises the errors of
-        the
-        log, with nothing written.
+        the log, with nothing written.
         """
         partition = self._find(topic_partition, leader_epoch)
         if partition is None:

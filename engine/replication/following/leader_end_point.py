@@ -79,6 +79,7 @@ class LeaderEndPoint:
         self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int
     ) -> None:
         """Create a fetcher's access to its leader, without a channel yet.
+
         `number` distinguishes the fetchers of one leader (num.replica.fetchers).
         """
         self._leader_id = leader_id
@@ -99,6 +100,7 @@ class LeaderEndPoint:
 
     def ensure_connected(self) -> bool:
         """Open a channel to the leader unless it is open; return True if it is open now.
+
         If it cannot be opened, the fetch session is reset.
         """
         if self._channel is None:
@@ -128,11 +130,11 @@ class LeaderEndPoint:
     def _topic_ids(
         self, specs: Mapping[TopicPartition, FetchSpec]
     ) -> Mapping[TopicPartition, bytes]:
-        """Return the topic ids by which to request partitions; those without a known id are left
-        out.
-        The id in the replica's own log (partition.metadata) takes precedence: the metadata cache
-        may have a deleted or a recreated topic of the same name. The cache is used only for logs
-        without an id.
+        """Return the topic ids by which to request partitions.
+
+        Those without a known id are left out. The id in the replica's own log (partition.metadata)
+        takes precedence: the metadata cache may have a deleted or a recreated topic of the same
+        name. The cache is used only for logs without an id.
         """
         own = self._followed.topic_ids(specs)
         if len(own) == len(specs):

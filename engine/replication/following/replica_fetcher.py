@@ -104,6 +104,7 @@ class ReplicaFetcher:
 
     def _start_cycle(self) -> None:
         """Send the next request of the fetcher to its leader.
+
         It asks for log ends where a log is out of range, then for epoch ends at gaps, else it
         fetches.
         """

@@ -49,9 +49,10 @@ class ReplicaFetcherManager:
         logs: Callable[[], FollowerLogs],
         quota: ReplicationQuota,
     ) -> None:
-        """Create without fetchers; a leader gets at most `fetcher_count` of them
-        (num.replica.fetchers).
-        `logs` is called for each new fetcher.
+        """Create without fetchers.
+
+        A leader gets at most `fetcher_count` of them (num.replica.fetchers). `logs` is called for
+        each new fetcher.
         """
         self._ports = ports
         self._config = config
@@ -106,8 +107,9 @@ class ReplicaFetcherManager:
                 self.fetch_from(FetchFrom(topic_partition, leader_id, state.leader_epoch))
 
     def begin_no_more(self) -> None:
-        """Continue the present fetches, but follow no new leader from now on: the broker shuts
-        down.
+        """Continue the present fetches, but follow no new leader from now on.
+
+        The broker shuts down.
         Differs: a broker of Kafka in controlled shutdown follows new leaders.
         """
         self._begins = False
@@ -122,8 +124,9 @@ class ReplicaFetcherManager:
     def _remove_partition(
         self, topic_partition: TopicPartition, *, spared: ReplicaFetcher | None
     ) -> None:
-        """Remove a partition from all fetchers except `spared`;
-        close fetchers without partitions.
+        """Remove a partition from all fetchers except `spared`.
+
+        Close fetchers without partitions.
         """
         for key, fetcher in tuple(self._fetchers.items()):
             if fetcher is not spared:
