@@ -122,7 +122,7 @@ class TopicGrowth:
     ) -> dict[str, _Growth]:
         """Return the writes of the valid topics by name.
 
-        Add the result of each topic to `results`.
+        The result of each topic is added to `results`.
         """
         writes: dict[str, _Growth] = {}
         for topic in topics:

@@ -492,7 +492,7 @@ class Admission:
     def refresh(self) -> None:
         """Decide again for each open session whether it may take fast paths.
 
-        ACLs or quotas changed.
+        Called when ACLs or quotas have changed.
         """
         for session in self._sessions:
             self._decide(session)

@@ -36,8 +36,8 @@ class ApiVersions:
     ) -> messages.ApiVersionsResponse:
         """Return the version ranges of the served APIs.
 
-        From version 3 on note the client's software. A client software name or version with wrong
-        characters gets INVALID_REQUEST.
+        From version 3 on the client's software is recorded. A client software name or version with
+        wrong characters gets INVALID_REQUEST.
         """
         if exchange.api_version >= 3:
             name = request.client_software_name

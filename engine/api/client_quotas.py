@@ -145,6 +145,6 @@ def _alteration_row(
 def _hash_map_position(kind: str) -> int:
     """Return the position of an entity's part in Java's HashMap.
 
-    Kafka's response has that order.
+    Kafka's response has the parts in that order.
     """
     return spread_hash(java_string_hash(kind)) & (_CHAINS - 1)

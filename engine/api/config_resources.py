@@ -140,7 +140,7 @@ def _convert_value_error(error: ConfigError) -> str:
 def _disallowed_element(key: ConfigKey, text: str) -> str:
     """Return the element of a list setting's text that is not allowed.
 
-    Another type's whole text.
+    For a setting of another type, returns the whole text.
     """
     if key.type is not ConfigType.LIST:
         return text.strip()

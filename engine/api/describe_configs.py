@@ -123,7 +123,7 @@ class DescribeConfigs:
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
         """Return the response row of a resource that cannot be described.
 
-        Error code and message.
+        It has the error code and a message.
         """
         return messages.DescribeConfigsResponse.DescribeConfigsResult(
             error_code=result.code,

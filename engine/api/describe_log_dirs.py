@@ -105,8 +105,8 @@ class DescribeLogDirs:
     ) -> messages.DescribeLogDirsResponse.DescribeLogDirsResult:
         """Return the response row of a directory.
 
-        Its partitions, total and usable bytes of its volume. An offline directory has
-        KAFKA_STORAGE_ERROR and nothing else.
+        It has the partitions, and the total and usable bytes of the volume. An offline directory
+        has KAFKA_STORAGE_ERROR and nothing else.
         """
         result = messages.DescribeLogDirsResponse.DescribeLogDirsResult(log_dir=directory.path)
         try:
@@ -126,7 +126,7 @@ class DescribeLogDirs:
     def _partition_row(self, log: LocalLog, is_future: bool) -> _Partition:
         """Return the response row of one log.
 
-        Size in bytes, offset lag, whether it is a future replica.
+        It has the size in bytes, the offset lag, and whether it is a future replica.
         """
         return messages.DescribeLogDirsResponse.DescribeLogDirsPartition(
             partition_index=log.topic_partition.partition,

@@ -53,7 +53,7 @@ class DescribeProducers:
     ) -> messages.DescribeProducersResponse.PartitionResponse:
         """Return the response row of one partition.
 
-        Its producers, or its error code and message.
+        It has the producers, or an error code and message.
         """
         partition = messages.DescribeProducersResponse.PartitionResponse(
             partition_index=topic_partition.partition

@@ -190,7 +190,7 @@ class EnforcedQuotas:
     def _use_rate(self, key: _Key) -> SampledRate:
         """Return the measured rate of a quota's owner, created at first use.
 
-        Mark it as used now.
+        It is marked as used now.
         """
         rate = self._rates.get(key)
         if rate is None:

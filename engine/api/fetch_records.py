@@ -61,9 +61,9 @@ class FetchedRecords:
     def take_part(self, records: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
         """Return error code 0 and the part of the response with the records.
 
-        Or an error code and b"". The records are converted to an older format for an old version of
-        Fetch. Takes ownership of the slice. `log` is the log that the slice was read from, None if
-        it was deleted meanwhile.
+        After a failure, returns an error code and b"". The records are converted to an older format
+        for an old version of Fetch. Takes ownership of the slice. `log` is the log that the slice
+        was read from, None if it was deleted meanwhile.
         """
         version = self.api_version
         if version >= _FIRST_WITH_ZSTD:
@@ -81,7 +81,7 @@ class FetchedRecords:
     def _unconverted_part(self, records: FetchSlice) -> SendPart:
         """Return the stored records unconverted.
 
-        A region of the file if it has a descriptor, else bytes.
+        They are a region of the file if it has a descriptor, else bytes.
         """
         file = records.file
         if file is None:
@@ -99,7 +99,7 @@ class FetchedRecords:
     ) -> tuple[int, SendPart]:
         """Return error code 0 and the records converted to an older magic.
 
-        Or an error code and b"".
+        After a failure, returns an error code and b"".
         """
         if log is None:
             return 0, b""

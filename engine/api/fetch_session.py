@@ -325,7 +325,7 @@ class _IncrementalContext(FetchContext):
     def throttled(self) -> SessionResponse:
         """Return no rows.
 
-        INVALID_FETCH_SESSION_EPOCH if a later request has advanced the session.
+        The code is INVALID_FETCH_SESSION_EPOCH if a later request has advanced the session.
         """
         is_overtaken = self.session.epoch != self._epoch
         code = INVALID_FETCH_SESSION_EPOCH if is_overtaken else 0

@@ -127,7 +127,7 @@ class ListOffsets:
     ) -> _Row:
         """Return the row of one partition.
 
-        The offset at the requested timestamp, or an error code.
+        It has the offset at the requested timestamp, or an error code.
         """
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID

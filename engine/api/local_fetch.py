@@ -97,7 +97,7 @@ def _respond(
 ) -> LocalFetched:
     """Return the response with all results.
 
-    Store its offsets in the session as the last ones sent.
+    Its offsets are stored in the session as the last ones sent.
     """
     answers = [(key, _read_result(result)) for key, result in results]
     answers += refused.items()

@@ -59,7 +59,7 @@ class OffsetForLeaderEpoch:
     ) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
         """Return the row of one partition.
 
-        The end offset (exclusive) of the epoch, or an error code.
+        It has the end offset (exclusive) of the epoch, or an error code.
         """
         topic_partition = TopicPartition(topic, requested.partition)
         row = messages.OffsetForLeaderEpochResponse.EpochEndOffset(partition=requested.partition)

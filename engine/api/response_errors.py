@@ -38,7 +38,7 @@ class _Codes(NamedTuple):
     def of(self, message: Message) -> Iterator[int]:
         """Yield the error codes in a response.
 
-        Its own, then those of its rows, in nested arrays too.
+        The response's own come first, then those of its rows, in nested arrays too.
         """
         for attribute in self.own:
             yield getattr(message, attribute)
@@ -124,7 +124,7 @@ def _codes_of_offset_fetch(response: Message) -> Iterator[int]:
 def _codes_of_find_coordinator(response: Message) -> Iterator[int]:
     """Yield the codes of a FindCoordinator response: one per coordinator.
 
-    Before version 4 only one.
+    Before version 4 there is only one.
     """
     for row in response.coordinators or (response,):
         yield row.error_code

@@ -74,7 +74,7 @@ class StopReplica:
     ) -> messages.StopReplicaResponse:
         """Refuse a stale controller.
 
-        Else wait for the request's turn in the line and stop the replicas.
+        Otherwise wait for the request's turn and stop the replicas.
         """
         # Before the line: so requests of an earlier controller, in the line, end at their next
         # turn.

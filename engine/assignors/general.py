@@ -265,7 +265,7 @@ class _MembersBySize:
     def _row(self, member_id: str) -> tuple[int, bytes, str]:
         """Return the sort key of a member.
 
-        Its partition count, then its id as Java compares strings.
+        It is the partition count, then the id as Java compares strings.
         """
         return len(self._assigned[member_id]), utf16_units(member_id), member_id
 

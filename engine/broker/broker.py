@@ -392,7 +392,7 @@ class Broker:
     async def _settings_with_id(self, settings: BrokerSettings) -> BrokerSettings:
         """Return the settings with the broker id.
 
-        Configured, stored in meta.properties, or generated.
+        The id is configured, stored in meta.properties, or generated.
         """
         live = LiveConfig(settings).config
         broker_id = known_broker_id(self.host.files, live.data_dirs, live.broker_id)
@@ -630,7 +630,7 @@ class Broker:
     def _on_topic_change(self, topic: str) -> None:
         """Apply a topic's changed settings to its logs.
 
-        Start unclean elections if they are allowed now.
+        Unclean elections start if they are allowed now.
         """
         self.storage.reconfigure(topic)
         if self.live.topic_config(topic).unclean_leader_election_enable:
@@ -711,7 +711,7 @@ class Broker:
     async def compaction(self) -> list[LogCompaction]:
         """Return the cleaner's progress in each compacted log.
 
-        Collected in turns of the event loop.
+        It is collected in turns of the event loop.
         """
         states: list[LogCompaction] = []
         await self._process_turns().each(self.storage.compaction(), states.append)

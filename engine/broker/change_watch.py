@@ -39,7 +39,7 @@ class ApplyNotification(Protocol):
     def __call__(self, data: bytes | None, path: str) -> PromiseCoroutine[None]:
         """Apply one change.
 
-        Load the entity that a change node names (its `data` and `path`) again.
+        Loads the entity that a change node names (its `data` and `path`).
         """
         ...
 
@@ -187,7 +187,7 @@ class ChangeWatch:
     async def _apply_changes(self) -> None:
         """Apply the changes since the last read.
 
-        Load all entities if a change node was deleted unread.
+        All entities are loaded if a change node was deleted unread.
         """
         self._is_reading = True
         try:

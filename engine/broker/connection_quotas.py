@@ -85,7 +85,7 @@ class ConnectionQuotas:
     def gate(self, name: str) -> ListenerGate:
         """Create and return the gate by which a listener asks for its connections.
 
-        Once for each name.
+        Called once for each name.
         """
         gate = self._gates[name] = ListenerGate(self, name, SampledRate(*self._window))
         return gate

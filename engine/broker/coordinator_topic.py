@@ -178,8 +178,8 @@ class CoordinatorTopic:
     ) -> int | ProduceResult | Promise[ProduceResult] | None:
         """Append one record without a codec, as `append` does.
 
-        None, with nothing done, if it cannot. Returns the record's offset if it is written and no
-        other replica has to follow, else the result or a promise of it.
+        Returns None, with nothing done, if it cannot. Returns the record's offset if it is written
+        and no other replica has to follow, else the result or a promise of it.
         """
         topic_partition = new_tuple(TopicPartition, (self._topic, partition))
         required_acks, timeout_ms = waiting

@@ -54,7 +54,7 @@ class Deadlines:
     def note(self, deadline_ms: int) -> None:
         """Note that an operation with this deadline waits.
 
-        Set the timer to it unless it is earlier. The deadline is monotonic.
+        The timer is set to it unless it is earlier. The deadline is monotonic.
         """
         if self._is_stopped:
             return
@@ -67,7 +67,7 @@ class Deadlines:
     def _advance_owners(self) -> None:
         """Complete the operations that are due in all purgatories.
 
-        Set the timer to the next deadline.
+        The timer is set to the next deadline.
         """
         self._due_ms = self._cancel = None
         try:

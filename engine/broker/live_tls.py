@@ -316,7 +316,7 @@ def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | 
 def _states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
     """Return the file states (time, size …) of a listener's stores.
 
-    Another state means replaced.
+    A file whose state differs was replaced.
     """
     return tuple(map(read_file_state, store_files(settings, listener)))
 

@@ -55,7 +55,7 @@ class LocalRequests:
         def forward() -> None:
             """Keep or fail the requester's promise.
 
-            Release the response if the requester no longer waits.
+            The response is released if the requester does not wait any more.
             """
             if pending not in self._pending:
                 if response.error is None:

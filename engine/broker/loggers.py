@@ -93,6 +93,6 @@ class PythonLoggers:
 def level_name(number: int) -> str:
     """Return Kafka's name of a level of Python's logging.
 
-    The highest that is not above `number`.
+    It is the name of the highest level that is not above `number`.
     """
     return next((name for name, least in _NUMBERS.items() if number >= least), "TRACE")

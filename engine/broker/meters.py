@@ -194,7 +194,7 @@ class BrokerMeters:
     def tick(self) -> Iterator[None]:
         """Update the rates of all meters from the counts, one topic for each step.
 
-        Every TICK_MS.
+        This happens every TICK_MS.
         """
         number = self._number + 1
         for topic in list(self._counts.by_topic):
@@ -287,7 +287,7 @@ class BrokerMeters:
 def _count_of(counted: int | Histogram) -> int:
     """Return the count to which a meter is set.
 
-    The figure itself, or a histogram's number of values.
+    It is the figure itself, or a histogram's number of values.
     """
     return counted if isinstance(counted, int) else counted.moments.count
 

@@ -65,7 +65,7 @@ def decode_metrics(text: str) -> dict[str, MetricValue]:
 def _gauge_value(text: str) -> MetricValue:
     """Return a gauge's value from its text.
 
-    An int unless the text has a fraction or an exponent.
+    It is an int unless the text has a fraction or an exponent.
     """
     return float(text) if "." in text or "e" in text else int(text)
 

@@ -175,7 +175,7 @@ def _user_of(entity_path: str) -> str | None:
 def _owner_of(entity_path: str) -> QuotaOwner:
     """Return the user and client id of an entity path such as `users/a/clients/b`.
 
-    NONE where absent.
+    A part that is absent is NONE.
     """
     kind, name, *more = entity_path.split("/")
     if kind == CLIENT_CONFIGS:

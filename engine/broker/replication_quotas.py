@@ -56,8 +56,8 @@ class ReplicationQuotas:
     ) -> Callable[[TopicPartition], bool]:
         """Return a predicate of partitions.
 
-        Is this broker's replica listed in the topic's setting? `replicas_of` returns the setting's
-        list.
+        It is True if the topic's setting lists this broker's replica. `replicas_of` returns the
+        setting's list.
         """
         live, broker_id = self._live, self._live.config.broker_id
 

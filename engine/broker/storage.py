@@ -158,8 +158,8 @@ class Storage:
     ) -> IsrProposals | IsrWrites:
         """Return the part that changes ISRs.
 
-        By proposals to the controller, or by writes of its own. Leaders write themselves if
-        inter.broker.protocol.version is below 2.7-IV2.
+        It does so by proposals to the controller, or by writes of its own. Leaders write themselves
+        if inter.broker.protocol.version is below 2.7-IV2.
         """
         config = self._live.config
         decided = self.replica_manager.on_isr_decided

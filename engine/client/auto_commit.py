@@ -55,7 +55,7 @@ def log_trouble(what: str, error: EngineError) -> None:
 def _log_failure(group_id: str, offsets: Mapping[TopicPartition, int], error: EngineError) -> None:
     """Log a failed automatic commit of `offsets`.
 
-    As debug if the error may pass, else as a warning.
+    The level is debug if the error may pass, else warning.
     """
     # Not needed otherwise by commands that consume, which are to start at once.
     import logging

@@ -577,8 +577,8 @@ class ProduceSender:
     def _may_recover(self, error: EngineError, queue: _Queue) -> bool:
         """Return True if a batch may succeed in a retry.
 
-        A retriable code, a lost connection, a timeout. A topic that no metadata has ever named is
-        tried only a few times.
+        It may after a retriable code, a lost connection or a timeout. A topic that no metadata has
+        ever named is tried only a few times.
         """
         if not isinstance(error, ApiError):
             return isinstance(error, Unreachable | TimedOut)

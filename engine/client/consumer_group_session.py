@@ -255,8 +255,8 @@ class ConsumerGroupSession:
     def _apply_response(self, answer: HeartbeatAnswer) -> None:
         """Apply a heartbeat response.
 
-        Member id, epoch, interval, and a new target assignment if any. A target that differs from
-        the owned partitions starts reconciliation.
+        It has the member id, epoch, interval, and a new target assignment if any. A target that
+        differs from the owned partitions starts reconciliation.
         """
         self.member_id, self.member_epoch = answer.member_id, answer.member_epoch
         self._interval_ms = answer.interval_ms
@@ -272,8 +272,8 @@ class ConsumerGroupSession:
     def _on_error(self, error: ApiError) -> None:
         """Process an error code in a heartbeat response.
 
-        Enter FENCED if the group removed the member. Every other error is raised. One that is
-        neither retriable nor TOPIC_AUTHORIZATION_FAILED ends the session.
+        The state becomes FENCED if the group removed the member. Every other error is raised. One
+        that is neither retriable nor TOPIC_AUTHORIZATION_FAILED ends the session.
         """
         self._next_heartbeat_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if error.code in _FENCING:

@@ -344,8 +344,8 @@ class Fetcher:
     def _read_response(self, fetch: _Fetch, result: CallResult) -> list[ConsumedRecords]:
         """Return the records of a Fetch response.
 
-        If it has an error, the partitions that fail for good. Partitions that were paused, stopped
-        or sought since the request are left out.
+        If it has an error, returns the partitions that fail for good. Partitions that were paused,
+        stopped or sought since the request are left out.
         """
         if isinstance(result, EngineError):
             return self._fail_all(fetch, result)

@@ -161,9 +161,9 @@ def remove_members(
 def _coordinator_code(message: Message) -> int:
     """Return the error code for which to retry OffsetCommit.
 
-    The broker does not coordinate the group. Such a broker returns it for each partition that it
-    has not refused before. NONE otherwise: codes of single partitions, for instance of an unknown
-    topic, are results.
+    It means that the broker does not coordinate the group. Such a broker returns it for each
+    partition that it has not refused before. NONE otherwise: codes of single partitions, for
+    instance of an unknown topic, are results.
 
     Source: AlterConsumerGroupOffsetsHandler.
     """

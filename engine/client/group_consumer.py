@@ -251,7 +251,7 @@ class GroupConsumer:
     def _commit_processed(self) -> None:
         """Commit changed offsets if the member is joined.
 
-        Set the time of the next automatic commit.
+        Also sets the time of the next automatic commit.
         """
         self._next_commit_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if self.session.is_joined:

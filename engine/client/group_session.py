@@ -310,7 +310,7 @@ class GroupSession:
     def check_topics_next(self) -> None:
         """Compare partition counts with fresh metadata at the next `poll`.
 
-        A topic seems to be deleted.
+        Called when a topic seems to be deleted.
 
         Source: ConsumerCoordinator.poll, rejoinNeededOrPending of 3.9.1 after new metadata.
         """

@@ -234,7 +234,7 @@ def committed_offsets(
 ) -> dict[TopicPartition, int]:
     """Return a group's committed offsets, by partition.
 
-    Those of `request_commits` without metadata. Raises ApiError.
+    They are those of `request_commits`, without the commits' metadata. Raises ApiError.
     """
     found = request_commits(client, group_id, partitions, member=member)
     return {key: commit.offset for key, commit in found.items()}

@@ -107,7 +107,7 @@ def throttles_in(
 def _set_for(resource: Resource, entry: ConfigEntry) -> str:
     """Return for which resource a throttle is set.
 
-    A broker, a topic, or ALL_BROKERS (the default).
+    It is a broker, a topic, or ALL_BROKERS (the default).
     """
     of_all = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return ALL_BROKERS if of_all else resource.name

@@ -274,8 +274,8 @@ class LoopConnection:
     def _expire(self) -> None:
         """Run as the deadline timer ends.
 
-        Close the connection and fail all calls if a call is late. The response to a late call would
-        delay those of later calls. If no call is late, the timer is set to the next deadline.
+        If a call is late, closes the connection and fails all calls. The response to a late call
+        would delay those of later calls. If no call is late, the timer is set to the next deadline.
         """
         self._cancel = None
         deadlines = [owed.deadline_ms for owed in self._pending_calls.values()]

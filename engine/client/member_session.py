@@ -68,7 +68,7 @@ class MemberSession(Protocol):
     def generation_id(self) -> int:
         """Return the generation, in the consumer protocol the member epoch.
 
-        Below 0 before a join.
+        It is below 0 before a join.
         """
         ...
 

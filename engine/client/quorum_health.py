@@ -130,7 +130,7 @@ def _ms_since(time_ms: int | None, now_ms: int) -> int | None:
 def quorum_findings(quorum: QuorumView, health: QuorumHealth) -> list[HealthFinding]:
     """Return the problems of a quorum as findings.
 
-    No leader or majority first, then replicas behind.
+    A missing leader or majority comes first, then replicas that are behind.
     """
     voters = health.voters
     count, majority = health.caught_up_count, health.majority

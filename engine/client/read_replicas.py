@@ -54,8 +54,8 @@ class ReadReplicas:
     def choose(self, partition: TopicPartition, leader: int, view: ClusterView) -> int | None:
         """Return the broker to fetch a partition from.
 
-        Its read replica if still valid, else the leader. None if the read replica is not alive in
-        the metadata: the caller fetches from the leader and refreshes the metadata.
+        That is its read replica if it is still valid, else the leader. None if the read replica is
+        not alive in the metadata: the caller fetches from the leader and refreshes the metadata.
         """
         replica = self._replicas.get(partition)
         if replica is None:

@@ -58,7 +58,7 @@ class ReconcilingConsumer(GroupConsumer):
     def _reconcile(self) -> None:
         """Revoke and add partitions by the target assignment.
 
-        Acknowledge it even if a listener raises.
+        The target is acknowledged even if a listener raises.
         """
         partitions = self.session.take_target()
         try:

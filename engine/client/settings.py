@@ -185,8 +185,8 @@ class ClientSettings(NamedTuple):
 def parse_addresses(text: str) -> list[Address]:
     """Return the addresses in the text of `bootstrap.servers`.
 
-    `host:port,…`, port 9092 if left out. An IPv6 address is written in brackets. Raises
-    ClientSettingRefused.
+    The form is `host:port,…`; the default port is 9092. An IPv6 address is written in brackets.
+    Raises ClientSettingRefused.
     """
     addresses = [_parse_address(part.strip()) for part in text.split(",") if part.strip()]
     if not addresses:

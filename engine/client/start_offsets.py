@@ -46,8 +46,8 @@ class StartOffsets:
     def find(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset from which to read each partition.
 
-        Committed, else by auto.offset.reset. Raises the error of the first partition whose offset
-        cannot be found.
+        It is the committed offset, else that of auto.offset.reset. Raises the error of the first
+        partition whose offset cannot be found.
         """
         starts: dict[TopicPartition, int] = {}
         if self._settings.member is not None and partitions:

@@ -289,7 +289,7 @@ class TransactionalProducer:
     def _renew(self, identity: ProducerIdentity | None) -> None:
         """Get a producer id and epoch (`identity` None), or raise the epoch of `identity`.
 
-        Enter READY. The producer for the next batches is created with them.
+        The phase becomes READY. The producer for the next batches is created with them.
         """
         try:
             self._identity = self._calls.init(identity)

@@ -273,7 +273,7 @@ class DataDirectory:
     def log_dirs(self, plan: ClusterPlan) -> list[str]:
         """Return the log directories of a plan's brokers.
 
-        Those in `log.dirs`, or the default ones.
+        They are those in `log.dirs`, or the default ones.
         """
         named = plan.settings.get("log.dirs") or ""
         paths = [path.strip() for path in named.split(",") if path.strip()]

@@ -329,7 +329,7 @@ class BrokerConfig(NamedTuple):
 def _check_inter_broker(settings: BrokerSettings) -> None:
     """Raise ConfigError if the inter-broker listener is named twice.
 
-    By its name and its protocol.
+    Only one of its name and its protocol may be set.
     """
     name, protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
     if (

@@ -168,7 +168,7 @@ class AlterPartition:
     def _check_reassignments(self, results: StateResults) -> None:
         """Queue a check of the reassignments whose ISR has changed.
 
-        All target replicas may be in sync.
+        All target replicas of these may be in sync now.
         Source: RSN-2.
         """
         changed = [

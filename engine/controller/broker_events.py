@@ -110,7 +110,7 @@ class BrokerEvents:
     async def on_broker_modified(self, broker_id: int) -> None:
         """Read the registration of a broker whose node has changed.
 
-        Send new endpoints to all brokers.
+        New endpoints are sent to all brokers.
         """
         await self._watch_broker(broker_id)
         broker = await read_broker(self._client, broker_id)
@@ -184,7 +184,7 @@ class BrokerEvents:
     ) -> None:
         """Apply a broker's response to StopReplica.
 
-        Mark the deleted replicas as deleted or as failed. Only replicas in `deleted`, of topics
+        Marks the replicas as deleted or as failed. Only replicas in `deleted`, of topics
         whose deletion has started, count.
         """
         failed: list[Replica] = []

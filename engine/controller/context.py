@@ -80,7 +80,7 @@ class ControllerContext:
     def is_online(self, broker_id: int, partition: TopicPartition) -> bool:
         """True if a partition's replica may lead.
 
-        Its broker is live and its log directory readable.
+        Its broker must be live and its log directory readable.
         """
         return self.is_live(broker_id) and self._is_readable(broker_id, partition)
 
@@ -100,7 +100,7 @@ class ControllerContext:
     def assignment(self, partition: TopicPartition) -> PartitionAssignment:
         """Return a partition's replicas, adding and removing ones.
 
-        All empty for an unknown partition.
+        All are empty for an unknown partition.
         """
         return self.topics.get(partition.topic, {}).get(partition.partition, _NOTHING)
 

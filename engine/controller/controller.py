@@ -342,7 +342,7 @@ class Controller:
     async def _on_event_failed(self, name: str, error: EngineError) -> None:
         """Report a failed event.
 
-        After ControllerMoved (a fenced write) read `/controller` again.
+        After ControllerMoved (a fenced write) `/controller` is read again.
         """
         self._ports.reporter.event_failed(name, error)
         if isinstance(error, ControllerMoved):
@@ -368,7 +368,7 @@ class Controller:
     def _forget_controller(self) -> None:
         """Resign.
 
-        Drop the watch of `/controller` and the known controller, which the session ends.
+        Drops the watch of `/controller` and the known controller, which the session ends.
         """
         self._controller_watch.clear()
         self._resign()
@@ -503,7 +503,7 @@ class Controller:
     def _resign(self) -> None:
         """Stop the controller's work and clear its state.
 
-        Nothing if this broker is not the controller.
+        Does nothing if this broker is not the controller.
         """
         if not self.is_active:
             return

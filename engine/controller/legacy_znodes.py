@@ -66,7 +66,7 @@ class LegacyZnodes:
     async def on_preferred_election(self) -> None:
         """Elect the preferred leaders requested in `/admin/preferred_replica_election`.
 
-        Delete the node.
+        The node is deleted.
         """
         await self._watch(
             PREFERRED_REPLICA_ELECTION, "ReplicaLeaderElection", self.on_preferred_election

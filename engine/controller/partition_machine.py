@@ -50,7 +50,7 @@ class PartitionMachine:
     async def set_initial_phases(self) -> None:
         """Set the phase of each partition by its stored leader after a failover.
 
-        Elect missing leaders.
+        Missing leaders are elected.
         """
         context = self._context
         for partition in context.partitions():
@@ -256,7 +256,7 @@ class PartitionMachine:
     async def _read_unclean_setting(self, topic: str, settings: BrokerSettings) -> bool:
         """Return `unclean.leader.election.enable` of a topic.
 
-        From its znode, else the broker's default.
+        It is read from the topic's znode, else it is the broker's default.
         """
         path = topic_config_path(topic)
         try:

@@ -272,7 +272,7 @@ class Reassignment:
     ) -> None:
         """Complete a reassignment.
 
-        Move the leader to a target replica, and delete the other replicas.
+        Moves the leader to a target replica, and deletes the other replicas.
         """
         context, machines = self._context, self._machines
         # B1
@@ -313,8 +313,8 @@ class Reassignment:
     async def _delete_replicas(self, partition: TopicPartition, broker_ids: Iterable[int]) -> None:
         """Delete replicas of a partition.
 
-        Out of the ISR, StopReplica with delete, out of the context. The responses are not waited
-        for.
+        They leave the ISR, get StopReplica with delete, and leave the context. The responses are
+        not waited for.
         """
         replicas = [Replica(partition, broker_id) for broker_id in broker_ids]
         for phase in (

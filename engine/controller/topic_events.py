@@ -178,7 +178,7 @@ class TopicEvents:
     async def _store_topics(self, read: Mapping[str, StoredTopic]) -> None:
         """Store topics in the context.
 
-        Their ids (created if missing), assignments and reassignments.
+        That is their ids (created if missing), assignments and reassignments.
         """
         share = self._turns.begin()
         for topic, stored in read.items():

@@ -242,7 +242,7 @@ class EmbeddedCluster(KafkaAccess):
     def pids(self) -> list[int]:
         """The process ids.
 
-        First that of the process with the metadata store, then those of brokers.
+        The first is that of the process with the metadata store; those of brokers follow.
         """
         running = self._data.running()
         members = running_processes(self._data, self._plan).values()

@@ -162,7 +162,7 @@ class _KeyReading:
     def take(self, stored: StoredBatches) -> None:
         """Read the next batches.
 
-        Producers, missing offsets, and the keys below the end of cleaning.
+        Notes producers, missing offsets, and the keys below the end of cleaning.
         """
         self._aborted.learn(stored.aborted)
         for batch in stored.batches:

@@ -128,7 +128,7 @@ class GroupDelays:
     def check(self, key: Hashable) -> None:
         """Evaluate the conditions of the operations under `key`.
 
-        Complete those whose one is true.
+        Those whose condition is true are completed.
         """
         do_each(self._purgatory.complete_for(key), GroupOperation.finish)
 

@@ -173,7 +173,7 @@ class GroupAdmin:
         def since_empty(committed: CommittedOffset) -> int:
             """Return the wall time when the group became Empty.
 
-            Of the commit if that is unknown.
+            Returns the time of the commit if that is unknown.
             """
             stamp = group.state_timestamp_ms
             return committed.commit_ms if stamp is None else stamp

@@ -94,7 +94,7 @@ class GroupOffsets:
     def get(self, partition: TopicPartition) -> CommittedOffset | None:
         """Return the committed offset of a partition, None if it has none.
 
-        Pending commits not counted.
+        Pending commits do not count.
         """
         written = self._committed.get(partition)
         return None if written is None else _committed(written)
@@ -201,7 +201,7 @@ class GroupOffsets:
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """Apply a producer's transactional commits after a commit marker.
 
-        Drop them after an abort.
+        After an abort marker they are dropped.
         """
         pending = self._transactional.pop(producer_id, {})
         for partition, (committed, log_offset) in pending.items():

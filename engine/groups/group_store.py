@@ -71,7 +71,7 @@ class GroupStore:
         def code(result: Written) -> int:
             """Return the error code for the members.
 
-            Log a warning if the record was not written.
+            A warning is logged if the record was not written.
             """
             error_code = _translate_code(result.error_code)
             if error_code:

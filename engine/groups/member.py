@@ -149,6 +149,6 @@ class GroupMember:
     def vote(self, candidates: set[str]) -> str:
         """Return the protocol that the member prefers.
 
-        The first of its own that is in `candidates`.
+        It is the first of its own that is in `candidates`.
         """
         return next(found.name for found in self.protocols if found.name in candidates)

@@ -56,7 +56,7 @@ class StaticMembers:
             def written() -> None:
                 """Answer the join after the write.
 
-                Restore the old id and protocols after a failed write.
+                After a failed write the old id and protocols are restored.
                 """
                 code = stored.result()
                 # The protocols of a removed member are removed already.

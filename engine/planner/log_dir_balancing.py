@@ -76,7 +76,7 @@ class _Directories:
     def _order(self, path: str) -> tuple[int, str]:
         """Return the sort key of a directory.
 
-        Its bytes, then its path so that plans are repeatable.
+        It is the bytes, then the path, so that plans are repeatable.
         """
         return self.held[path], path
 

@@ -47,7 +47,7 @@ class AdaptiveRate(NamedTuple):
     def start(cls, rate: int, seen: RateObservation) -> AdaptiveRate:
         """Return the state before the first adjustment.
 
-        The given rate and the first observation.
+        It has the given rate and the first observation.
         """
         return cls(rate, seen, seen.answer_ms)
 

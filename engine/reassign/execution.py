@@ -228,7 +228,7 @@ class Execution:
     def _apply_request(self, request: ChangeRequest) -> None:
         """Apply the changed settings that another process requested.
 
-        Write the result to the journal.
+        The result is written to the journal.
 
         A refused request is recorded with the reason, which that process prints.
         """
@@ -382,7 +382,7 @@ class Execution:
     def _observe(self) -> ObservedCluster:
         """Return the state of the cluster.
 
-        Retry for up to PATIENCE_MS, then raise the last error.
+        Retries for up to PATIENCE_MS, then raises the last error.
         """
         began_ms = self._clock.monotonic_ms()
         while True:

@@ -123,7 +123,7 @@ def _phase_of_directories(
 ) -> MovePhase:
     """Return the phase of a change whose replicas are on the right brokers.
 
-    Of its directory moves.
+    It is the phase of its moves between directories.
     """
     phase = MovePhase.DONE
     # Without a response it is unknown whether the replica has moved.

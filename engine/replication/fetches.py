@@ -122,7 +122,7 @@ class Fetches:
     ) -> DelayedFetch | ParkedFetch:
         """Return the delayed operation of a fetch that has to wait.
 
-        Made by `park`, or a DelayedFetch.
+        It is made by `park`, or is a DelayedFetch.
         """
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         if park is not None:

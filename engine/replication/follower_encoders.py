@@ -52,7 +52,7 @@ class LocalEncoder(FollowerEncoder):
     def is_over(self) -> bool:
         """True if a call of `on_appended` is ignored.
 
-        Nothing was sent, or the encoder was dropped.
+        That is so if nothing was sent, or the encoder was dropped.
         """
         return self._fetch is None
 

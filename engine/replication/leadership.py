@@ -363,7 +363,7 @@ def _stale_order(
 def _check_topic_id(partition: Partition, topic_id: str | None) -> None:
     """Raise InconsistentTopicId if the log has another topic id.
 
-    Give a log without an id this one.
+    A log without an id gets this one.
     """
     log = partition.log
     if topic_id is None or log.topic_id == topic_id:

@@ -159,7 +159,7 @@ class Partition:
     def min_isr_count(self) -> int:
         """Return how many replicas acks=-1 needs.
 
-        Min.insync.replicas, at most all assigned ones.
+        That is min.insync.replicas, at most all assigned replicas.
         """
         return min(self.config.min_insync_replicas, max(len(self.assigned_replicas), 1))
 

@@ -56,7 +56,7 @@ class PartitionOrders:
     def record_update(self, added: Mapping[str, Sequence[int]], update_size: int) -> None:
         """Note one UpdateMetadata.
 
-        Its number of partitions, and the partitions that it adds by topic. Both determine the order
+        The number of its partitions, and those that it adds by topic, determine the order
         of Kafka's hash maps.
         """
         if not update_size:

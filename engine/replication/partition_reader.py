@@ -39,7 +39,7 @@ class RemainingBytes:
     def __init__(self, params: FetchParams, topic_ids: Mapping[str, str]) -> None:
         """Create the remaining limits of a fetch that is read in several calls.
 
-        All of the request's.
+        They begin with the limits of the request.
         """
         #: Topic ids of the request: between two calls another topic may get the same name.
         self.topic_ids = topic_ids

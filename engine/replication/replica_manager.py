@@ -47,7 +47,7 @@ class IsrCounts:
     def count_decision(self, before: Collection[int], after: Collection[int]) -> None:
         """Count the result of an ISR proposal: the ISR has grown or shrunk.
 
-        Unchanged means a failure.
+        An unchanged ISR means a failure.
         """
         if len(after) > len(before):
             self.expands += 1

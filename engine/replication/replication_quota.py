@@ -62,7 +62,7 @@ class ReplicationQuota:
     def should_throttle(self, topic_partition: TopicPartition) -> bool:
         """True if a lagging replica of the partition is throttled now.
 
-        Listed, and the rate is exceeded.
+        That is so if it is listed, and the rate is exceeded.
         """
         return self.is_throttled(topic_partition) and self.is_exceeded
 

@@ -120,7 +120,7 @@ def _pair_text(pair: DerValue) -> str:
 def _escape_value(text: str) -> str:
     """Return a value with Java's escapes (RFC 2253).
 
-    Special characters, and spaces at both ends.
+    Special characters and the spaces at both ends are escaped.
     """
     escaped = "".join(
         f"\\{char}" if char in _ESCAPED else "\\00" if char == "\0" else char for char in text

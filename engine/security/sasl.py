@@ -180,7 +180,7 @@ class ScramServer:
     def response_to(self, token: bytes) -> bytes:
         """Return the response to a client's message.
 
-        The challenge, and then the server's signature.
+        The first response is the challenge, the second one the server's signature.
 
         Raises CredentialsWrong, SaslFailed or TokenBroken if the client is rejected.
         """

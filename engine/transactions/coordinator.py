@@ -61,7 +61,7 @@ class TransactionCoordinator:
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
         """Continue a transaction that was loaded in PrepareCommit or PrepareAbort.
 
-        Send its markers.
+        Its markers are sent.
         """
         self.ends.resume(coordinator_epoch, transaction)
 

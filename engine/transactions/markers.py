@@ -395,6 +395,6 @@ class TransactionMarkers:
 def _next_pause(pause_ms: int) -> int:
     """Return the pause in ms after one of `pause_ms`.
 
-    Twice as long, at most MARKER_RETRY_MS_MAX.
+    It is twice as long, at most MARKER_RETRY_MS_MAX.
     """
     return min(2 * pause_ms, MARKER_RETRY_MS_MAX)

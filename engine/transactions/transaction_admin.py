@@ -153,7 +153,7 @@ class TransactionAdmin:
     def _remove_if_written(self, transaction: Transaction, written: Promise[int]) -> None:
         """Remove an id if its tombstone was written.
 
-        Else clear the pending state for a later attempt.
+        Otherwise the pending state is cleared for a later attempt.
         """
         if written.error is None and written.result() == 0:
             self._registry.remove(transaction)

@@ -269,7 +269,7 @@ class FetchSessionHandler:
 def _parse_partition(row: messages.FetchResponse.PartitionData) -> PartitionResponse:
     """Return the values of a partition in a Fetch response.
 
-    No diverging epoch if the logs agree.
+    There is no diverging epoch if the logs agree.
     """
     diverging = row.diverging_epoch
     parted = None

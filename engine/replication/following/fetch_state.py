@@ -84,7 +84,7 @@ class FetchState(NamedTuple):
     def start(cls, leader_epoch: int, ends: LocalLogEnds) -> FetchState:
         """Return the state in which a follower begins to fetch in a leader epoch.
 
-        From its log's end.
+        It fetches from its log's end.
         """
         return cls(leader_epoch, ends.log_end_offset, ends.latest_epoch, ends.log_start_offset)
 
@@ -100,7 +100,7 @@ class FetchState(NamedTuple):
     def entering(self, phase: FetchPhase) -> FetchState:
         """Return the state in another phase, without a back-off.
 
-        Asserts that the phase may follow.
+        Asserts that the phase may follow the present one.
         """
         assert self.phase in PREVIOUS_PHASES[phase]
         return self._replace(phase=phase, delayed_until_ms=None)

@@ -288,7 +288,7 @@ class FollowedPartitions:
     def awaits(self, topic_partition: TopicPartition) -> bool:
         """True if a response for the partition is to be applied.
 
-        It is requested at its present position.
+        That is so if it is requested at its present position.
         """
         return (
             topic_partition in self._requested
@@ -468,7 +468,7 @@ class FollowedPartitions:
     def _enter_fetching(self, topic_partition: TopicPartition, following: FetchState) -> FetchState:
         """Return the state `following`.
 
-        If the log has an epoch gap, in phase FETCHING_EPOCH first.
+        If the log has an epoch gap, the phase is FETCHING_EPOCH first.
         """
         if self._logs.epoch_gap(topic_partition, following.leader_epoch) is None:
             return following

@@ -109,7 +109,7 @@ class ReplicaFetcherManager:
     def begin_no_more(self) -> None:
         """Continue the present fetches, but follow no new leader from now on.
 
-        The broker shuts down.
+        Called when the broker shuts down.
         Differs: a broker of Kafka in controlled shutdown follows new leaders.
         """
         self._begins = False
@@ -126,7 +126,7 @@ class ReplicaFetcherManager:
     ) -> None:
         """Remove a partition from all fetchers except `spared`.
 
-        Close fetchers without partitions.
+        Fetchers without partitions are closed.
         """
         for key, fetcher in tuple(self._fetchers.items()):
             if fetcher is not spared:
