@@ -97,10 +97,10 @@ class AutoCreation:
             )
         finally:
             self._in_flight.difference_update(new)
-        return {**codes, **{name: _code(result) for name, result in results.items()}}
+        return {**codes, **{name: _metadata_code(result) for name, result in results.items()}}
 
 
-def _code(result: TopicResult) -> int:
+def _metadata_code(result: TopicResult) -> int:
     """Return the code of a topic for the metadata response: LEADER_NOT_AVAILABLE if it exists now.
 
     Otherwise the error of the creation.

@@ -45,7 +45,7 @@ _TOPIC: Final = "TOPIC"
 _BROKER: Final = "BROKER"
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: the default of `reload_stores`."""
 
 
@@ -70,7 +70,7 @@ class ConfigAlteration:
         check_listeners: CheckListeners,
         policy: Policy[AlterConfigRequest] | None = None,
         passwords: PasswordEncoder | None = None,
-        reload_stores: Callable[[], None] = _nothing,
+        reload_stores: Callable[[], None] = _do_nothing,
     ) -> None:
         """Create the handler of changes to the settings of topics and brokers.
 

@@ -149,12 +149,12 @@ def load_policies(
     `static` are the broker's settings, which the policies get.
     """
     return Policies(
-        _load(CREATE_TOPIC_POLICY, create_topic, static),
-        _load(ALTER_CONFIG_POLICY, alter_config, static),
+        _load_policy(CREATE_TOPIC_POLICY, create_topic, static),
+        _load_policy(ALTER_CONFIG_POLICY, alter_config, static),
     )
 
 
-def _load(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] | None:
+def _load_policy(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] | None:
     """Create and configure the policy class that the setting `key` names; None if it is not set.
 
     Raises ConfigError.

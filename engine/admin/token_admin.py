@@ -208,7 +208,7 @@ class TokenAdmin:
     async def _write(self, token: DelegationToken) -> None:
         """Create or replace a token's znode with a change note, then put it into the cache."""
         path, data = delegation_token_path(token.token_id), encode_token(TokenNode(*token))
-        note = _note(token.token_id)
+        note = _change_note(token.token_id)
         try:
             await self._znodes.multi((SetData(path, data), note))
         except NoNode:
@@ -220,7 +220,7 @@ class TokenAdmin:
 
         The change note is written even if the znode is missing.
         """
-        note = _note(token.token_id)
+        note = _change_note(token.token_id)
         try:
             await self._znodes.multi((Delete(delegation_token_path(token.token_id)), note))
         except NoNode:
@@ -232,6 +232,6 @@ class TokenAdmin:
         )
 
 
-def _note(token_id: str) -> Create:
+def _change_note(token_id: str) -> Create:
     """Return the operation that creates a token's change note, on which brokers read it again."""
     return Create(DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequential=True)

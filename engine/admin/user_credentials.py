@@ -178,9 +178,9 @@ class CredentialAdmin:
         `count` is how often the request names the user: once is allowed.
         """
         if not user:
-            return _failed(user, RESOURCE_NOT_FOUND, _NO_NAME)
+            return _failed_result(user, RESOURCE_NOT_FOUND, _NO_NAME)
         if count > 1:
-            return _failed(
+            return _failed_result(
                 user,
                 DUPLICATE_RESOURCE,
                 f"Cannot describe SCRAM credentials for the same user twice in a single request: "
@@ -189,7 +189,7 @@ class CredentialAdmin:
         found = await self._read(user, sanitized(user))
         if found.iterations or found.error:
             return found
-        return _failed(
+        return _failed_result(
             user,
             RESOURCE_NOT_FOUND,
             f"Attempt to describe a user credential that does not exist: {user}",
@@ -206,12 +206,12 @@ class CredentialAdmin:
             if mechanism.key in config:
                 count = parse_iterations(config[mechanism.key])
                 if count is None:
-                    return _failed(user, UNKNOWN_SERVER_ERROR, "a credential cannot be read")
+                    return _failed_result(user, UNKNOWN_SERVER_ERROR, "a credential cannot be read")
                 iterations[mechanism] = count
         return UserCredentials(user, iterations)
 
 
-def _failed(user: str, code: int, message: str) -> UserCredentials:
+def _failed_result(user: str, code: int, message: str) -> UserCredentials:
     """Return a user's result without credentials, with an error code and message."""
     return UserCredentials(user, {}, CredentialRefused(code, message))
 

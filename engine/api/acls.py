@@ -109,7 +109,7 @@ class Acls:
         SECURITY_DISABLED; one ACL with ANY or MATCH fails all.
         """
         for creation in request.creations:
-            _check(
+            _check_numbers(
                 creation.resource_type,
                 creation.resource_pattern_type,
                 creation.operation,
@@ -263,7 +263,7 @@ def _filter_of(acl_filter: _Filter) -> AclFilter:
 
 def _check_filter(acl_filter: _Filter) -> None:
     """Raise CloseConnection if an enum number of the filter is 0 (UNKNOWN)."""
-    _check(
+    _check_numbers(
         acl_filter.resource_type_filter,
         acl_filter.pattern_type_filter,
         acl_filter.operation,
@@ -271,7 +271,7 @@ def _check_filter(acl_filter: _Filter) -> None:
     )
 
 
-def _check(resource_type: int, pattern_type: int, operation: int, permission: int) -> None:
+def _check_numbers(resource_type: int, pattern_type: int, operation: int, permission: int) -> None:
     """Raise CloseConnection if one of the numbers is 0 (UNKNOWN)."""
     if _UNKNOWN in (resource_type, pattern_type, operation, permission):
         raise CloseConnection("a request about access rules of an unknown kind")

@@ -128,7 +128,7 @@ def _convert_value_error(error: ConfigError) -> str:
     elif key is not None and rule == "must be true or false":
         rule = "Expected value to be either true or false"
     elif key is not None and rule.startswith("must be within [") and key.type in _NUMBERS:
-        number = _number(key.type, str(value))
+        number = _parse_number(key.type, str(value))
         value = format_value(key, number)
         rule = _range_rule(key.valid, number)
     elif key is not None and rule.startswith("must be of ["):
@@ -149,7 +149,7 @@ def _disallowed_element(key: ConfigKey, text: str) -> str:
     return next((element for element in elements if element not in allowed), text)
 
 
-def _number(kind: ConfigType, text: str) -> float:
+def _parse_number(kind: ConfigType, text: str) -> float:
     """Return a value as a number; as in Java, a double may end with d or f."""
     return float(text.strip().rstrip("dDfF")) if kind is ConfigType.DOUBLE else int(text)
 

@@ -45,13 +45,15 @@ def denied_response(name: str, request: object, version: int, code: int) -> Stru
         return fill(request, version, code)
     made: Struct
     if name in _WITH_MESSAGE:
-        made = message_class(f"{name}Response")(error_code=code, error_message=_message(name))
+        made = message_class(f"{name}Response")(
+            error_code=code, error_message=_denial_message(name)
+        )
     else:
         made = message_class(f"{name}Response")(error_code=code)
     return made
 
 
-def _message(name: str) -> str:
+def _denial_message(name: str) -> str:
     """Return Kafka's message for a denied request of an API."""
     return f"Request {name} is not authorized."
 
@@ -127,7 +129,7 @@ def _deny_alter_reassignments(
     """Return AlterPartitionReassignments' response: code and message on every level."""
     response = messages.AlterPartitionReassignmentsResponse
     row = response.ReassignablePartitionResponse
-    message = _message("AlterPartitionReassignments")
+    message = _denial_message("AlterPartitionReassignments")
     topics = [
         response.ReassignableTopicResponse(
             name=topic.name,
@@ -147,7 +149,7 @@ def _deny_alter_reassignments(
 
 def _deny_create_acls(request: messages.CreateAclsRequest, _version: int, code: int) -> Struct:
     """Return CreateAcls's denial: the error for each requested creation."""
-    response, message = messages.CreateAclsResponse, _message("CreateAcls")
+    response, message = messages.CreateAclsResponse, _denial_message("CreateAcls")
     result = response.AclCreationResult
     return response(
         results=[result(error_code=code, error_message=message) for _ in request.creations]
@@ -156,7 +158,7 @@ def _deny_create_acls(request: messages.CreateAclsRequest, _version: int, code: 
 
 def _deny_delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) -> Struct:
     """Return DeleteAcls's denial: the error for each requested filter."""
-    response, message = messages.DeleteAclsResponse, _message("DeleteAcls")
+    response, message = messages.DeleteAclsResponse, _denial_message("DeleteAcls")
     result = response.DeleteAclsFilterResult
     return response(
         filter_results=[result(error_code=code, error_message=message) for _ in request.filters]
@@ -226,7 +228,7 @@ def _deny_list_reassignments(
     partition = response.OngoingPartitionReassignment
     return response(
         error_code=code,
-        error_message=_message("ListPartitionReassignments"),
+        error_message=_denial_message("ListPartitionReassignments"),
         topics=[
             response.OngoingTopicReassignment(
                 name=topic.name,

@@ -154,7 +154,7 @@ class FastFetch:
         size = len(records) if isinstance(records, bytes) else records.size_bytes
         if size < min_bytes and size < max_bytes and max_wait_ms > 0:
             if size:
-                _release(records)
+                _release_slice(records)
                 return None
             params = new_tuple(
                 FetchParams,
@@ -175,7 +175,7 @@ class FastFetch:
             partition.spec = spec
         read.counts.fast_reads += ONE + size
         has_aborted = reader is _COMMITTED
-        return _encode(partition, session, read, version, has_aborted=has_aborted)
+        return _encode_response(partition, session, read, version, has_aborted=has_aborted)
 
     def _only_requested(
         self, topics: list[RequestedTopic]
@@ -264,7 +264,7 @@ class FastFetch:
                 size = len(records) if isinstance(records, bytes) else records.size_bytes
                 read.counts.bytes_out += size
                 has_aborted = isolation is _COMMITTED
-                return _encode(
+                return _encode_response(
                     partition, session, read, exchange.api_version, has_aborted=has_aborted
                 )
         if session is None:
@@ -296,13 +296,13 @@ def _only_partition_of_session(
     )
 
 
-def _release(records: bytes | FetchSlice) -> None:
+def _release_slice(records: bytes | FetchSlice) -> None:
     """Release the slice of a log file that is not sent; bytes need no release."""
     if isinstance(records, FetchSlice):
         records.release()
 
 
-def _encode(
+def _encode_response(
     partition: SessionPartition,
     session: FetchSession | None,
     read: FastRead,

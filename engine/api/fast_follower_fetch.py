@@ -301,7 +301,7 @@ class ParkedSession:
         response, self._response = self._response, None
         assert response is not None
         response.source = None
-        response.keep(_join(head, sent))
+        response.keep(_join_parts(head, sent))
         return True
 
     def _on_fetch_end(self, read: Promise[FetchResults]) -> None:
@@ -343,7 +343,7 @@ class ParkedSession:
             del self._parked[self.session.id]
 
 
-def _join(
+def _join_parts(
     head: bytes, records: bytes | tuple[SendPart, int, Callable[[], None] | None]
 ) -> FollowerResponse:
     """Return head and records as one response.

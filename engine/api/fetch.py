@@ -211,7 +211,7 @@ class Fetch:
         if is_follower:
             if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
                 refused += [
-                    (it, _refused(it.index, TOPIC_AUTHORIZATION_FAILED)) for it in partitions
+                    (it, _refused_row(it.index, TOPIC_AUTHORIZATION_FAILED)) for it in partitions
                 ]
                 return
             denied: set[str] = set()
@@ -221,7 +221,7 @@ class Fetch:
             topic_partition = partition.topic_partition
             code = self._refusal(topic_partition, partition.topic_id_text, denied)
             if code:
-                refused.append((partition, _refused(partition.index, code)))
+                refused.append((partition, _refused_row(partition.index, code)))
             else:
                 assert topic_partition is not None
                 interesting.append(partition)
@@ -407,7 +407,7 @@ class Fetch:
             (
                 topic,
                 [
-                    _refused(requested.partition, UNKNOWN_SERVER_ERROR, None)
+                    _refused_row(requested.partition, UNKNOWN_SERVER_ERROR, None)
                     for requested in partitions
                 ],
             )
@@ -560,7 +560,7 @@ class Fetch:
         if here is not None and (more := records.converted_count - converted_before):
             here.counts.fetch_conversions += more
         if refused:
-            return _refused(index, refused, None)
+            return _refused_row(index, refused, None)
         return new_tuple(
             FetchedPartition,
             (
@@ -590,7 +590,7 @@ def is_of_follower(request: FetchRequest, _version: int) -> bool:
     return request.replica_id >= 0
 
 
-def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPartition:
+def _refused_row(index: int, code: int, records: SendPart | None = b"") -> FetchedPartition:
     """Return the row of a partition that was not read; aborted transactions are empty, not null."""
     return FetchedPartition(index, code, records=records, aborted=())
 

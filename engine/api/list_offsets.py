@@ -141,14 +141,14 @@ class ListOffsets:
                     return self._row_without_offset(requested, UNKNOWN_SERVER_ERROR)
                 offsets = _offsets_before(partition.log, requested.timestamp, self._clock.wall_ms())
                 if is_consumer:
-                    offsets = _below(offsets, partition.high_watermark)
+                    offsets = _below_high_watermark(offsets, partition.high_watermark)
                 row = self._row_without_offset(requested, 0)
                 row.old_style_offsets = offsets[: requested.max_num_offsets]
                 return row
             epoch = requested.current_leader_epoch
             result = partition.find_offset(
                 requested.timestamp,
-                _isolation(request),
+                _offset_limit(request),
                 current_leader_epoch=None if epoch == _NO_EPOCH else epoch,
                 is_leader_required=is_leader_required,
             )
@@ -188,7 +188,7 @@ def _repeated_partitions(request: messages.ListOffsetsRequest) -> set[TopicParti
     return repeated
 
 
-def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
+def _offset_limit(request: messages.ListOffsetsRequest) -> Isolation:
     """Return up to where the client may see offsets: the log end for replicas and debuggers.
 
     For consumers it is the high watermark, or the last stable offset if read_committed.
@@ -220,7 +220,7 @@ def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
     return sorted((offset for offset, _ in starts[: newest + 1]), reverse=True)
 
 
-def _below(offsets: list[int], high_watermark: int) -> list[int]:
+def _below_high_watermark(offsets: list[int], high_watermark: int) -> list[int]:
     """Return the offsets up to the high watermark, which replaces those above it."""
     visible = [offset for offset in offsets if offset <= high_watermark]
     return offsets if len(visible) == len(offsets) else [high_watermark, *visible]

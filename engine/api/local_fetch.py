@@ -58,6 +58,7 @@ class AnswerLocalFetch:
             )
 
         def answer(results: FetchResults) -> LocalFetched:
+            """Return the response with the results of the fetch."""
             self._count_sent(results, params.replica_id)
             return _respond(session, refused, results)
 

@@ -55,7 +55,7 @@ class OffsetCommit:
                 request, refuse_offsets(request.topics, GROUP_AUTHORIZATION_FAILED), {}
             )
         if exchange.api_version < _WITH_TIMES:
-            return _refused(request, UNSUPPORTED_VERSION)
+            return _refused_response(request, UNSUPPORTED_VERSION)
         now_ms = self._clock.wall_ms()
         retention_ms = request.retention_time_ms
         expire_ms = None if retention_ms == _DEFAULT else int64(now_ms + retention_ms)
@@ -97,7 +97,9 @@ def _committed_offset(
     )
 
 
-def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.OffsetCommitResponse:
+def _refused_response(
+    request: messages.OffsetCommitRequest, code: int
+) -> messages.OffsetCommitResponse:
     """Return the response with one error code for all partitions."""
     return _response(request, refuse_offsets(request.topics, code), {})
 

@@ -50,18 +50,18 @@ class _Codes(NamedTuple):
 def error_counts(name: str, response: Struct) -> ErrorCounts:
     """Return how often each error code occurs in a response of the API `name`, for the metrics."""
     own = _OTHERS.get(name)
-    return Counter(_codes(name).of(response) if own is None else own(response))
+    return Counter(_error_fields(name).of(response) if own is None else own(response))
 
 
 @cache
-def _codes(name: str) -> _Codes:
+def _error_fields(name: str) -> _Codes:
     """Return the fields of an API's response that hold error codes, over all stable versions."""
     versions = api(name).stable
     layouts = (
         message_layout(f"{name}Response", version)
         for version in range(versions.lowest, versions.highest + 1)
     )
-    return _merge([_codes_of_layout(layout) for layout in layouts])
+    return _merge_fields([_codes_of_layout(layout) for layout in layouts])
 
 
 def _codes_of_layout(layout: StructLayout) -> _Codes:
@@ -79,7 +79,7 @@ def _codes_of_layout(layout: StructLayout) -> _Codes:
     return _Codes(own, tuple((attribute, codes) for attribute, codes in rows if any(codes)))
 
 
-def _merge(all_codes: list[_Codes]) -> _Codes:
+def _merge_fields(all_codes: list[_Codes]) -> _Codes:
     """Merge the fields with error codes of several versions.
 
     A field that is absent in a response's version reads as its default.
@@ -89,7 +89,7 @@ def _merge(all_codes: list[_Codes]) -> _Codes:
     for codes in all_codes:
         for attribute, inner in codes.rows:
             rows.setdefault(attribute, []).append(inner)
-    return _Codes(tuple(own), tuple((name, _merge(inner)) for name, inner in rows.items()))
+    return _Codes(tuple(own), tuple((name, _merge_fields(inner)) for name, inner in rows.items()))
 
 
 def _make_row_reader(*path: str) -> Callable[[Message], Iterator[int]]:

@@ -138,7 +138,7 @@ class Transactions:
         ]
         is_client = version < _FIRST_OF_BROKERS
         if is_client and not _may_write_as(exchange.session, producer.transactional_id):
-            return Promise.of(_alike(topics, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            return Promise.of(_rows_with_code(topics, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         denied = self._denied_topics(partitions, exchange.session) if is_client else set()
         codes = self._refusal_codes(partitions, denied)
         if codes:
@@ -149,7 +149,7 @@ class Transactions:
             codes = {key: _code_by_version(verified[key], version) for key in ordered}
             return Promise.of(_topic_rows(codes))
         added = self._coordinator.partitions.add_partitions(*producer, partitions)
-        return added.then(lambda code: _alike(topics, _code_by_version(code, version)))
+        return added.then(lambda code: _rows_with_code(topics, _code_by_version(code, version)))
 
     def verify_local(
         self, owners: Sequence[TransactionOwner], _exchange: Exchange
@@ -264,13 +264,13 @@ def _code_by_version(code: int, version: int) -> int:
     return code
 
 
-def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> list[_Topic]:
+def _rows_with_code(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> list[_Topic]:
     """Return a row for each requested topic, with the same code for all its partitions.
 
     Source: AddPartitionsToTxnRequest.errorResponseForTransaction.
     """
     return [
-        _topic(topic.name, [_partition_row(index, code) for index in topic.partitions])
+        _topic_row(topic.name, [_partition_row(index, code) for index in topic.partitions])
         for topic in topics
     ]
 
@@ -283,14 +283,16 @@ def _topic_rows(codes: _Codes) -> list[_Topic]:
     rows: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
     for key, code in codes.items():
         rows.setdefault(key.topic, []).append(_partition_row(key.partition, code))
-    return [_topic(name, rows[name]) for name in in_java_hash_order(rows)]
+    return [_topic_row(name, rows[name]) for name in in_java_hash_order(rows)]
 
 
 def _partition_row(index: int, code: int) -> _Response.AddPartitionsToTxnPartitionResult:
+    """Return the response row of a partition with an error code."""
     return _Response.AddPartitionsToTxnPartitionResult(
         partition_index=index, partition_error_code=code
     )
 
 
-def _topic(name: str, rows: list[_Response.AddPartitionsToTxnPartitionResult]) -> _Topic:
+def _topic_row(name: str, rows: list[_Response.AddPartitionsToTxnPartitionResult]) -> _Topic:
+    """Return the response row of a topic with the rows of its partitions."""
     return _Response.AddPartitionsToTxnTopicResult(name=name, results_by_partition=rows)

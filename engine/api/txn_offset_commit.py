@@ -160,7 +160,7 @@ def _replace_loading(code: int) -> int:
     return COORDINATOR_NOT_AVAILABLE if code == COORDINATOR_LOAD_IN_PROGRESS else code
 
 
-def _refused(request: _Request, code: int) -> _Response:
+def _refused_response(request: _Request, code: int) -> _Response:
     """Return the response with one error code for all partitions."""
     return _response(request, refuse_offsets(request.topics, code), {})
 

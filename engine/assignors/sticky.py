@@ -43,7 +43,7 @@ COOPERATIVE_NAME = "cooperative-sticky"
 
 def assign_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
     """Return the partitions of each member by the sticky assignor; raises NoAssignment."""
-    assignment, _ = _assign(topics, subscriptions, _previous_of_user_data)
+    assignment, _ = _compute_assignment(topics, subscriptions, _previous_of_user_data)
     return assignment
 
 
@@ -52,7 +52,7 @@ def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> A
 
     Partitions that another member must revoke first have no member. Raises NoAssignment.
     """
-    assignment, moved = _assign(topics, subscriptions, _previous_of_owned)
+    assignment, moved = _compute_assignment(topics, subscriptions, _previous_of_owned)
     if moved is None:
         moved = _moved_partitions(subscriptions, assignment)
     for partition, member_id in moved.items():
@@ -87,7 +87,7 @@ def _previous_of_owned(subscription: Subscription) -> PreviousAssignment:
     return PreviousAssignment(subscription.owned_partitions, generation_id)
 
 
-def _assign(
+def _compute_assignment(
     topics: Topics, subscriptions: Subscriptions, previous_of: PreviousOf
 ) -> tuple[Assignment, Mapping[TopicPartition, str] | None]:
     """Return the assignment, and the partitions that change members with their new ones.

@@ -119,7 +119,10 @@ class AddPartitionsToTxnRequests:
         self._busy.add(broker_id)
         owners = [verification.owner for verification in sent.values()]
         call = Call(
-            "AddPartitionsToTxn", lambda _version: _request(owners), _FIRST_VERSION, local=owners
+            "AddPartitionsToTxn",
+            lambda _version: _verification_request(owners),
+            _FIRST_VERSION,
+            local=owners,
         )
         response = self._channels.send(broker_id, call)
         response.watch(lambda: self._on_response(broker_id, sent, response))
@@ -135,7 +138,9 @@ class AddPartitionsToTxnRequests:
         self._send_next(broker_id)
 
 
-def _request(owners: Collection[TransactionOwner]) -> messages.AddPartitionsToTxnRequest:
+def _verification_request(
+    owners: Collection[TransactionOwner],
+) -> messages.AddPartitionsToTxnRequest:
     """Return an AddPartitionsToTxn request that only verifies the owners' partitions."""
     request = messages.AddPartitionsToTxnRequest
     return request(

@@ -158,12 +158,12 @@ class Row(NamedTuple):
     is_of_others: KindOfRequest | None = None
 
 
-def _named(row: Message) -> str:
+def _named_row(row: Message) -> str:
     """Return the name of a request's row: rows of one request with equal names are duplicates."""
     return str(row.name)
 
 
-def _typed(row: Message) -> tuple[int, str]:
+def _resource_row(row: Message) -> tuple[int, str]:
     """Return resource type and name of a request's row: rows with equal ones are duplicates."""
     return row.resource_type, row.resource_name
 
@@ -173,13 +173,13 @@ def _typed(row: Message) -> tuple[int, str]:
 _ROWS = {
     rows.api_name: rows
     for rows in (
-        Rows("ListOffsets", "topics", "topics", _named),
+        Rows("ListOffsets", "topics", "topics", _named_row),
         Rows("OffsetForLeaderEpoch", "topics", "topics", lambda row: str(row.topic)),
-        Rows("DescribeProducers", "topics", "topics", _named),
-        Rows("DeleteRecords", "topics", "topics", _named),
-        Rows("DescribeConfigs", "resources", "results", _typed),
-        Rows("AlterConfigs", "resources", "responses", _typed, at_once=1),
-        Rows("IncrementalAlterConfigs", "resources", "responses", _typed, at_once=1),
+        Rows("DescribeProducers", "topics", "topics", _named_row),
+        Rows("DeleteRecords", "topics", "topics", _named_row),
+        Rows("DescribeConfigs", "resources", "results", _resource_row),
+        Rows("AlterConfigs", "resources", "responses", _resource_row, at_once=1),
+        Rows("IncrementalAlterConfigs", "resources", "responses", _resource_row, at_once=1),
     )
 }
 

@@ -23,7 +23,7 @@ def broker_admission(
     """
     enforced = EnforcedQuotas(
         quotas.limits,
-        _windows(config),
+        _quota_windows(config),
         clock=host.clock,
         timers=host.timers,
         work_ns=host.work_ns,
@@ -36,7 +36,7 @@ def broker_admission(
     return admission
 
 
-def _windows(config: BrokerConfig) -> QuotaWindows:
+def _quota_windows(config: BrokerConfig) -> QuotaWindows:
     """Return the number and length (ms) of the windows in which client quotas are measured."""
     return QuotaWindows(
         config.quota_window_num,

@@ -125,7 +125,7 @@ class ShutdownRequests:
         if self._leads_for_others() and not self._is_abandoned:
             due_ms = self._clock.monotonic_ms() + LEADER_MOVES_WAIT_MS
             informed: Promise[None] = Promise()
-            self._end_metadata_wait = _once(informed)
+            self._end_metadata_wait = _keep_once(informed)
             cancel = self._timers.call_at(due_ms, self._end_metadata_wait)
             await informed
             cancel()
@@ -171,7 +171,7 @@ class ShutdownRequests:
         Raises TimedOut after `controller.socket.timeout.ms`.
         """
         there: Promise[None] = Promise()
-        self._end_wait = end_wait = _once(there)
+        self._end_wait = end_wait = _keep_once(there)
         requested.watch(end_wait)
         # A controller in this process has no connection whose end would end the wait.
         timeout_ms = self._config.controller_socket_timeout_ms
@@ -210,14 +210,14 @@ class ShutdownRequests:
     async def _back_off(self) -> None:
         """Wait `controlled.shutdown.retry.backoff.ms`, or until a new controller is known."""
         over: Promise[None] = Promise()
-        self._end_pause = _once(over)
+        self._end_pause = _keep_once(over)
         due_ms = self._clock.monotonic_ms() + self._config.controlled_shutdown_retry_backoff_ms
         cancel = self._timers.call_at(due_ms, self._end_pause)
         await over
         cancel()
 
 
-def _once(promise: Promise[None]) -> Callable[[], None]:
+def _keep_once(promise: Promise[None]) -> Callable[[], None]:
     """Return a function that keeps the promise; further calls have no effect.
 
     Several events may end the same wait.

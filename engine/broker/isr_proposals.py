@@ -185,7 +185,7 @@ class IsrProposals:
             return
         self._logged_reason = None
         names = {proposal.topic_id: proposal.topic_partition.topic for proposal in proposals}
-        decisions = _decisions(response, names)
+        decisions = _parse_decisions(response, names)
         requested_again = False
         for proposal in proposals:
             decision = decisions.get(proposal.topic_partition)
@@ -219,7 +219,7 @@ class IsrProposals:
         self._cancel = self._timers.call_at(due_ms, self._send)
 
 
-def _decisions(
+def _parse_decisions(
     response: messages.AlterPartitionResponse, names: Mapping[bytes | None, str]
 ) -> dict[TopicPartition, IsrDecision]:
     """Return the controller's decision on each partition; `names` has topic names by id."""

@@ -117,7 +117,7 @@ class LiveTls:
         Returns its layer, which uses files that are loaded later, too. Raises ConfigError.
         """
         name = listener.name
-        self._loaded[name] = _load(self._live.settings, listener)
+        self._loaded[name] = _load_tls_files(self._live.settings, listener)
 
         def layer_of(sock: socket.socket) -> StreamLayer:
             """Return the layer of a new connection, with the files loaded last."""
@@ -147,7 +147,7 @@ class LiveTls:
         Called before a change of dynamic settings is stored.
         """
         try:
-            new = _load(after, listener)
+            new = _load_tls_files(after, listener)
             _check_certificate(listener, after, self._loaded.get(listener.name), new)
         except ConfigError as error:
             cause = f"{_FAILED}{_java_text(error, ListenerSettings(after, listener.name))}"
@@ -199,7 +199,7 @@ class LiveTls:
             found = []
             for listener in listeners:
                 used = loaded[listener.name]
-                states = _states(settings, listener)
+                states = _file_states(settings, listener)
                 if states != judged.get(listener.name, used.states):
                     new = self._prepare_or_refuse(listener, settings, used)
                     found.append(ReplacedFiles(listener, states, used, new))
@@ -227,7 +227,7 @@ class LiveTls:
         settings = self._live.settings
         for listener in self._live.config.bound_listeners:
             loaded = self._loaded.get(listener.name)
-            if loaded is None or loaded.stores == _stores(settings, listener):
+            if loaded is None or loaded.stores == _store_settings(settings, listener):
                 continue
             try:
                 self.use(listener, self._prepare(listener, settings))
@@ -239,7 +239,7 @@ class LiveTls:
 
         Raises ConfigError.
         """
-        loaded = _load(settings, listener)
+        loaded = _load_tls_files(settings, listener)
         between = self._live.config.inter_broker_endpoint
         if self._peer is None or listener.name != between.name:
             return _Prepared(loaded, None)
@@ -290,10 +290,10 @@ def _check_certificate(
         )
 
 
-def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
+def _load_tls_files(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
     """Load the TLS files that a listener's settings name; raises ConfigError."""
     # States are taken before the content, so that a file written meanwhile is read again.
-    states, digest = _states(settings, listener), _digest(settings, listener)
+    states, digest = _file_states(settings, listener), _digest(settings, listener)
     layer = listener_layer(settings, listener)
     certificate = own_certificate(settings, listener)
     return _Loaded(
@@ -301,11 +301,11 @@ def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
         _Certificate(subject_of(certificate), alternative_names(certificate)),
         digest,
         states,
-        _stores(settings, listener),
+        _store_settings(settings, listener),
     )
 
 
-def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | None, ...]:
+def _store_settings(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | None, ...]:
     """Return the values of the TLS settings whose change leads to a reload of the listener's
     files.
     """
@@ -313,7 +313,7 @@ def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | 
     return tuple(of_listener.text(key) for key in sorted(ONLY_BY_LISTENER))
 
 
-def _states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
+def _file_states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
     """Return the file states (time, size …) of a listener's stores.
 
     A file whose state differs was replaced.

@@ -31,10 +31,10 @@ class BrokerMetric(NamedTuple):
 
 def encode_metrics(metrics: Iterable[BrokerMetric]) -> str:
     """Return the metrics as lines of text, which `decode_metrics` reads in another process."""
-    return "\n".join([_line(name, value) for name, value in metrics])
+    return "\n".join([_metric_line(name, value) for name, value in metrics])
 
 
-def _line(name: str, value: MetricValue) -> str:
+def _metric_line(name: str, value: MetricValue) -> str:
     """Return the line of one metric, `kind name figures…`; numbers by repr, so they are exact."""
     if isinstance(value, MeterReading):
         return f"meter {name} {' '.join(map(repr, value))}"

@@ -83,7 +83,7 @@ class PeerChannel(Protocol):
         ...
 
 
-def _ignore(channel: object) -> None:
+def _ignore_close(channel: object) -> None:
     """Do nothing: what a channel calls at its close if its creator needs no call."""
 
 
@@ -94,7 +94,7 @@ class LocalChannel:
         self,
         broker_id: int,
         brokers: Mapping[int, Serve],
-        on_close: Callable[[LocalChannel], None] = _ignore,
+        on_close: Callable[[LocalChannel], None] = _ignore_close,
         *,
         encodes: bool = False,
     ) -> None:
@@ -169,7 +169,7 @@ class RemoteChannel:
     is_same = False
 
     def __init__(
-        self, connection: LoopConnection, on_close: Callable[[RemoteChannel], None] = _ignore
+        self, connection: LoopConnection, on_close: Callable[[RemoteChannel], None] = _ignore_close
     ) -> None:
         """Create a channel to a broker over a connection.
 
@@ -219,7 +219,7 @@ class Peers:
         #: link break them off.
         self._local: dict[LocalChannel | RemoteChannel, int] = {}
         #: Unregisters `_on_fault_change`.
-        self._end_of_changes: Callable[[], None] = _nothing
+        self._end_of_changes: Callable[[], None] = _do_nothing
         if links is not None:
             self._end_of_changes = links.add_listener(self._on_fault_change)
         self._timers = timers
@@ -329,5 +329,5 @@ def _break_off(channel: LocalChannel | RemoteChannel) -> None:
     channel.break_off()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: what `close` calls if no listener of changed faults was added."""

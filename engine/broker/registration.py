@@ -58,15 +58,15 @@ async def create_persistent_paths(znodes: ZnodeClient) -> None:
             await znodes.multi(missing)
     except NodeExists:
         for operation in missing:
-            await _create(znodes, operation.path, None)
+            await _create_if_missing(znodes, operation.path, None)
 
 
 async def cluster_id(znodes: ZnodeClient, entropy: Entropy) -> str:
     """Return the cluster id from the metadata store; the first broker creates it there."""
     if await znodes.exists(CLUSTER_ID) is None:
         chosen = uuid_text(entropy.random_bytes(_CLUSTER_ID_BYTES))
-        await _create(znodes, CLUSTER, None)
-        await _create(znodes, CLUSTER_ID, encode_cluster_id(chosen))
+        await _create_if_missing(znodes, CLUSTER, None)
+        await _create_if_missing(znodes, CLUSTER_ID, encode_cluster_id(chosen))
     data, _ = await znodes.get(CLUSTER_ID)
     return decode_cluster_id(data, CLUSTER_ID)
 
@@ -129,7 +129,7 @@ def registration_of(
     )
 
 
-async def _create(znodes: ZnodeClient, path: str, data: bytes | None) -> None:
+async def _create_if_missing(znodes: ZnodeClient, path: str, data: bytes | None) -> None:
     """Create a persistent znode unless it exists."""
     try:
         await znodes.create(path, data)

@@ -129,7 +129,7 @@ class Storage:
                 moving=self.moves,
                 on_log_dir_offline=self._on_failed_path,
                 on_waiting=deadlines.note,
-                nearest=_nearest(config, metadata_cache, host),
+                nearest=_rack_selector(config, metadata_cache, host),
                 leader_quota=self.quotas.leader,
             ),
             ReplicaManagerConfig(
@@ -166,6 +166,7 @@ class Storage:
         if writes_sets_itself(config.inter_broker_protocol_version):
 
             def controller_epoch(key: TopicPartition) -> int:
+                """Return the controller epoch that the partition's state was written in."""
                 known = metadata_cache.partition(key)
                 return self.leadership.controller_epoch if known is None else known.controller_epoch
 
@@ -342,7 +343,7 @@ class Storage:
         self._on_offline(path)
 
 
-def _nearest(
+def _rack_selector(
     config: BrokerConfig, metadata_cache: MetadataCache, host: BrokerHost
 ) -> NearestReplica | None:
     """Return the selector of the replica in a consumer's rack; None if consumers read from leaders.

@@ -77,7 +77,7 @@ class TransactionChannels:
                 # A broker in this process responds with the codes themselves.
                 return response
             assert isinstance(response, messages.WriteTxnMarkersResponse)
-            return _codes(markers, response)
+            return _codes_by_partition(markers, response)
 
         call = Call("WriteTxnMarkers", request, local=markers)
         return self.send(broker_id, call).then(codes)
@@ -174,7 +174,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return topics
 
 
-def _codes(
+def _codes_by_partition(
     markers: Sequence[Marker], response: messages.WriteTxnMarkersResponse
 ) -> list[MarkerCodes]:
     """Return the codes in a response, for each marker by partition, in the order of the markers.

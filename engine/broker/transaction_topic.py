@@ -40,7 +40,7 @@ class TransactionTopic:
         Promises the error code, 0 if stored.
         """
         waiting = Waiting(ACKS_ALL, timeout_ms)
-        return self._topic.append(partition, records, _SETTINGS, waiting, _code)
+        return self._topic.append(partition, records, _SETTINGS, waiting, _append_code)
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
         """Yield all records of a partition with their offsets, in order.
@@ -62,6 +62,6 @@ class TransactionTopic:
         return self._topic.is_committed(partition, end_offset)
 
 
-def _code(result: ProduceResult) -> int:
+def _append_code(result: ProduceResult) -> int:
     """Return the error code of an append, 0 for success."""
     return 0 if result.error is None else result.error.code

@@ -205,6 +205,7 @@ class AsyncProducer:
         loop = asyncio.get_running_loop()
 
         def release(_done: object) -> None:
+            """Release the waiter's room in the buffer."""
             # After the loop has ended no record waits for room.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._buffer.release, size_bytes)

@@ -42,7 +42,7 @@ def stored_batches(
     """
     position = start_offset
     while position < end_offset:
-        row = _fetch(client, partition, position)
+        row = _fetch_once(client, partition, position)
         batches = []
         for batch in batches_in(memoryview(row.records or b""), allow_partial_tail=True):
             batch.ensure_valid()
@@ -54,7 +54,7 @@ def stored_batches(
         yield StoredBatches(batches, aborted_of(row))
 
 
-def _fetch(
+def _fetch_once(
     client: KafkaClient, partition: TopicPartition, position: int
 ) -> messages.FetchResponse.PartitionData:
     """Fetch once from offset `position` at the leader, up to the last stable offset.

@@ -127,4 +127,5 @@ class BufferedRecords:
 
 
 def _partition_and_offset(record: ConsumerRecord) -> tuple[TopicPartition, int]:
+    """Return the partition and offset of a record."""
     return record.topic_partition, record.offset

@@ -605,4 +605,5 @@ class Consumer:
             commit_automatically(self.commit, settings.member.group_id, self._read_positions())
 
     def _now_ms(self) -> int:
+        """Return the monotonic time in ms."""
         return self._client.clock.monotonic_ms()

@@ -112,16 +112,16 @@ class Heartbeats:
         self._last_claims = None
         fields = _changed_fields(heard, claims)
         if has_owned or heard is None:
-            fields["topic_partitions"] = _rows(dict(claims.owned))
+            fields["topic_partitions"] = _owned_rows(dict(claims.owned))
         message = self._request(member_id, member_epoch, fields)
         if message.error_code != NONE:
-            raise _refusal(message)
+            raise _error_of_response(message)
         self._last_claims = claims
         return HeartbeatAnswer(
             message.member_id or member_id,
             message.member_epoch,
             message.heartbeat_interval_ms,
-            None if message.assignment is None else _target(message.assignment),
+            None if message.assignment is None else _target_partitions(message.assignment),
         )
 
     def leave(self, member_id: str, member_epoch: int, instance_id: str | None) -> None:
@@ -175,7 +175,7 @@ class Heartbeats:
         return message
 
 
-def _refusal(message: Message) -> EngineError:
+def _error_of_response(message: Message) -> EngineError:
     """Return the error of a response; NoConsumerProtocol for UNSUPPORTED_VERSION."""
     if message.error_code == UNSUPPORTED_VERSION:
         return NoConsumerProtocol()
@@ -224,12 +224,12 @@ def by_topic_id(
     return tuple((topic_id, tuple(numbers)) for topic_id, numbers in found.items())
 
 
-def _rows(owned: Mapping[bytes, tuple[int, ...]]) -> list[Any]:
+def _owned_rows(owned: Mapping[bytes, tuple[int, ...]]) -> list[Any]:
     """Return the owned partitions as rows of a ConsumerGroupHeartbeat request, one per topic id."""
     row = message_class(f"{_API}Request", _RELEASE).TopicPartitions
     return [row(topic_id=topic_id, partitions=list(n)) for topic_id, n in owned.items()]
 
 
-def _target(assignment: Any) -> ByTopicId:
+def _target_partitions(assignment: Any) -> ByTopicId:
     """Return the partitions of a response's target assignment, by topic id."""
     return {row.topic_id: tuple(row.partitions) for row in assignment.topic_partitions}

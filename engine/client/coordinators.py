@@ -60,7 +60,7 @@ class Coordinators:
         """
         response = self._send(
             "FindCoordinator",
-            lambda version: _request(version, key, key_type),
+            lambda version: _find_coordinator_request(version, key, key_type),
             retriable_code=lambda message: _coordinator_in(message).error_code,
         )
         coordinator = _coordinator_in(response.message)
@@ -69,7 +69,9 @@ class Coordinators:
         return Address(coordinator.host, coordinator.port)
 
 
-def _request(version: int, key: str, key_type: int) -> messages.FindCoordinatorRequest:
+def _find_coordinator_request(
+    version: int, key: str, key_type: int
+) -> messages.FindCoordinatorRequest:
     """Return FindCoordinator for one key; version 0 knows only groups."""
     if version >= 4:
         return messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])

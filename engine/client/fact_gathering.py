@@ -332,6 +332,7 @@ def _any_address(client: KafkaClient, view: ClusterView) -> Address:
 
 
 def _broker_resource(broker_id: int) -> Resource:
+    """Return the config resource of a broker."""
     return Resource(ConfigResourceType.BROKER, str(broker_id))
 
 
@@ -364,7 +365,7 @@ def _requested_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
     These are partitions without a leader or with a replica out of sync: their lag explains why.
     """
     requested: dict[int, list[TopicPartition]] = {}
-    for key, partition in _partitions(view):
+    for key, partition in _iter_partitions(view):
         if len(partition.isr) < len(partition.replicas) or not partition.has_leader:
             for broker_id in partition.replicas:
                 if broker_id in view.brokers:
@@ -372,7 +373,7 @@ def _requested_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
     return requested
 
 
-def _partitions(view: ClusterView) -> Iterable[tuple[TopicPartition, PartitionView]]:
+def _iter_partitions(view: ClusterView) -> Iterable[tuple[TopicPartition, PartitionView]]:
     """Yield each partition with its metadata, topics in the order of their names."""
     for name in sorted(view.topics):
         for partition in view.topics[name].partitions:

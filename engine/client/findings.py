@@ -111,7 +111,7 @@ class ClusterFacts(NamedTuple):
     rates: Mapping[TopicPartition, float] = MappingProxyType({})
 
 
-def _partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionView]]:
+def _iter_partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionView]]:
     """Yield each partition with its metadata, topics in the order of their names."""
     for name in sorted(view.topics):
         for partition in view.topics[name].partitions:
@@ -129,7 +129,7 @@ def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
         *_missing_fact_findings(facts),
         *(
             finding
-            for key, p in _partitions(facts.view)
+            for key, p in _iter_partitions(facts.view)
             for finding in _partition_findings(key, p, facts)
         ),
         *_topic_findings(facts),
@@ -164,7 +164,7 @@ def _broker_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
     """Yield a finding for each broker that does not respond, and for each offline log directory."""
     for broker_id, error in sorted(facts.silent.items()):
         # The cluster notices a dead broker only when its session times out.
-        led = sum(p.leader == broker_id for _, p in _partitions(facts.view))
+        led = sum(p.leader == broker_id for _, p in _iter_partitions(facts.view))
         leads = f" and leads {led} partition{'s' * (led != 1)}" if led else ""
         cause = f"it counts as live{leads}, and does not answer: {error}"
         yield HealthFinding(CRITICAL, "unreachable", f"broker {broker_id}", cause)
@@ -191,7 +191,7 @@ def _partition_findings(
     why_out = [_out_of_sync_cause(key, partition, id_, facts) for id_ in missing]
     causes = "; ".join(why.text for why in why_out)
     shared = "; ".join(sorted({why.shared for why in why_out}))
-    in_sync = f"in sync: {_ids(partition.isr)} of {_ids(partition.replicas)}"
+    in_sync = f"in sync: {_ids_text(partition.isr)} of {_ids_text(partition.replicas)}"
     if not partition.has_leader:
         why = _offline_cause(partition, facts)
         shared = f"no leader; {why.shared}"
@@ -239,7 +239,7 @@ def _progress_text(key: TopicPartition, partition: PartitionView, facts: Cluster
         copies.append(f"broker {broker_id} has {there or 0}{of} bytes")
     # A reassignment that only removes replicas copies nothing.
     copied = f"; {', '.join(copies)}" if copies else ""
-    return f"{_ids(move.original)} become {_ids(move.target)}{copied}"
+    return f"{_ids_text(move.original)} become {_ids_text(move.target)}{copied}"
 
 
 class _Cause(NamedTuple):
@@ -255,11 +255,11 @@ def _offline_cause(partition: PartitionView, facts: ClusterFacts) -> _Cause:
     if not alive:
         text = "all replicas are on brokers that are gone: {}"
         replicas = partition.replicas
-        return _Cause(text.format(_ids(replicas)), text.format(_ids(sorted(replicas))))
+        return _Cause(text.format(_ids_text(replicas)), text.format(_ids_text(sorted(replicas))))
     text = "in sync were {}, which are gone"
-    others = f"; {_ids(alive)} may lack records (unclean.leader.election.enable)"
+    others = f"; {_ids_text(alive)} may lack records (unclean.leader.election.enable)"
     isr = partition.isr
-    return _Cause(text.format(_ids(isr)) + others, text.format(_ids(sorted(isr))))
+    return _Cause(text.format(_ids_text(isr)) + others, text.format(_ids_text(sorted(isr))))
 
 
 def _out_of_sync_cause(
@@ -303,5 +303,6 @@ def _throttle_findings(throttles: Sequence[Throttle]) -> Iterable[HealthFinding]
         yield HealthFinding(NOTICE, "throttle", f"{throttle.kind} {throttle.name}", cause)
 
 
-def _ids(broker_ids: Iterable[int]) -> str:
+def _ids_text(broker_ids: Iterable[int]) -> str:
+    """Return broker ids as text, separated by commas."""
     return ",".join(map(str, broker_ids)) or "none"

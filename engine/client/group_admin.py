@@ -187,4 +187,5 @@ def _partition_results(
 
 
 def _error_of(code: int) -> EngineError | None:
+    """Return the error for a code, None for 0."""
     return None if code == NONE else api_error(code)

@@ -61,7 +61,7 @@ def request_lags(
     ends: dict[TopicPartition, int | None] = {}
     lags: dict[str, LagSum | EngineError] = {}
     silent: dict[int, EngineError] = {}
-    for some in _rounds(wanted):
+    for some in _iter_rounds(wanted):
         committed = _request_commits(client, some, silent)
         _add_ends(client, committed, ends)
         for group_id, found in committed.items():
@@ -82,7 +82,7 @@ def find_groups_at(
     there: list[str] = []
     errors: dict[str, EngineError] = {}
     silent: dict[int, EngineError] = {}
-    for some in _rounds(_with_commits(groups)):
+    for some in _iter_rounds(_with_commits(groups)):
         for group_id, found in _request_commits(client, some, silent).items():
             if isinstance(found, EngineError):
                 errors[group_id] = found
@@ -96,7 +96,7 @@ def _with_commits(groups: Iterable[GroupListing]) -> list[GroupListing]:
     return [group for group in groups if (group.group_type or "").lower() != _WITHOUT_COMMITS]
 
 
-def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
+def _iter_rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
     """Yield rounds of group ids by coordinator, each with as many groups as fit in one request."""
     left: dict[int, list[str]] = {}
     for group in groups:

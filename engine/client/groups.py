@@ -98,10 +98,10 @@ def list_groups(
 
 def listings_of(message: messages.ListGroupsResponse, broker_id: int) -> list[GroupListing]:
     """Return the groups of a broker's response; empty for an error response."""
-    return [_listing(row, broker_id) for row in message.groups]
+    return [_listed_group(row, broker_id) for row in message.groups]
 
 
-def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> GroupListing:
+def _listed_group(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> GroupListing:
     """Return a listed group; state and type are None where the version lacks them."""
     return GroupListing(
         row.group_id,
@@ -151,14 +151,14 @@ def classic_description(row: messages.DescribeGroupsResponse.DescribedGroup) -> 
                 member.group_instance_id,
                 member.client_id,
                 member.client_host,
-                _assignment(bytes(member.member_assignment)) if is_consumer else None,
+                _assigned_partitions(bytes(member.member_assignment)) if is_consumer else None,
             )
             for member in row.members
         ),
     )
 
 
-def _assignment(content: bytes) -> tuple[TopicPartition, ...] | None:
+def _assigned_partitions(content: bytes) -> tuple[TopicPartition, ...] | None:
     """Return the partitions in a member's encoded assignment, None if it cannot be decoded."""
     # Imported late: most described groups have no members.
     from engine.client.consumer_protocol import decode_assignment

@@ -121,7 +121,9 @@ def cluster_view(response: messages.MetadataResponse, *, is_of_kraft: bool = Fal
         for row in response.brokers
     }
     # Topics are requested by name, so that a row without a name belongs to none of them.
-    topics = {row.name: _topic(row.name, row) for row in response.topics if row.name is not None}
+    topics = {
+        row.name: _topic_view(row.name, row) for row in response.topics if row.name is not None
+    }
     return ClusterView(
         response.cluster_id,
         response.controller_id,
@@ -131,13 +133,13 @@ def cluster_view(response: messages.MetadataResponse, *, is_of_kraft: bool = Fal
     )
 
 
-def _topic(name: str, row: messages.MetadataResponse.MetadataResponseTopic) -> TopicView:
+def _topic_view(name: str, row: messages.MetadataResponse.MetadataResponseTopic) -> TopicView:
     """Convert a topic's row of a Metadata response; its partitions are sorted by number."""
-    partitions = sorted((_partition(p) for p in row.partitions), key=lambda p: p.partition)
+    partitions = sorted((_partition_view(p) for p in row.partitions), key=lambda p: p.partition)
     return TopicView(name, row.topic_id, row.is_internal, tuple(partitions), row.error_code)
 
 
-def _partition(row: messages.MetadataResponse.MetadataResponsePartition) -> PartitionView:
+def _partition_view(row: messages.MetadataResponse.MetadataResponsePartition) -> PartitionView:
     """Return the view of one partition of a Metadata response, with its error code."""
     return PartitionView(
         row.partition_index,

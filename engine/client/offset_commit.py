@@ -60,9 +60,9 @@ def commit_code(message: Message) -> int:
     before it checks that it coordinates the group, and that the group does not rebalance.
     """
     codes = [int(row.error_code) for topic in message.topics for row in topic.partitions]
-    return min((code for code in codes if code != NONE), key=_rank, default=NONE)
+    return min((code for code in codes if code != NONE), key=_code_rank, default=NONE)
 
 
-def _rank(code: int) -> int:
+def _code_rank(code: int) -> int:
     """Return the order of a code among `commit_code`'s: lower decides; -1 if it is of the group."""
     return _OF_PARTITIONS.index(code) if code in _OF_PARTITIONS else -1

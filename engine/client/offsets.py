@@ -92,13 +92,13 @@ def offsets_of(
 ) -> dict[TopicPartition, FoundOffset | EngineError]:
     """Return the offset that a ListOffsets response has for each partition, or its error."""
     return {
-        TopicPartition(topic.name, row.partition_index): _offset(row)
+        TopicPartition(topic.name, row.partition_index): _offset_of_row(row)
         for topic in response.topics
         for row in topic.partitions
     }
 
 
-def _offset(
+def _offset_of_row(
     row: messages.ListOffsetsResponse.ListOffsetsPartitionResponse,
 ) -> FoundOffset | EngineError:
     """Return the offset, timestamp and leader epoch of a ListOffsets row, or its error."""

@@ -84,13 +84,13 @@ def read_stored(
     if response is None:
         return None
     return {
-        TopicPartition(topic.name, row.index): _stored(row)
+        TopicPartition(topic.name, row.index): _stored_offset(row)
         for topic in response.responses
         for row in topic.partition_responses
     }
 
 
-def _stored(row: messages.ProduceResponse.PartitionProduceResponse) -> int | EngineError:
+def _stored_offset(row: messages.ProduceResponse.PartitionProduceResponse) -> int | EngineError:
     """Return the base offset of a stored batch, -1 if it was stored before, or the error."""
     if row.error_code == DUPLICATE_SEQUENCE_NUMBER:
         return -1

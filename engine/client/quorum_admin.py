@@ -55,8 +55,8 @@ def describe_quorum(client: KafkaClient) -> QuorumView:
         row.leader_id,
         row.leader_epoch,
         row.high_watermark,
-        tuple(_replica(voter) for voter in row.current_voters),
-        tuple(_replica(observer) for observer in row.observers),
+        tuple(_quorum_replica(voter) for voter in row.current_voters),
+        tuple(_quorum_replica(observer) for observer in row.observers),
         {
             node.node_id: tuple(f"{at.name}://{at.host}:{at.port}" for at in node.listeners)
             for node in response.nodes or ()
@@ -64,7 +64,7 @@ def describe_quorum(client: KafkaClient) -> QuorumView:
     )
 
 
-def _replica(row: messages.DescribeQuorumResponse.ReplicaState) -> QuorumReplica:
+def _quorum_replica(row: messages.DescribeQuorumResponse.ReplicaState) -> QuorumReplica:
     """Return a voter or observer; its times in ms are None where the leader does not know them."""
     return QuorumReplica(
         row.replica_id,

@@ -64,11 +64,11 @@ def describe_share_group(client: KafkaClient, group_id: str) -> ShareGroup:
     Raises ApiError GROUP_ID_NOT_FOUND, also for a group of another type, and NoCommonVersion.
     """
     row = request_description(client, "ShareGroupDescribe", group_id, _RELEASE)
-    members = tuple(_member(member) for member in row.members)
+    members = tuple(_group_member(member) for member in row.members)
     return ShareGroup(row.group_id, row.group_state, row.group_epoch, row.assignment_epoch, members)
 
 
-def _member(row: Message) -> ShareMember:
+def _group_member(row: Message) -> ShareMember:
     """Return a member of a share group with the partitions that it is assigned."""
     partitions = tuple(
         TopicPartition(topic.topic_name, partition)
@@ -175,4 +175,5 @@ def delete_share_starts(
 
 
 def _error_of(row: Message) -> ApiError | None:
+    """Return the error in a response row, None without one."""
     return None if row.error_code == NONE else api_error(row.error_code, row.error_message)

@@ -80,7 +80,7 @@ def describe_streams_group(client: KafkaClient, group_id: str) -> StreamsGroup:
         row.assignment_epoch,
         -1 if topology is None else topology.epoch,
         None if topology is None else _subtopologies(topology),
-        tuple(_member(member) for member in row.members),
+        tuple(_group_member(member) for member in row.members),
     )
 
 
@@ -97,7 +97,7 @@ def _subtopologies(topology: Message) -> tuple[Subtopology, ...]:
     )
 
 
-def _member(row: Message) -> StreamsMember:
+def _group_member(row: Message) -> StreamsMember:
     """Return a member of a streams group with its present and target tasks."""
     return StreamsMember(
         row.member_id,
@@ -105,12 +105,12 @@ def _member(row: Message) -> StreamsMember:
         row.client_id,
         row.process_id,
         row.is_classic,
-        _assignment(row.assignment),
-        _assignment(row.target_assignment),
+        _task_assignment(row.assignment),
+        _task_assignment(row.target_assignment),
     )
 
 
-def _assignment(row: Message) -> TaskAssignment:
+def _task_assignment(row: Message) -> TaskAssignment:
     """Return the active, standby and warm-up tasks of a member, each by subtopology."""
     return TaskAssignment(
         *(

@@ -113,10 +113,10 @@ def describe_tokens(client: KafkaClient, owners: Sequence[Principal] | None) -> 
     ).message
     if response.error_code != NONE:
         raise api_error(response.error_code)
-    return [_token(row) for row in response.tokens]
+    return [_parse_token(row) for row in response.tokens]
 
 
-def _token(
+def _parse_token(
     row: messages.DescribeDelegationTokenResponse.DescribedDelegationToken,
 ) -> IssuedToken:
     """Convert one token of DescribeDelegationToken; before version 3 the owner is the requester."""

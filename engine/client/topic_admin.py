@@ -58,17 +58,17 @@ def create_topics(
     """
     request = messages.CreateTopicsRequest
     message = request(
-        topics=[_creatable(topic) for topic in topics],
+        topics=[_creatable_topic(topic) for topic in topics],
         timeout_ms=client.timeout_ms,
         validate_only=validate_only,
     )
     response: messages.CreateTopicsResponse = _send_to_controller(
         client, "CreateTopics", message, lambda response: response.topics
     )
-    return {row.name: _created(row) for row in response.topics}
+    return {row.name: _creation_result(row) for row in response.topics}
 
 
-def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
+def _creatable_topic(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
     """Build a topic of CreateTopics; with a manual assignment both counts are -1."""
     request = messages.CreateTopicsRequest
     assignments = [
@@ -87,7 +87,9 @@ def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
     )
 
 
-def _created(row: messages.CreateTopicsResponse.CreatableTopicResult) -> CreatedTopic | ApiError:
+def _creation_result(
+    row: messages.CreateTopicsResponse.CreatableTopicResult,
+) -> CreatedTopic | ApiError:
     """Convert one result of CreateTopics: the created topic, or its error."""
     if row.error_code != NONE:
         return api_error(row.error_code, row.error_message)
@@ -109,7 +111,7 @@ def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiErr
         client, "DeleteTopics", message, lambda response: response.responses
     )
     return {
-        row.name: _failure(row.error_code, row.error_message)
+        row.name: _error_of(row.error_code, row.error_message)
         for row in response.responses
         if row.name is not None
     }
@@ -138,7 +140,7 @@ def create_partitions(
     response: messages.CreatePartitionsResponse = _send_to_controller(
         client, "CreatePartitions", message, lambda response: response.results
     )
-    return {row.name: _failure(row.error_code, row.error_message) for row in response.results}
+    return {row.name: _error_of(row.error_code, row.error_message) for row in response.results}
 
 
 class _Row(Protocol):
@@ -168,7 +170,8 @@ def _send_to_controller(
     return response
 
 
-def _failure(code: int, detail: str | None) -> ApiError | None:
+def _error_of(code: int, detail: str | None) -> ApiError | None:
+    """Return the error for a code with its detail, None for 0."""
     return None if code == NONE else api_error(code, detail)
 
 
@@ -199,7 +202,7 @@ def delete_records(
     ) -> dict[TopicPartition, int | EngineError]:
         """Return the new log start offset of each partition, or its error."""
         return {
-            TopicPartition(topic.name, row.partition_index): _failure(row.error_code, None)
+            TopicPartition(topic.name, row.partition_index): _error_of(row.error_code, None)
             or row.low_watermark
             for topic in response.topics
             for row in topic.partitions

@@ -170,7 +170,7 @@ class TransactionCalls:
         CONCURRENT_TRANSACTIONS comes from the coordinator itself while it completes the previous
         transaction: it is retried here with back-off, and returned after the client's timeout.
         """
-        code_of = _first_decisive_code if api_name == "AddPartitionsToTxn" else _code
+        code_of = _first_decisive_code if api_name == "AddPartitionsToTxn" else _response_code
         deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
         attempt = 0
         while True:
@@ -204,7 +204,7 @@ def _raise_unless_none(code: int) -> None:
         raise api_error(code)
 
 
-def _code(message: Message) -> int:
+def _response_code(message: Message) -> int:
     """Return the response's error code."""
     return int(message.error_code)
 

@@ -204,7 +204,7 @@ class Cluster:
             for broker_id in broker_ids:
                 await self.start(broker_id)
         except BaseException:
-            await _close(self.brokers)
+            await _stop_brokers(self.brokers)
             raise
         return self
 
@@ -279,13 +279,13 @@ class Cluster:
             if self._host.links is not None:
                 # A complete stop must not wait for delayed links.
                 self._host.links.set_faults(LinkFaults())
-            await _close(self.brokers)
+            await _stop_brokers(self.brokers)
             return
         for broker in reversed(self.brokers):
             await broker.stop()
 
 
-async def _close(brokers: Sequence[Broker]) -> None:
+async def _stop_brokers(brokers: Sequence[Broker]) -> None:
     """Stop brokers without moving leaderships, because no broker of the cluster remains."""
     for broker in brokers:
         broker.controller.stop()

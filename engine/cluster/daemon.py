@@ -257,7 +257,7 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
         was = kept.zookeeper_port or "any"
         differences.append(f"it was started with ZooKeeper port {was}, not {plan.zookeeper_port}")
     if plan.racks != kept.racks:
-        differences.append(f"it was started with racks {_listed(kept.racks)}")
+        differences.append(f"it was started with racks {_joined_names(kept.racks)}")
     if plan.log_dir_count != kept.log_dir_count:
         differences.append(f"its brokers have log directories: {kept.log_dir_count} each")
     if plan.is_in_processes != kept.is_in_processes:
@@ -271,7 +271,7 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
         raise RunningWithOtherConfig(data.path, differences)
 
 
-def _listed(names: Collection[str]) -> str:
+def _joined_names(names: Collection[str]) -> str:
     """Return names separated by commas."""
     return ",".join(names) or "none"
 

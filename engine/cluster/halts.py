@@ -50,12 +50,12 @@ def read_last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt
         cause = _LOGGER.sub("", causes[-1]) if causes else None
         # A broken invariant is followed by its details: the first line is the reason.
         line = lines[fatal[0]]
-        return Halt(line, cause, _hint(f"{line} {cause}", again))
+        return Halt(line, cause, _remedy(f"{line} {cause}", again))
     usable_bytes = _usable_bytes(files, folder)
     if usable_bytes is None or usable_bytes >= DISK_FULL_BYTES or not _ended_badly(lines):
         return None
     cause = f"{folder}: {os.strerror(errno.ENOSPC)}, {usable_bytes} bytes are free"
-    return Halt(None, cause, _hint(cause, again))
+    return Halt(None, cause, _remedy(cause, again))
 
 
 def _read_last_life(files: Files, path: str) -> list[str]:
@@ -89,7 +89,7 @@ def _usable_bytes(files: Files, folder: str) -> int | None:
         return None
 
 
-def _hint(text: str, again: str) -> str:
+def _remedy(text: str, again: str) -> str:
     """Return the remedy for the cause of a halt; `again` is the command that restarts."""
     if any(word in text for word in _FULL):
         return (

@@ -90,7 +90,7 @@ def broker_settings(
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": str(min(plan.broker_count, _INTERNAL_MIN_ISR)),
         **plan.settings,
-        **_listeners(plan, broker_id - FIRST_BROKER_ID),
+        **_shifted_listeners(plan, broker_id - FIRST_BROKER_ID),
     }
 
 
@@ -99,7 +99,7 @@ def _listener_name(plan: ClusterPlan) -> str:
     return plan.settings.get("inter.broker.listener.name", _LISTENER)
 
 
-def _listeners(plan: ClusterPlan, number: int) -> dict[str, str]:
+def _shifted_listeners(plan: ClusterPlan, number: int) -> dict[str, str]:
     """Return the plan's listeners for one broker: `number` (from 0) is added to each port."""
     return {
         name: _PORT.sub(lambda port: f":{int(port[1]) + number}", plan.settings[name])

@@ -281,7 +281,7 @@ def topic_nodes(topic: FoundTopic) -> Iterable[Operation]:
     yield Create(topic_config_path(topic.name), encode_config(config))
     somewhere = next(iter(topic.partitions.values()))[0].broker_id
     assignments = {
-        number: PartitionAssignment(_brokers(topic, number) or (somewhere,))
+        number: PartitionAssignment(_brokers_of(topic, number) or (somewhere,))
         for number in range(topic.partition_count)
     }
     assignment = TopicAssignment(topic.topic_id, assignments)
@@ -289,7 +289,7 @@ def topic_nodes(topic: FoundTopic) -> Iterable[Operation]:
     yield Create(partitions_path(topic.name))
     for number, replicas in topic.partitions.items():
         partition = TopicPartition(topic.name, number)
-        brokers = _brokers(topic, number)
+        brokers = _brokers_of(topic, number)
         epoch = replicas[0].leader_epoch
         state = PartitionStateNode(
             brokers[0], _FIRST_LEADER_EPOCH if epoch is None else epoch, brokers, _CONTROLLER_EPOCH
@@ -298,7 +298,7 @@ def topic_nodes(topic: FoundTopic) -> Iterable[Operation]:
         yield Create(partition_state_path(partition), encode_partition_state(state))
 
 
-def _brokers(topic: FoundTopic, partition: int) -> tuple[int, ...]:
+def _brokers_of(topic: FoundTopic, partition: int) -> tuple[int, ...]:
     """Return the brokers that have a partition, the leader first."""
     holders = (replica.broker_id for replica in topic.partitions.get(partition, ()))
     return tuple(dict.fromkeys(holders))

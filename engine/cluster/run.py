@@ -92,6 +92,7 @@ def run_cluster(
         with data.store_plan_while_starting(plan) as started:
 
             def ready() -> None:
+                """Confirm the stored plan and call `on_ready`."""
                 started()
                 if on_ready is not None:
                     on_ready()
@@ -132,9 +133,11 @@ def _run_cluster(
         supervisors: list[ClusterSupervisor] = []
 
         def current_plan() -> ClusterPlan:
+            """Return the supervisor's plan, which requests may have changed."""
             return supervisors[0].plan if supervisors else plan
 
         def kill_members() -> None:
+            """Kill the brokers' processes, but not this one."""
             for running in running_processes(data, current_plan()).values():
                 if running.pid != os.getpid():
                     kill(running.pid)
@@ -177,6 +180,7 @@ def _run_cluster(
             report_ready(servers)
 
         def poll() -> None:
+            """Apply network faults and begin the pending request; called at a signal."""
             apply_faults(data, process.links, data.network_done_path)
             for supervisor in supervisors:
                 supervisor.poll()
@@ -389,6 +393,7 @@ def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) 
         return cluster.open([FIRST_BROKER_ID])
 
     def on_ready_broker(cluster: Cluster) -> None:
+        """Log the ports on which the broker listens."""
         ports = cluster.brokers[0].ports
         _log.info("ready: %s", ", ".join(f"{name} on port {ports[name]}" for name in ports))
 

@@ -146,7 +146,7 @@ def check_thread_counts(
     `listeners` are the names of the listeners, which have network threads of their own.
     """
     for name in _POOLS:
-        _check_threads(name, _count(before, name), _count(after, name))
+        _check_threads(name, _integer_value(before, name), _integer_value(after, name))
     for listener in listeners:
         own = f"{LISTENER_PREFIX}{listener.lower()}.{_OF_A_LISTENER}"
         _check_threads(own, _network_threads(before, own), _network_threads(after, own))
@@ -282,13 +282,13 @@ def _network_threads(settings: BrokerSettings, own_name: str) -> int:
     """
     text = settings.configured_text(own_name)
     if text is None:
-        return _count(settings, _OF_A_LISTENER)
+        return _integer_value(settings, _OF_A_LISTENER)
     value = parse_value(broker_keys()[_OF_A_LISTENER], text)
     assert isinstance(value, int)
     return value
 
 
-def _count(settings: BrokerSettings, name: str) -> int:
+def _integer_value(settings: BrokerSettings, name: str) -> int:
     """Return the value of an integer setting."""
     value = settings.value(name)
     assert isinstance(value, int)

@@ -83,7 +83,13 @@ def describe_topic(
             synonyms += settings.synonyms_of(key.broker_synonyms[0])
         entries.append(
             DescribedConfig(
-                name, value, False, _source(synonyms), False, tuple(synonyms), key.type.value
+                name,
+                value,
+                False,
+                _effective_source(synonyms),
+                False,
+                tuple(synonyms),
+                key.type.value,
             )
         )
     return entries
@@ -111,7 +117,7 @@ def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> D
         name=name,
         value=value,
         is_read_only=not _is_dynamic(name),
-        source=_source(synonyms),
+        source=_effective_source(synonyms),
         is_sensitive=not is_shown(name),
         synonyms=tuple(synonyms),
         type=_UNKNOWN_TYPE if key is None else key.type.value,
@@ -130,6 +136,6 @@ def _is_dynamic(name: str) -> bool:
     )
 
 
-def _source(synonyms: list[SettingSynonym]) -> SettingSource:
+def _effective_source(synonyms: list[SettingSynonym]) -> SettingSource:
     """Return where the effective value of a setting comes from; DEFAULT without synonyms."""
     return synonyms[0].source if synonyms else SettingSource.DEFAULT

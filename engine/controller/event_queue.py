@@ -62,7 +62,7 @@ class EventQueue:
     def put(self, event: Event) -> None:
         """Queue an event after the others; after `close` it is dropped."""
         if self._is_closed:
-            _drop(event)
+            _drop_event(event)
             return
         self._events.append((event, self.times.now_ns()))
         self._wake()
@@ -71,7 +71,7 @@ class EventQueue:
         """Drop all queued events, then queue `event`."""
         dropped, self._events = self._events, deque()
         for overtaken, _ in dropped:
-            _drop(overtaken)
+            _drop_event(overtaken)
         self.put(event)
 
     def close(self, on_idle: Callable[[], None]) -> None:
@@ -79,7 +79,7 @@ class EventQueue:
         self._is_closed = True
         dropped, self._events = self._events, deque()
         for event, _ in dropped:
-            _drop(event)
+            _drop_event(event)
         if self._is_running:
             self._on_idle = on_idle
         else:
@@ -125,7 +125,7 @@ class EventQueue:
             self._wake()
 
 
-def _drop(event: Event) -> None:
+def _drop_event(event: Event) -> None:
     """Call `on_drop` of an event that will not run."""
     if event.on_drop is not None:
         event.on_drop()

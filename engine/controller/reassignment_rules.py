@@ -108,9 +108,9 @@ def check_replicas(
     live_ids = list(live)
     if not set(adding) <= set(live_ids):
         alive = ", ".join(map(str, live_ids))
-        return _invalid(
+        return _invalid_assignment(
             "Replica assignment has brokers that are not alive. "
-            f"Replica list: {_buffer(adding)}, live broker list: Set({alive})"
+            f"Replica list: {_scala_buffer(adding)}, live broker list: Set({alive})"
         )
     return None
 
@@ -121,13 +121,13 @@ def check_replica_list(target: Sequence[int]) -> ReassignmentResult | None:
     Does not check that the brokers are live.
     """
     if not target:
-        return _invalid("Empty replica list specified in partition reassignment.")
+        return _invalid_assignment("Empty replica list specified in partition reassignment.")
     if len(target) != len(set(target)):
-        return _invalid(
-            "Duplicate replica ids in partition reassignment replica list: " + _buffer(target)
+        return _invalid_assignment(
+            "Duplicate replica ids in partition reassignment replica list: " + _scala_buffer(target)
         )
     if min(target) < 0:
-        return _invalid(f"Invalid broker id in replica list: {_buffer(target)}")
+        return _invalid_assignment(f"Invalid broker id in replica list: {_scala_buffer(target)}")
     return None
 
 
@@ -162,15 +162,15 @@ def check_deletion(unwanted: Collection[int], isr: Collection[int]) -> Reassignm
     if not isr or not set(isr) <= set(unwanted):
         return None
     in_sync = ", ".join(map(str, isr))
-    return _invalid(f"No replica would be left of those that are in sync: {in_sync}.")
+    return _invalid_assignment(f"No replica would be left of those that are in sync: {in_sync}.")
 
 
-def _invalid(message: str) -> ReassignmentResult:
+def _invalid_assignment(message: str) -> ReassignmentResult:
     """Return the refusal INVALID_REPLICA_ASSIGNMENT with a message."""
     return ReassignmentResult(INVALID_REPLICA_ASSIGNMENT, message)
 
 
-def _buffer(replicas: Iterable[int]) -> str:
+def _scala_buffer(replicas: Iterable[int]) -> str:
     """Return replicas as text, in the form of a Scala buffer in Kafka's messages."""
     return f"ArrayBuffer({', '.join(map(str, replicas))})"
 

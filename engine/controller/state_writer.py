@@ -66,7 +66,7 @@ class StateWriter:
         """
         outdated = []
         group_results = await self._znodes.write_groups(
-            [_replacement(partition, current) for partition, current in decided.items()]
+            [_conditional_write(partition, current) for partition, current in decided.items()]
         )
         share = self._znodes.turns.begin()
         for (partition, leadership), group in zip(decided.items(), group_results, strict=True):
@@ -125,7 +125,9 @@ class StateWriter:
         return noted
 
 
-def _replacement(partition: TopicPartition, leadership: PartitionLeadership) -> list[Operation]:
+def _conditional_write(
+    partition: TopicPartition, leadership: PartitionLeadership
+) -> list[Operation]:
     """Return the write of a partition state, conditional on the version that was read."""
     data = encode_partition_state(leadership.state)
     return [SetData(partition_state_path(partition), data, leadership.partition_epoch)]

@@ -83,16 +83,16 @@ class Memberships:
         """
         code = self._check_join(request)
         if code:
-            return _refused(request.member_id, code)
+            return _refused_join(request.member_id, code)
         group = self._registry.groups.get(request.group_id)
         is_new = request.member_id == UNKNOWN_MEMBER
         if group is None and not is_new:
-            return _refused(request.member_id, UNKNOWN_MEMBER_ID)
+            return _refused_join(request.member_id, UNKNOWN_MEMBER_ID)
         if group is None:
             group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
         if not self._has_room(group, request.member_id):
             group.remove_member(request.member_id)
-            response = _refused(UNKNOWN_MEMBER, GROUP_MAX_SIZE_REACHED)
+            response = _refused_join(UNKNOWN_MEMBER, GROUP_MAX_SIZE_REACHED)
         elif is_new:
             response = self._join_new(group, request)
         else:
@@ -131,9 +131,9 @@ class Memberships:
         with MEMBER_ID_REQUIRED if its version supports that: the client joins again with the id.
         """
         if group.is_in(GroupState.DEAD):
-            return _refused(UNKNOWN_MEMBER, COORDINATOR_NOT_AVAILABLE)
+            return _refused_join(UNKNOWN_MEMBER, COORDINATOR_NOT_AVAILABLE)
         if not group.supports_protocols(request.protocol_type, request.protocols):
-            return _refused(UNKNOWN_MEMBER, INCONSISTENT_GROUP_PROTOCOL)
+            return _refused_join(UNKNOWN_MEMBER, INCONSISTENT_GROUP_PROTOCOL)
         instance_id = request.group_instance_id
         member_id = self._new_member_id(request)
         if instance_id is not None:
@@ -143,7 +143,7 @@ class Memberships:
             return self._add_member(group, member_id, request)
         if request.requires_known_member_id:
             self._rebalances.add_pending(group, member_id, request.timeouts.session_timeout_ms)
-            return _refused(member_id, MEMBER_ID_REQUIRED)
+            return _refused_join(member_id, MEMBER_ID_REQUIRED)
         return self._add_member(group, member_id, request)
 
     def _new_member_id(self, request: JoinRequest) -> str:
@@ -176,17 +176,17 @@ class Memberships:
         """
         member_id = request.member_id
         if group.is_in(GroupState.DEAD):
-            return _refused(member_id, COORDINATOR_NOT_AVAILABLE)
+            return _refused_join(member_id, COORDINATOR_NOT_AVAILABLE)
         if not group.supports_protocols(request.protocol_type, request.protocols):
-            return _refused(member_id, INCONSISTENT_GROUP_PROTOCOL)
+            return _refused_join(member_id, INCONSISTENT_GROUP_PROTOCOL)
         if member_id in group.pending_members:
             if request.group_instance_id is not None:
                 # Pending ids belong to dynamic members only: Kafka fails with the same error.
-                return _refused(UNKNOWN_MEMBER, UNKNOWN_SERVER_ERROR)
+                return _refused_join(UNKNOWN_MEMBER, UNKNOWN_SERVER_ERROR)
             return self._add_member(group, member_id, request)
         code = group.check_member(member_id, request.group_instance_id)
         if code:
-            return _refused(member_id, code)
+            return _refused_join(member_id, code)
         member = group.members[member_id]
         if self._may_answer_again(group, member, request):
             # Its response was lost: it gets the same again, without a rebalance.
@@ -335,7 +335,7 @@ class Memberships:
         return 0
 
 
-def _refused(member_id: str, code: int) -> Promise[JoinResult]:
+def _refused_join(member_id: str, code: int) -> Promise[JoinResult]:
     """Return a kept promise of a refused join: `member_id` in the response and the error `code`."""
     return Promise.of(JoinResult(member_id, code))
 

@@ -100,7 +100,7 @@ def _fewest_moves_among(
     """
     to_heavy, to_others, excess_sum, absorbed = 0, 0, 0.0, 0.0
     heavy = [b for b in brokers if state.held_bytes[b] > allowed[b]]
-    largest = max((_largest(state, b) for b in heavy), default=1)
+    largest = max((_largest_bytes(state, b) for b in heavy), default=1)
     for broker in brokers:
         room = allowed[broker] - state.held_bytes[broker]
         if room < 0:
@@ -114,12 +114,12 @@ def _fewest_moves_among(
         return to_others
     if not state.own_sizes and excess_sum > absorbed:
         # A broker that receives one more than it lacks may give one of its largest for it.
-        piece = max(_largest(state, broker) for broker in brokers)
+        piece = max(_largest_bytes(state, broker) for broker in brokers)
         to_others += math.ceil((excess_sum - absorbed) / piece)
     return to_heavy + max(to_others, math.ceil(excess_sum / largest))
 
 
-def _largest(state: PlacementState, broker: int) -> int:
+def _largest_bytes(state: PlacementState, broker: int) -> int:
     """Return the bytes of a broker's largest replica, at least 1 because it is a divisor."""
     held = state.on_broker[broker]
     return max(1, state.size_at(held[-1], broker)) if held else 1

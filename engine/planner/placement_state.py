@@ -247,13 +247,13 @@ class PlacementState:
         replicas = self.replicas[partition]
         at = replicas.index(broker)
         del replicas[at]
-        _discard(self.on_broker[broker], partition)
+        _remove_sorted(self.on_broker[broker], partition)
         self._left(partition, broker)
         return at
 
     def move(self, partition: int, source: int, target: int) -> None:
         """Replace the replica on `source` by one on `target`, at the same position in the order."""
-        _discard(self.on_broker[source], partition)
+        _remove_sorted(self.on_broker[source], partition)
         insort(self.on_broker[target], partition)
         self.shift(partition, source, target)
 
@@ -300,7 +300,7 @@ class PlacementState:
             self.moves += 1
             self.bytes_moved += self.copied_bytes(partition)
         else:
-            _discard(self.departed[broker], partition)
+            _remove_sorted(self.departed[broker], partition)
 
     def _left(self, partition: int, broker: int) -> None:
         """Update a broker's counts, bytes and moves for a replica that was removed from it.
@@ -310,14 +310,14 @@ class PlacementState:
         self.counts[broker] -= 1
         self.held_bytes[broker] -= self.size_at(partition, broker)
         if broker not in self.original[partition]:
-            _discard(self.arrived[broker], partition)
+            _remove_sorted(self.arrived[broker], partition)
             self.moves -= 1
             self.bytes_moved -= self.copied_bytes(partition)
         else:
             insort(self.departed[broker], partition)
 
 
-def _discard(ordered: list[int], item: int) -> None:
+def _remove_sorted(ordered: list[int], item: int) -> None:
     """Remove an item from a sorted list that contains it."""
     del ordered[bisect_left(ordered, item)]
 

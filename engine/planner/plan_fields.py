@@ -81,7 +81,7 @@ class PlanFields:
 
     def whole(self, name: str, *, largest: int = _INT64_MAX) -> int:
         """Return the whole number of 0 to `largest` in a field; raises BadPlanFile."""
-        return self._read(name, lambda value: _whole(value, largest), "a whole number")
+        return self._read(name, lambda value: _as_whole(value, largest), "a whole number")
 
     def broker_id(self, name: str) -> int:
         """Return the broker id or partition number in a field; raises BadPlanFile."""
@@ -89,11 +89,11 @@ class PlanFields:
 
     def number(self, name: str) -> float:
         """Return the number of 0 or more in a field; raises BadPlanFile."""
-        return self._read(name, _number, "a number")
+        return self._read(name, _as_number, "a number")
 
     def text(self, name: str) -> str:
         """Return the string in a field, which may be empty; raises BadPlanFile."""
-        return self._read(name, _text, "a text")
+        return self._read(name, _as_text, "a text")
 
     def flag(self, name: str) -> bool:
         """Return the boolean in a field; raises BadPlanFile."""
@@ -101,7 +101,7 @@ class PlanFields:
 
     def broker_ids(self, name: str) -> tuple[int, ...]:
         """Return the distinct broker ids in a field; raises BadPlanFile."""
-        ids = self._read(name, lambda v: _list(v, _broker_id), "a list of brokers")
+        ids = self._read(name, lambda v: _as_list(v, _as_broker_id), "a list of brokers")
         if len(set(ids)) < len(ids):
             raise BadPlanFile(self.where(name), f"has a broker twice: {list(ids)}")
         return ids
@@ -109,11 +109,11 @@ class PlanFields:
     def wholes(self, name: str) -> tuple[int, ...]:
         """Return the whole numbers of 0 or more in a field; raises BadPlanFile."""
         what = "a list of whole numbers"
-        return self._read(name, lambda v: _list(v, lambda one: _whole(one, _INT64_MAX)), what)
+        return self._read(name, lambda v: _as_list(v, lambda one: _as_whole(one, _INT64_MAX)), what)
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the strings in a field; raises BadPlanFile."""
-        return self._read(name, lambda v: _list(v, _text), "a list of texts")
+        return self._read(name, lambda v: _as_list(v, _as_text), "a list of texts")
 
     def fields(self, name: str) -> PlanFields:
         """Return the object in a field; raises BadPlanFile."""
@@ -128,7 +128,7 @@ class PlanFields:
         """Return the lists of whole numbers in a field's list; raises BadPlanFile."""
         found = []
         for at, value in enumerate(self._list_of(name)):
-            numbers = _list(value, lambda one: _whole(one, _INT64_MAX))
+            numbers = _as_list(value, lambda one: _as_whole(one, _INT64_MAX))
             if numbers is None:
                 place = f"{self.where(name)}[{at}]"
                 raise BadPlanFile(
@@ -162,18 +162,18 @@ class PlanFields:
         return found
 
 
-def _whole(value: object, largest: int) -> int | None:
+def _as_whole(value: object, largest: int) -> int | None:
     """Return a whole number of 0 to `largest`, None for any other value, also true and false."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return value if is_whole and isinstance(value, int) and 0 <= value <= largest else None
 
 
-def _broker_id(value: object) -> int | None:
+def _as_broker_id(value: object) -> int | None:
     """Return a broker id of 0 or more, None for any other value."""
-    return _whole(value, _INT32_MAX)
+    return _as_whole(value, _INT32_MAX)
 
 
-def _number(value: object) -> float | None:
+def _as_number(value: object) -> float | None:
     """Return a JSON number of 0 to 2^63 - 1 as a float, None for any other value."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not isinstance(value, int | float) or not 0 <= value <= _INT64_MAX:
@@ -181,12 +181,12 @@ def _number(value: object) -> float | None:
     return float(value)
 
 
-def _text(value: object) -> str | None:
+def _as_text(value: object) -> str | None:
     """Return a string, None for any other value."""
     return value if isinstance(value, str) else None
 
 
-def _list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | None:
+def _as_list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | None:
     """Return a list's items converted by `read`.
 
     None if the value is no list, or if `read` returns None for an item.

@@ -276,20 +276,20 @@ def _after_ended(state: JournalState, row: JsonObject) -> JsonObject:
 def _after_change(state: JournalState, row: JsonObject) -> JsonObject:
     """Return the requests with that of a step, whose number is its place among them, from 1."""
     change = SettingsChange(**row["change"])
-    request = ChangeRequest(len(state.changes) + 1, change, _process(row))
+    request = ChangeRequest(len(state.changes) + 1, change, _process_of(row))
     return {"changes": (*state.changes, request)}
 
 
 #: For each step the function that returns the changed fields of the state.
 _STEPS: dict[str, Callable[[JournalState, JsonObject], JsonObject]] = {
-    "writer": lambda _, row: {"writer": _process(row)},
+    "writer": lambda _, row: {"writer": _process_of(row)},
     "before": lambda state, row: {"before": {**state.before, **_parse_throttles(row)}},
     "throttle": _after_throttle,
     "submit": _after_submit,
     "ended": _after_ended,
     "cancel": lambda _, row: {
         "is_cancelled": True,
-        "cancelled_by": _process(row) if "pid" in row else None,
+        "cancelled_by": _process_of(row) if "pid" in row else None,
     },
     "cancelling": lambda _, row: {"is_cancelled": True, "is_cancelling": True},
     "change": _after_change,
@@ -301,7 +301,7 @@ _STEPS: dict[str, Callable[[JournalState, JsonObject], JsonObject]] = {
 }
 
 
-def _process(row: JsonObject) -> ProcessIdentity:
+def _process_of(row: JsonObject) -> ProcessIdentity:
     """Return the process that a step names."""
     return ProcessIdentity(int(row["pid"]), str(row["host"]), str(row["user"]))
 

@@ -272,7 +272,7 @@ class LiveCluster:
         for setting in values:
             by_resource.setdefault(setting.resource, []).append(setting)
         for resource, settings in by_resource.items():
-            changes = [_change(setting.name, values[setting]) for setting in settings]
+            changes = [_config_change(setting.name, values[setting]) for setting in settings]
             failure: EngineError | None
             try:
                 failure = alter_configs(self._client, {resource: changes})[resource]
@@ -302,7 +302,7 @@ class LiveCluster:
         self._client.connections.pause(duration_ms)
 
 
-def _change(name: str, value: str | None) -> ConfigChange:
+def _config_change(name: str, value: str | None) -> ConfigChange:
     """Return the request's change of a setting; None deletes it, which restores its default."""
     if value is None:
         return ConfigChange(ConfigOp.DELETE, name)

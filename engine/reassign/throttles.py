@@ -70,14 +70,16 @@ def settings_to_read(
     topics, brokers, dir_brokers = _participants(changes)
     found = []
     if rates.replication is not None:
-        found += [ThrottleSetting(_topic(name), list_) for name in topics for list_ in LISTS]
         found += [
-            ThrottleSetting(_broker(id_), rate)
+            ThrottleSetting(_topic_resource(name), list_) for name in topics for list_ in LISTS
+        ]
+        found += [
+            ThrottleSetting(_broker_resource(id_), rate)
             for id_ in brokers
             for rate in (LEADER_RATE, FOLLOWER_RATE)
         ]
     if rates.log_dirs is not None:
-        found += [ThrottleSetting(_broker(id_), LOG_DIRS_RATE) for id_ in dir_brokers]
+        found += [ThrottleSetting(_broker_resource(id_), LOG_DIRS_RATE) for id_ in dir_brokers]
     return found
 
 
@@ -193,11 +195,11 @@ def _without_ours(now: str | None, our_values: Iterable[str], before: str | None
     return ",".join(entry for entry in (now or "").split(",") if entry and entry not in added)
 
 
-def _topic(name: str) -> Resource:
+def _topic_resource(name: str) -> Resource:
     """Return the resource of a topic."""
     return Resource(ConfigResourceType.TOPIC, name)
 
 
-def _broker(broker_id: int) -> Resource:
+def _broker_resource(broker_id: int) -> Resource:
     """Return the resource of a broker."""
     return Resource(ConfigResourceType.BROKER, str(broker_id))

@@ -103,7 +103,7 @@ class DirectoryMove:
 
     def _choose_step(self) -> MoveStep:
         """Decide the next step from the present ends and epochs of both logs."""
-        log, future = _ends(self.partition.log), _ends(self.future)
+        log, future = _log_ends(self.partition.log), _log_ends(self.future)
         parted = None
         if log.log_start_offset <= future.log_end_offset:
             spec = FetchSpec(future.log_end_offset, 0, last_fetched_epoch=future.latest_epoch)
@@ -150,6 +150,6 @@ class DirectoryMove:
             epochs.close_gap(gap, epoch_start_after_gap(gap, end_before))
 
 
-def _ends(log: LocalLog) -> LocalLogEnds:
+def _log_ends(log: LocalLog) -> LocalLogEnds:
     """Return log start offset, log end offset and latest leader epoch of a log."""
     return LocalLogEnds(log.log_start_offset, log.log_end_offset, log.latest_epoch)

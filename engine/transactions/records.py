@@ -69,7 +69,7 @@ def build_record(transactional_id: str, transition: Transition) -> TransactionRe
             _TIMES(last_update_ms, start_ms),
         )
     )
-    return TransactionRecord(_key(transactional_id), value)
+    return TransactionRecord(_encode_key(transactional_id), value)
 
 
 def _iter_encoded_topics(by_topic: Iterable[tuple[str, list[int]]]) -> Iterable[bytes]:
@@ -81,7 +81,7 @@ def _iter_encoded_topics(by_topic: Iterable[tuple[str, list[int]]]) -> Iterable[
 
 def transaction_tombstone(transactional_id: str) -> TransactionRecord:
     """Return the tombstone that removes an expired transactional id from the log."""
-    return TransactionRecord(_key(transactional_id), None)
+    return TransactionRecord(_encode_key(transactional_id), None)
 
 
 def decode_transaction_record(record: TransactionRecord) -> tuple[str, Transaction | None]:
@@ -120,7 +120,7 @@ def decode_transaction_record(record: TransactionRecord) -> tuple[str, Transacti
     return key.transactional_id, transaction
 
 
-def _key(transactional_id: str) -> bytes:
+def _encode_key(transactional_id: str) -> bytes:
     """Return the encoded record key of a transactional id."""
     content = transactional_id.encode()
     return _KEY(_VERSION, len(content)) + content
