@@ -65,7 +65,7 @@ def _check_logger_change(
 ) -> None:
     """Raise if the change of a logger has an unknown operation, logger or level.
 
-    Errors: UnexpectedChange, InvalidRequest, InvalidConfiguration. `levels` has all loggers.
+    Raises UnexpectedChange, InvalidRequest, InvalidConfiguration. `levels` has all loggers.
     """
     name, operation = change.name, change.config_operation
     if operation not in tuple(Operation):

@@ -55,7 +55,7 @@ def error_counts(name: str, response: Struct) -> ErrorCounts:
 
 @cache
 def _error_fields(name: str) -> _Codes:
-    """Return the fields of an API's response that hold error codes, over all stable versions."""
+    """Return the fields with error codes in an API's response, over all stable versions."""
     versions = api(name).stable
     layouts = (
         message_layout(f"{name}Response", version)
@@ -65,7 +65,7 @@ def _error_fields(name: str) -> _Codes:
 
 
 def _codes_of_layout(layout: StructLayout) -> _Codes:
-    """Return the fields of one version's layout that hold error codes, in nested arrays too."""
+    """Return the fields with error codes in one version's layout, in nested arrays too."""
     own = tuple(
         field.attribute
         for field in layout.fields

@@ -120,7 +120,7 @@ class StopReplica:
         share: Share,
         stopped: _Stopped,
     ) -> int:
-        """Stop replicas one by one, and delete those whose order says so; results go to `stopped`.
+        """Stop replicas one by one, and delete those whose order requires it; fill `stopped`.
 
         Returns 0, or the error code that refuses the remaining ones: a new controller came.
         """

@@ -115,7 +115,7 @@ class AsyncConsumer:
     async def poll(self, timeout_ms: int) -> list[ConsumerRecord]:
         """Return records, after about `timeout_ms` at the latest.
 
-        An empty list means that none arrived in time. Errors: those of `Consumer.poll`.
+        An empty list means that none arrived in time. Raises the errors of `Consumer.poll`.
         """
         deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
         while True:

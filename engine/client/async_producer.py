@@ -239,7 +239,7 @@ class AsyncProducer:
     async def send_offsets(
         self, group: GroupMembership, offsets: Mapping[TopicPartition, int]
     ) -> None:
-        """Commit offsets of a group with the transaction. Errors: those of `begin`."""
+        """Commit offsets of a group with the transaction. Raises the errors of `begin`."""
         transactions = self._transactional("send_offsets")
         await self._call(lambda: transactions.send_offsets(group, offsets))
 
@@ -251,7 +251,7 @@ class AsyncProducer:
     async def abort(self) -> None:
         """Abort the transaction.
 
-        Its records that were not sent yet fail. Errors: those of `begin`.
+        Its records that were not sent yet fail. Raises the errors of `begin`.
         """
         transactions = self._transactional("abort")
 

@@ -428,8 +428,8 @@ class ProduceSender:
         """Wait until brokers have received the requests to which they send no response (acks=0).
 
         A connection's requests are served in order, so the response to a later request shows it.
-        Without it, unsent bytes would be lost when the connection closes. Errors: as of any
-        request.
+        Without it, unsent bytes would be lost when the connection closes. Raises the errors
+        of any request.
         """
         requested, self._unanswered = self._unanswered, Counter()
         call = Call("Metadata", metadata_request([]), METADATA_LOWEST)
@@ -588,7 +588,7 @@ class ProduceSender:
 
 
 def is_too_large(error: EngineError) -> bool:
-    """Return whether a broker refused a batch because of its size."""
+    """Return True if a broker refused a batch because of its size."""
     return isinstance(error, ApiError) and error.code in _TOO_LARGE
 
 

@@ -228,7 +228,7 @@ class KafkaClient:
         """Send a request to any broker until `deadline_ms`, a monotonic time.
 
         Uses an open connection, else the address that connects first, then one address after the
-        other: the bootstrap addresses, then those of the metadata. Errors: Unreachable, naming each
+        other: the bootstrap addresses, then those of the metadata. Raises Unreachable, naming each
         address; any other error of the first broker that was reached.
         """
         ready_address = self.connections.ready_address()

@@ -61,7 +61,7 @@ def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
 def unregister_broker(client: KafkaClient, broker_id: int) -> None:
     """Remove a broker's registration from a KRaft cluster.
 
-    Errors: NoCommonVersion of brokers with ZooKeeper, ApiError (BROKER_ID_NOT_REGISTERED).
+    Raises NoCommonVersion of brokers with ZooKeeper, ApiError (BROKER_ID_NOT_REGISTERED).
     """
     request = messages.UnregisterBrokerRequest(broker_id=broker_id)
     response: messages.UnregisterBrokerResponse

@@ -123,7 +123,7 @@ def checked_feature_update(
 ) -> FeatureUpdate:
     """Return the update of a feature to a new level; raise if the brokers would refuse it.
 
-    The checks explain refusals better than the brokers, which decide finally. Errors: NoFeatures,
+    The checks explain refusals better than the brokers, which decide finally. Raises NoFeatures,
     FeatureNotThere, LevelRefused.
     """
     if not features.by_name:

@@ -292,7 +292,7 @@ def list_config_resources(
 ) -> list[Resource]:
     """Return the resources of some kinds that have at least one setting of their own.
 
-    Errors: NoCommonVersion from brokers with ZooKeeper, and from older ones for kinds other than
+    Raises NoCommonVersion from brokers with ZooKeeper, and from older ones for kinds other than
     client metrics.
     Source: KIP-1142.
     """

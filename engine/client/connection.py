@@ -244,7 +244,7 @@ class BrokerConnection:
     ) -> None:
         """Queue a request; its response comes out of `receive` with the token.
 
-        Produce with acks=0 has no response. Errors: UnencodableValue.
+        Produce with acks=0 has no response. Raises UnencodableValue.
         """
         key = api(api_name, release).key
         correlation_id = self._next_correlation_id
@@ -296,7 +296,7 @@ class BrokerConnection:
     def receive(self, data: bytes) -> list[Response]:
         """Decode bytes that came from the broker; return the responses that they complete.
 
-        Errors: NotKafka, MalformedMessage, AuthenticationFailed, ApiError in the handshake.
+        Raises NotKafka, MalformedMessage, AuthenticationFailed, ApiError in the handshake.
         """
         self._received += data
         responses = []

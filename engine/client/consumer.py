@@ -103,7 +103,7 @@ class Consumer:
     def __init__(self, client: KafkaClient, settings: ConsumerSettings | None = None) -> None:
         """Create a consumer without a subscription; the first `poll` sends the first request.
 
-        Errors: UnknownReset.
+        Raises UnknownReset.
         """
         self._client = client
         self._settings = settings or ConsumerSettings()

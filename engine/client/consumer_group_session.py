@@ -146,7 +146,7 @@ class ConsumerGroupSession:
         """Send a heartbeat if it is due; return True if there is no target assignment to reconcile.
 
         False: the caller takes the target by `take_target`; if the member `has_lost_all`, it drops
-        its partitions and calls `rejoin`. Errors: ApiError, NoConsumerProtocol.
+        its partitions and calls `rejoin`. Raises ApiError, NoConsumerProtocol.
         """
         if self._fatal is not None:
             raise self._fatal
@@ -168,7 +168,7 @@ class ConsumerGroupSession:
     def keep_alive(self) -> int:
         """Send a heartbeat between polls if it is due; return the ms until the next one.
 
-        Errors: those of `poll`.
+        Raises the errors of `poll`.
         """
         self.poll()
         return self.time_left_ms()
@@ -331,7 +331,7 @@ class ConsumerGroupSession:
 
         The caller has committed before; it then drops the partitions that are not in
         `kept_partitions`, and calls `acknowledge`. Until then heartbeats name the partitions owned
-        before. Errors: those of requesting names, with nothing changed.
+        before. Raises the errors of requesting names, with nothing changed.
         """
         target = self._resolve_target()
         kept = {
@@ -368,7 +368,7 @@ class ConsumerGroupSession:
     ) -> None:
         """Commit next offsets by partition, with the leader epochs of the last processed records.
 
-        After STALE_MEMBER_EPOCH a heartbeat gets the current epoch for one retry. Errors:
+        After STALE_MEMBER_EPOCH a heartbeat gets the current epoch for one retry. Raises
         NotAMember if the group has continued without this member, ApiError.
         """
         if not offsets:
@@ -414,7 +414,7 @@ class ConsumerGroupSession:
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the group's committed offsets; partitions without a commit are left out.
 
-        Errors: NotAMember, ApiError.
+        Raises NotAMember, ApiError.
         """
         try:
             return self._committed_once(partitions)
@@ -444,7 +444,7 @@ class ConsumerGroupSession:
     def leave(self) -> None:
         """Leave the group, even before the coordinator has responded to a join.
 
-        Errors: those of the request; the session has left nevertheless.
+        Raises the errors of the request; the session has left nevertheless.
         """
         self._leave(MemberState.UNSUBSCRIBED)
 

@@ -104,8 +104,8 @@ class Heartbeats:
         """Send the heartbeat of a member that joins or stays; return the coordinator's response.
 
         Only fields that changed since the last successful heartbeat are sent; with `has_owned`, the
-        owned partitions always. Errors: ApiError of the response, NoConsumerProtocol, those of the
-        request.
+        owned partitions always. Raises ApiError of the response, NoConsumerProtocol, and the errors
+        of the request.
         """
         heard = None if member_epoch == JOIN_EPOCH else self._last_claims
         # Unless this one is answered without an error, the next has all fields.

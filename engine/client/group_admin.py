@@ -85,7 +85,7 @@ def delete_offsets(
 ) -> PartitionResults:
     """Delete a group's committed offsets; return None or the error for each partition.
 
-    Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
+    Raises ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     request = messages.OffsetDeleteRequest
     message = request(

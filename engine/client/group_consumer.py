@@ -62,7 +62,7 @@ class GroupConsumer:
     ) -> None:
         """Create a member that has not joined yet.
 
-        `start_of` returns the start offsets of partitions without a committed one. Errors:
+        `start_of` returns the start offsets of partitions without a committed one. Raises
         SettingOfOtherProtocol.
         """
         self._client = client

@@ -32,7 +32,7 @@ def create_group_consumer(
 ) -> GroupConsumer:
     """Return a group member, not joined yet, for the protocol named in `settings.group_protocol`.
 
-    Errors: SettingOfOtherProtocol; NoConsumerProtocol for a SubscriptionPattern in a classic group.
+    Raises SettingOfOtherProtocol; NoConsumerProtocol for a SubscriptionPattern in a classic group.
     """
     if isinstance(topics, SubscriptionPattern) and not settings.is_of_consumer_protocol:
         raise NoConsumerProtocol(_PATTERN_IN_CLASSIC)

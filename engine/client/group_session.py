@@ -145,7 +145,7 @@ class GroupSession:
     def join(self) -> tuple[TopicPartition, ...]:
         """Join the group, or join again; return the partitions assigned to the member.
 
-        Waits for the other members. Errors: ApiError that a new join cannot resolve.
+        Waits for the other members. Raises ApiError that a new join cannot resolve.
         """
         self.is_joining, self._is_rebalancing = True, False
         if self.is_cooperative:
@@ -288,7 +288,7 @@ class GroupSession:
     def poll(self) -> bool:
         """Send a heartbeat if it is due; return True if the assignment is still valid.
 
-        If it is not, the caller commits and joins again. Errors: ApiError that a join cannot
+        If it is not, the caller commits and joins again. Raises ApiError that a join cannot
         resolve.
         """
         now_ms = self._client.clock.monotonic_ms()

@@ -252,7 +252,7 @@ def request_commits(
     For named partitions the broker waits for pending transactional offsets (KIP-447), so that a
     consumer that starts there reads nothing twice; brokers before 2.5 cannot wait. `member` is the
     id and epoch of a member of the consumer protocol: it is refused once the group has continued
-    without it. Errors: ApiError.
+    without it. Raises ApiError.
     """
     response: Response = client.send_to_coordinator(
         group_id,

@@ -83,7 +83,7 @@ def request_share_starts(
 ) -> dict[TopicPartition, ShareStart | None]:
     """Return each partition's share-partition start offset; None if none is stored yet.
 
-    Partitions with an error are left out, as Kafka's client does. Errors: ApiError.
+    Partitions with an error are left out, as Kafka's client does. Raises ApiError.
     """
     kind = message_class("DescribeShareGroupOffsetsRequest", _RELEASE)
     group = kind.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
@@ -158,7 +158,7 @@ def delete_share_starts(
 ) -> dict[str, ApiError | None]:
     """Delete a share group's start offsets of topics; return None or the error of each topic.
 
-    Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
+    Raises ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     kind = message_class("DeleteShareGroupOffsetsRequest", _RELEASE)
     rows = [kind.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics]

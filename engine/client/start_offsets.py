@@ -37,7 +37,7 @@ class StartOffsets:
     """Finds the offsets at which one consumer begins."""
 
     def __init__(self, client: KafkaClient, settings: ConsumerSettings) -> None:
-        """Create for one consumer. Errors: UnknownReset."""
+        """Create for one consumer. Raises UnknownReset."""
         if settings.auto_offset_reset not in (*_RESETS, "none"):
             raise UnknownReset(settings.auto_offset_reset)
         self._client = client

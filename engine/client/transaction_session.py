@@ -24,7 +24,7 @@ class TransactionSession:
     def __init__(self, client: KafkaClient, transactional_id: str, timeout_ms: int) -> None:
         """Get a producer id and epoch, which aborts another producer's open transaction.
 
-        Errors: ApiError.
+        Raises ApiError.
         """
         self._calls = TransactionCalls(client, transactional_id, timeout_ms)
         self._identity = self._calls.init()

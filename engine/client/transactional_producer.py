@@ -179,7 +179,7 @@ class TransactionalProducer:
     def init(self) -> None:
         """Fence earlier instances of the transactional id and abort their transaction.
 
-        Optional: the first `begin` does the same. Errors: WrongPhase, ProducerFenced, ApiError.
+        Optional: the first `begin` does the same. Raises WrongPhase, ProducerFenced, ApiError.
         """
         if self.phase is not TransactionPhase.NOT_READY:
             raise WrongPhase("initialise", self.phase)
@@ -188,7 +188,7 @@ class TransactionalProducer:
     def begin(self) -> None:
         """Begin a transaction; the first one fences earlier instances as `init` does.
 
-        Errors: WrongPhase, ProducerFenced, ApiError.
+        Raises WrongPhase, ProducerFenced, ApiError.
         """
         if self.phase is TransactionPhase.NOT_READY:
             self._renew(None)
@@ -306,7 +306,7 @@ class TransactionalProducer:
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
         """Add a record of the open transaction to its batch.
 
-        Errors: WrongPhase, TransactionFailed, those of `Producer.add`.
+        Raises WrongPhase, TransactionFailed, and the errors of `Producer.add`.
         """
         self._require_open("add a record")
         self._current().add(record, place)
@@ -314,7 +314,7 @@ class TransactionalProducer:
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
         """Add many records of the open transaction, as `Producer.add_fast`.
 
-        Errors: those of `add`.
+        Raises the errors of `add`.
         """
         self._require_open("add records")
         self._current().add_fast(records, places)
@@ -362,7 +362,7 @@ class TransactionalProducer:
     def send_offsets(self, group: GroupMembership, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit a group's next offsets, by partition, as part of the transaction.
 
-        They become visible when the transaction commits. Errors: WrongPhase, TransactionFailed,
+        They become visible when the transaction commits. Raises WrongPhase, TransactionFailed,
         ProducerFenced.
         """
         self._require_open("send offsets")

@@ -286,7 +286,7 @@ def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
     """Abort a hanging transaction in one partition, by WriteTxnMarkers to the partition's leader.
     read_committed consumers never get its records.
 
-    Errors: ApiError of the leader, INVALID_PRODUCER_EPOCH if another producer has used the id
+    Raises ApiError of the leader, INVALID_PRODUCER_EPOCH if another producer has used the id
     meanwhile.
     """
     request = messages.WriteTxnMarkersRequest
@@ -312,7 +312,7 @@ def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
 def fence_producer(client: KafkaClient, transactional_id: str) -> None:
     """Fence the producer of a transactional id and abort its open transaction, by InitProducerId.
 
-    Source: FenceProducersHandler. Errors: ApiError.
+    Source: FenceProducersHandler. Raises ApiError.
     """
     request = messages.InitProducerIdRequest(
         transactional_id=transactional_id, transaction_timeout_ms=_FENCING_TIMEOUT_MS

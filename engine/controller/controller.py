@@ -366,9 +366,9 @@ class Controller:
         self._forget_controller()
 
     def _forget_controller(self) -> None:
-        """Resign.
+        """Resign, and forget the controller that is known and the watch of `/controller`.
 
-        Drops the watch of `/controller` and the known controller, which the session ends.
+        Called at the end of a session and at the stop of the broker: no controller is known then.
         """
         self._controller_watch.clear()
         self._resign()

@@ -99,7 +99,7 @@ def _elect_offline(
     recovery. Returns None if no replica qualifies.
     """
     live = _in_order(candidates.replicas, candidates.live)
-    leader = _first_in_sync(live, state.isr)
+    leader = _first(live, state.isr)
     if leader is not None:
         isr = _in_order(state.isr, candidates.live)
         return Elected(_set_leader(state, leader, isr, controller_epoch), live)
@@ -114,7 +114,7 @@ def _elect_for_reassignment(
 ) -> Elected | None:
     """Elect the first live target replica in the ISR, None if there is none; keep the ISR."""
     live = _in_order(candidates.replicas, candidates.live)
-    leader = _first_in_sync(live, state.isr)
+    leader = _first(live, state.isr)
     if leader is None:
         return None
     return Elected(
@@ -143,7 +143,7 @@ def _elect_around_shutdown(
     """
     live = _in_order(candidates.replicas, candidates.live)
     isr = _without(state.isr, candidates.shutting_down)
-    leader = _first_in_sync(live, isr)
+    leader = _first(live, isr)
     if leader is None:
         return None
     return Elected(_set_leader(state, leader, isr, controller_epoch), live)
@@ -161,7 +161,7 @@ def _set_leader(
     )
 
 
-def _first_in_sync(replicas: Sequence[int], isr: Sequence[int]) -> int | None:
+def _first(replicas: Sequence[int], isr: Sequence[int]) -> int | None:
     """Return the first replica that is in the ISR, None if no replica is."""
     return next((replica for replica in replicas if replica in isr), None)
 

@@ -352,7 +352,7 @@ class Reassignment:
     ) -> None:
         """Write and send a partition's state with the next leader epoch; leader and ISR stay.
 
-        The leader learns the new assignment by it. Raises ReassignmentStuck.
+        The leader gets the new assignment with it. Raises ReassignmentStuck.
         """
         context = self._context
 

@@ -256,7 +256,7 @@ class Partition:
     def serves(self, leader_epoch: int | None, *, is_leader_required: bool = True) -> bool:
         """True if a request with this leader epoch may read here (REPL-3).
 
-        None stands for any epoch. With `is_leader_required` this broker must lead.
+        None means any epoch. With `is_leader_required` this broker must lead.
         """
         return (leader_epoch is None or leader_epoch == self.leader_epoch) and (
             self.leader_id == self.broker_id or not is_leader_required
