@@ -100,8 +100,7 @@ class _Removal:
         self._filters = filters
 
     def entries(self, before: tuple[AccessEntry, ...]) -> list[AccessEntry]:
-        """Return those of a pattern's stored entries that no filter matches, for
-        `AclAdmin._update`.
+        """Return those of a pattern's stored entries that no filter matches.
 
         The removed entries are recorded under the first filter that matched them.
         """
@@ -143,9 +142,7 @@ class AclAdmin:
         self._update_count = 0
 
     async def create_paths(self) -> None:
-        """Create the persistent parent nodes of the ACLs and of their change notes,
-        where missing.
-        """
+        """Create the persistent parent nodes of ACLs and change notes, where missing."""
         kinds = [pascal_name(kind) for kind in CONCRETE_RESOURCES]
         literal, prefixed = _ROOTS.values()
         for path in (
@@ -178,9 +175,7 @@ class AclAdmin:
         self.on_change()
 
     async def refresh(self, pattern: AclPattern) -> None:
-        """Read the ACLs of one resource pattern into the cache, after a change note of another
-        broker.
-        """
+        """Read the ACLs of one resource pattern into the cache, after another broker's change."""
         entries, _ = await self._read(pattern)
         self._cache_entries(pattern, entries)
 

@@ -119,9 +119,7 @@ def _range_rule(number: float, limits: re.Match[str] | None) -> str | None:
 
 
 def _parse_number(key: ConfigKey, text: str) -> float | None:
-    """Return a text as a number of the key's type,
-    None if it is not one or the key has no number.
-    """
+    """Return a text as a number of the key's type, None if either is no number."""
     if key.type is not ConfigType.DOUBLE and key.type not in _INTEGERS:
         return None
     try:

@@ -82,9 +82,7 @@ class TokenAdmin:
     # Following the znodes
 
     async def create_paths(self) -> None:
-        """Create the persistent parent nodes of the tokens and of their change notes, where
-        missing.
-        """
+        """Create the persistent parent nodes of tokens and change notes, where missing."""
         parent = DELEGATION_TOKENS.rpartition("/")[0]
         for path in (parent, DELEGATION_TOKENS, DELEGATION_TOKEN_CHANGES):
             try:

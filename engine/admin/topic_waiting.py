@@ -164,9 +164,7 @@ class TopicWaiting:
         )
 
     def check(self, topics: Iterable[str]) -> None:
-        """Complete the requests whose changes are complete,
-        after the metadata of `topics` changed.
-        """
+        """Complete the requests whose changes are complete, after a change of `topics`."""
         do_each(sorted(topics), self._check)
 
     def _check(self, topic: str) -> None:

@@ -105,9 +105,7 @@ class AclAuthorizer:
         return may
 
     def may_everything(self, session: Session) -> bool:
-        """True if nothing can be denied to a client by the current ACLs,
-        so that none is checked.
-        """
+        """True if nothing can be denied to a client by the current ACLs."""
         return self._is_free(session) or (self._allows_without_rules and self._cache.is_empty)
 
     def _is_free(self, session: Session) -> bool:

@@ -498,9 +498,7 @@ class Admission:
             self._decide(session)
 
     def _decide(self, session: Session) -> None:
-        """Drop a session's cached grants, and set whether it may take fast paths under current
-        rules.
-        """
+        """Drop a session's cached grants, and decide whether it may take fast paths."""
         session.forget_grants()
         session.is_undelayed = not self.quotas.bounds(session)
         session.may_take_fast_path = self.is_open_to(session)
@@ -528,8 +526,7 @@ class Admission:
         is_inter_broker: bool,
         is_free: bool = False,
     ) -> Verdict:
-        """Return the error code (0: admitted) and throttle time of a request, before its body is
-        parsed.
+        """Return the error code (0: admitted) and throttle time of a request, from its header.
 
         `rule` is the right that the request's API needs. A request that `is_free`, of a broker, has
         no quota; if it is denied it has one, because its sender is then no broker.

@@ -63,8 +63,7 @@ class ApiVersions:
         ]
 
     def refusal(self) -> messages.ApiVersionsResponse:
-        """Return the response to an ApiVersions version that is not served, to be encoded as
-        version 0.
+        """Return the response to an ApiVersions version that is not served, in version 0.
 
         It names the served versions of ApiVersions, so that the client repeats it in one of them.
         """

@@ -96,8 +96,7 @@ class ClientQuotas:
 
 
 def _component_of(part: messages.DescribeClientQuotasRequest.ComponentData) -> Component:
-    """Return the filter on one part of an entity (user, client-id …) that a request's row
-    describes.
+    """Return the filter on one part of an entity (user, client-id …) in a request's row.
 
     Raises UnexpectedChange for an unknown match type.
     """

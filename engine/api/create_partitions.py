@@ -95,9 +95,7 @@ class CreatePartitions:
     def _response(
         self, names: list[str], results: dict[str, TopicResult]
     ) -> messages.CreatePartitionsResponse:
-        """Return one result for each name, in the order of Kafka's response, which has a Scala
-        map's.
-        """
+        """Return one result for each name, in Kafka's order, a Scala map's."""
         return messages.CreatePartitionsResponse(
             results=[
                 messages.CreatePartitionsResponse.CreatePartitionsTopicResult(

@@ -70,9 +70,7 @@ class DeleteRecords:
         return self._response(deleted | denied | unknown)
 
     def _response(self, results: _Results) -> messages.DeleteRecordsResponse:
-        """Return the response if at least one partition was not refused,
-        in the order of that case.
-        """
+        """Return the response to a request of which at least one partition was not refused."""
         return _response_by_topic(results, by_topic_in_hash_order(results))
 
 

@@ -106,8 +106,7 @@ class DeleteTopics:
     def _check_topic(
         self, name: str | None, topic_id: bytes, session: Session
     ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
-        """Return the response row of a topic, requested by name or id (the other is None or
-        NO_UUID).
+        """Return the response row of a topic, requested by name or id.
 
         Its error code is NONE if the topic is to be deleted: it exists, and the client may delete
         it.

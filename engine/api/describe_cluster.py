@@ -34,8 +34,7 @@ class DescribeCluster:
     def handle(
         self, request: messages.DescribeClusterRequest, exchange: Exchange
     ) -> messages.DescribeClusterResponse:
-        """Return the brokers that have an endpoint of the client's listener, and the controller's
-        id.
+        """Return the brokers that have an endpoint of the client's listener, and the controller.
 
         The controller's id is −1 if it is not among these brokers.
         """

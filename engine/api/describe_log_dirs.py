@@ -60,8 +60,7 @@ class DescribeLogDirs:
     async def _describe_directories(
         self, request: messages.DescribeLogDirsRequest
     ) -> messages.DescribeLogDirsResponse:
-        """Return each log directory with the requested partitions in it, all if the request names
-        none.
+        """Return each log directory with the requested partitions in it, all if none is named.
 
         The rows are collected in several turns of the event loop.
         """

@@ -32,9 +32,7 @@ class DescribeProducers:
     def handle(
         self, request: messages.DescribeProducersRequest, exchange: Exchange
     ) -> messages.DescribeProducersResponse:
-        """Return the producers of which this broker's replica of each partition has state, or an
-        error.
-        """
+        """Return the producers known to this broker's replica of each partition, or an error."""
         return messages.DescribeProducersResponse(
             topics=[
                 messages.DescribeProducersResponse.TopicResponse(
@@ -78,9 +76,7 @@ class DescribeProducers:
     def _producer_rows(
         self, log: LocalLog
     ) -> list[messages.DescribeProducersResponse.ProducerState]:
-        """Return the producers of a log as response rows, in the order of Java's hash map as in
-        Kafka.
-        """
+        """Return the producers of a log as response rows, in the order of Java's hash map."""
         producers = log.producers.producers
         return [
             messages.DescribeProducersResponse.ProducerState(

@@ -130,9 +130,7 @@ class DispatchTable:
         return self._rows.get(key)
 
     def serve_local(self, name: str, handler: Handler) -> None:
-        """Set a second handler of an API for brokers of this process, which pass values,
-        not bytes.
-        """
+        """Set a second handler of an API for brokers of this process, which pass values."""
         key = api(name).key
         self._local_rows[key] = self._rows[key]._replace(handler=handler, decode=None)
 

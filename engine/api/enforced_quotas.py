@@ -237,9 +237,7 @@ class _Mutations:
 
     @property
     def is_exceeded(self) -> bool:
-        """True if partitions were refused, so that the response has THROTTLING_QUOTA_EXCEEDED for
-        them.
-        """
+        """True if partitions were refused, with THROTTLING_QUOTA_EXCEEDED."""
         return self._is_strict and self._throttle_ms > 0
 
     def take_tokens(self, partition_count: int) -> bool:

@@ -52,9 +52,7 @@ class FastOffsetCommit:
     """Answers complete frames of OffsetCommit; see the module's docstring."""
 
     def __init__(self, commits: OffsetCommits, metadata_cache: MetadataCache, clock: Clock) -> None:
-        """Create the fast path for commits of one partition,
-        with an empty cache of parsed heads.
-        """
+        """Create the fast path for commits of one partition, with an empty cache of heads."""
         self._commit_fast = commits.commit_fast
         self._is_known = metadata_cache.is_known
         self._wall_ms = clock.wall_ms

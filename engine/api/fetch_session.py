@@ -228,8 +228,7 @@ class FetchContext:
         self.partitions: Sequence[SessionPartition] = list(partitions)
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
-        """Return the rows to send from the fetched ones, and note them in the session if there is
-        one.
+        """Return the rows to send from the fetched ones, and note them in the session, if any.
 
         Called once per request. Without a session, all rows are sent.
         """

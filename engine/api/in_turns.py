@@ -49,9 +49,7 @@ class _Parts:
         self._parts = parts
 
     def abandon(self) -> None:
-        """Abandon the promised responses of all portions, as when the client's connection is
-        closed.
-        """
+        """Abandon the promised responses of all portions, as when the client disconnects."""
         for part in self._parts:
             part.abandon()
 

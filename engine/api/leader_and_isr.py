@@ -162,9 +162,7 @@ class LeaderAndIsr:
         return unknown
 
     def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:
-        """Return the code that refuses a request with a stale epoch, 0 if its controller is
-        current.
-        """
+        """Return the code that refuses a request with a stale epoch, else 0."""
         return check_controller(request, self._leadership, self._broker_epoch())
 
 

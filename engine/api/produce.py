@@ -190,9 +190,7 @@ class Produce:
         return self.encode_all({topic_partition: appended}, exchange)
 
     def _encode_one(self, results: Results, exchange: Exchange) -> Encoded:
-        """Encode the response to a request of one batch,
-        after its wait for followers (acks=all).
-        """
+        """Encode the response to a request of one batch, after the wait for acks=all."""
         (((topic, index), (error, *offsets)),) = results.items()
         if error is not None:
             return self.encode_all(results, exchange)
@@ -488,9 +486,7 @@ class Produce:
     async def _encode_in_turns(
         self, results: Results, exchange: Exchange, share: Share
     ) -> EncodedResponse:
-        """Encode many results in several turns of the event loop, between which other requests are
-        served.
-        """
+        """Encode many results in several turns, between which other requests are served."""
         answered = _Answered(exchange)
         left = iter(results.items())
         while some := tuple(islice(left, ROWS_PER_SHARE)):
@@ -534,9 +530,7 @@ class Produce:
     def _refused_row(
         topic_partition: TopicPartition, result: ProduceResult, error: ApiError
     ) -> ProducedPartition:
-        """Return the response row of a refused partition, with error message and record errors if
-        any.
-        """
+        """Return the response row of a refused partition, with its message and record errors."""
         made = ProducedPartition(
             topic_partition.partition,
             error.code,

@@ -280,9 +280,7 @@ class RequestMetrics:
         self._deprecated[key] = self._deprecated.get(key, 0) + 1
 
     def deprecated(self) -> Iterator[DeprecatedCount]:
-        """Yield how many requests of deprecated versions came, by API,
-        version and client software.
-        """
+        """Yield how many requests of deprecated versions came, by version and client."""
         for (number, software_name, software_version), count in sorted(self._deprecated.items()):
             for name in _names_of(number):
                 version = number & _VERSION_MASK

@@ -12,9 +12,7 @@ P = TypeVar("P")
 
 
 def has_many_partitions(topics: Sequence[tuple[K, Sequence[P]]]) -> bool:
-    """True if a request has so many partitions that it is served in several turns of the event
-    loop.
-    """
+    """True if a request has so many partitions that it is served in several turns."""
     if len(topics) == 1:
         ((_, partitions),) = topics
         return len(partitions) > PARTITIONS_AT_ONCE_MAX

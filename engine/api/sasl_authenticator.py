@@ -206,9 +206,7 @@ class SaslAuthenticator:
             return AuthenticationStep(None, str(error))
 
     def refuse_large_frame(self, size_bytes: int) -> AuthenticationStep:
-        """Return the step that closes a connection whose frame exceeds
-        `sasl.server.max.receive.size`.
-        """
+        """Return the step that closes a connection with a too large frame."""
         reason = f"Failing SASL authentication due to invalid receive size {size_bytes}"
         return AuthenticationStep(None, reason, is_delayed=True)
 

@@ -135,9 +135,7 @@ class StopReplica:
         return code
 
     def _refusal(self, request: messages.StopReplicaRequest) -> int:
-        """Return the code that refuses a request with a stale epoch, 0 if its controller is
-        current.
-        """
+        """Return the code that refuses a request with a stale epoch, else 0."""
         return check_controller(request, self._leadership, self._broker_epoch())
 
 

@@ -58,7 +58,5 @@ class ToController:
     def allocate_producer_ids(
         self, request: messages.AllocateProducerIdsRequest, _exchange: Exchange
     ) -> Promise[messages.AllocateProducerIdsResponse]:
-        """Promise a block of producer ids,
-        which the controller allocates to the requesting broker.
-        """
+        """Promise a block of producer ids, allocated by the controller."""
         return self._controller.allocate_producer_ids(request)

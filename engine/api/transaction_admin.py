@@ -80,9 +80,7 @@ def _may_describe(session: Session, transactional_id: str) -> bool:
 def _transaction_row(
     transactional_id: str, described: DescribedTransaction, session: Session
 ) -> _Described.TransactionState:
-    """Return the response row of one transaction,
-    with the partitions that the client may describe.
-    """
+    """Return the response row of one transaction, with the partitions visible to the client."""
     topics: dict[str, list[int]] = {}
     for partition in described.partitions:
         if session.may(AclOperation.DESCRIBE, AclResource.TOPIC, partition.topic):

@@ -185,8 +185,7 @@ def _check_still_verified(
 
 
 def _error(code: int, *, knows_abortable: bool) -> ApiError:
-    """Return the error of a batch in a Produce response for the coordinator's error code, as in
-    Kafka.
+    """Return the error of a batch in a Produce response for the coordinator's code.
 
     `knows_abortable`: the client knows TRANSACTION_ABORTABLE.
     """

@@ -154,9 +154,7 @@ class TxnOffsetCommit:
 
 
 def _replace_loading(code: int) -> int:
-    """Return the code for clients of old versions,
-    which do not know COORDINATOR_LOAD_IN_PROGRESS.
-    """
+    """Return the code for old clients, which do not know COORDINATOR_LOAD_IN_PROGRESS."""
     return COORDINATOR_NOT_AVAILABLE if code == COORDINATOR_LOAD_IN_PROGRESS else code
 
 

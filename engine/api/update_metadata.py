@@ -138,9 +138,7 @@ class UpdateMetadata:
         return NONE
 
     def _refusal(self, request: messages.UpdateMetadataRequest) -> int:
-        """Return the code that refuses a request with a stale epoch, 0 if its controller is
-        current.
-        """
+        """Return the code that refuses a request with a stale epoch, else 0."""
         return check_controller(request, self._leadership, self._broker_epoch())
 
     def _not_led_yet(self, metadata: PartitionMetadata) -> PartitionMetadata:
@@ -200,9 +198,7 @@ def _broker_node(
 def _named_states(
     request: messages.UpdateMetadataRequest, version: int
 ) -> Iterator[tuple[str, messages.UpdateMetadataRequest.UpdateMetadataPartitionState]]:
-    """Yield pairs of topic and partition state from the flat or the by-topic form of the
-    request.
-    """
+    """Yield pairs of topic and partition state from either form of the request."""
     if version < _BY_TOPIC:
         for state in request.ungrouped_partition_states:
             yield state.topic_name, state

@@ -136,8 +136,7 @@ class WriteTxnMarkers:
 
     # 2
     def _decide_commits(self, marker: Marker, codes: MarkerCodes) -> None:
-        """Commit or drop the offsets that are pending in the partitions where the marker was
-        written.
+        """Commit or drop the offsets that are pending in the partitions with the marker.
 
         Only partitions of `__consumer_offsets` without an error count.
         """

@@ -66,9 +66,7 @@ class ConstrainedAssignment:
         return self.assignment
 
     def _keep_previous(self, member_id: str, owned: Iterable[TopicPartition]) -> None:
-        """Assign a member its previous partitions, up to its share (step 1 in the module's
-        docstring).
-        """
+        """Assign a member its previous partitions, up to its share (step 1 of the module)."""
         mismatched = [key for key in owned if self._racks.mismatch(member_id, key)]
         self._given_up.update(dict.fromkeys(mismatched, member_id))
         barred = self._owners.contested.union(mismatched)

@@ -46,9 +46,7 @@ class GeneralAssignment:
         owners: PreviousOwners,
         racks: StickyRacks,
     ) -> None:
-        """Create an assignment in which members have their previous partitions,
-        those of `owners`.
-        """
+        """Create an assignment that begins with the partitions of `owners`."""
         #: Number of partitions of each topic.
         self._sizes = {topic: len(rows) for topic, rows in topics.items()}
         self._racks = racks

@@ -97,9 +97,7 @@ class _TopicState:
         return any(racks != topic_racks for racks in self._racks.values())
 
     def is_of_rack(self, member_id: str, partition: int) -> bool:
-        """Return True if the member's rack has a replica of the partition, or the member has no
-        rack.
-        """
+        """Return True if the member's rack has a replica of the partition, or it has no rack."""
         rack = self._member_racks[member_id]
         return rack is None or rack in self._racks[partition]
 
@@ -128,9 +126,7 @@ class _TopicState:
 
 
 def _assign_by_racks(states: Sequence[_TopicState], assignment: Assignment) -> None:
-    """Assign partitions of rack-aware and of co-partitioned topics (step 2 in the module's
-    docstring).
-    """
+    """Assign partitions of rack-aware and co-partitioned topics (step 2 of the module)."""
     together: dict[tuple[tuple[str, ...], int], list[_TopicState]] = {}
     for state in states:
         together.setdefault((state.members, state.partition_count), []).append(state)

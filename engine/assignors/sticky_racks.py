@@ -51,9 +51,7 @@ class StickyRacks(NamedTuple):
         return None
 
     def by_choice(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Return the partitions sorted by the number of members in their racks,
-        the fewest first.
-        """
+        """Return the partitions by the number of members in their racks, fewest first."""
         members_in = Counter(self.of_member.values())
 
         def choice(partition: TopicPartition) -> int:

@@ -89,9 +89,7 @@ class AddPartitionsToTxnRequests:
         return answer
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
-        """Return the broker id of a transactional id's coordinator, None if its partition has no
-        leader.
-        """
+        """Return the broker id of a transactional id's coordinator, None without a leader."""
         partition = TopicPartition(TRANSACTION_STATE, self._partition_of(transactional_id))
         leader_id = self._channels.leader_of(partition)
         return None if leader_id is None or leader_id < 0 else leader_id

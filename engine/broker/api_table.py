@@ -195,9 +195,7 @@ def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
 
 
 def _in_turns(row: Row, turns: LoopTurns) -> Row:
-    """Return the API's row with a handler that serves large requests in turns,
-    if it is in `_ROWS`.
-    """
+    """Return the API's row with a handler that works in turns, if it is in `_ROWS`."""
     rows = _ROWS.get(row.name)
     return row if rows is None else row._replace(handler=InTurns(row.handler, rows, turns).handle)
 

@@ -438,9 +438,7 @@ class Broker:
             self.host.timers.call_soon(self.tokens.remove_expired)
 
     def _leave_cluster(self) -> None:
-        """Stop serving brokers of this process, end the broker's session,
-        and resign as controller.
-        """
+        """Stop serving brokers of this process, end the session, and resign."""
         if self._peers.get(self.broker_id) == self.serve_local:
             del self._peers[self.broker_id]
         self.session.stop()
@@ -581,9 +579,7 @@ class Broker:
         return registration_of(self.live.config, self.ports, self.host.name, clock.wall_ms())
 
     async def _begin_session(self) -> None:
-        """Register in a new session of the store,
-        and take part in the controller election again.
-        """
+        """Register in a new session of the store, and join the election again."""
         await self._register_again()
         self.controller.session_began()
         _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)

@@ -107,8 +107,8 @@ class ShutdownRequests:
         return set(self._metadata_cache.brokers) <= {self._config.broker_id}
 
     def _leads_for_others(self) -> bool:
-        """True if the metadata cache has this broker as leader of partitions with several
-        replicas.
+        """True if the metadata cache has this broker as leader of partitions that others
+        replicate.
         """
         return any(
             partition.leader_id == self._config.broker_id and len(partition.replicas) > 1

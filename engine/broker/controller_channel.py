@@ -102,9 +102,7 @@ class _Queue:
         self._requests.clear()
 
     def _schedule_first(self) -> None:
-        """Send the first request in a later turn of the event loop, unless a request is in
-        progress.
-        """
+        """Send the first request in a later turn of the event loop, unless one is in progress."""
         if self._requests and not self._is_busy and not self._is_closed:
             self._is_busy = True
             self._timers.call_soon(self._send_first)

@@ -195,8 +195,7 @@ class CoordinatorTopic:
         return written
 
     def batches(self, partition: int, buffer_bytes: int) -> Iterator[RecordBatch]:
-        """Yield all batches of a partition up to its present log end offset, in order of their
-        offsets.
+        """Yield all batches of a partition in order, up to its present log end offset.
 
         A coordinator loads its state from them. Raises ApiError or StorageError if the log cannot
         be read.

@@ -28,9 +28,7 @@ class PurgatoryOwner(Protocol):
         ...
 
     def next_deadline_ms(self) -> int | None:
-        """Return the earliest deadline (monotonic) of the waiting operations,
-        None if none waits.
-        """
+        """Return the earliest deadline (monotonic) of the operations, None without any."""
         ...
 
 

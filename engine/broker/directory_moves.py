@@ -137,9 +137,7 @@ class DirectoryMoves:
             cancel()
 
     def _schedule_step(self) -> None:
-        """Copy the next chunk in a later turn of the event loop,
-        unless that or a wait is pending.
-        """
+        """Copy the next chunk in a later turn of the event loop, unless a step is pending."""
         if not self._is_busy:
             self._is_busy = True
             self._timers.call_soon(self._copy_next_chunk)

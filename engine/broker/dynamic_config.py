@@ -102,8 +102,7 @@ class LiveConfig:
         return config
 
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Replace the overrides of a topic, and call the listeners if they differ from the last
-        ones.
+        """Replace the overrides of a topic, and call the listeners if they differ.
 
         Invalid overrides are logged and ignored.
         """

@@ -28,8 +28,7 @@ _SESSIONS: Final = "kafka.server:type=FetchSessionCache,name="
 def fetcher_metrics(
     followed: Mapping[tuple[int, int], Mapping[TopicPartition, FetchState]],
 ) -> Iterator[BrokerMetric]:
-    """Yield the lag of each partition that this broker has fetched as a follower, and the maximal
-    lag.
+    """Yield the lag of each partition that this broker follows, and the maximal lag.
 
     `followed` has fetch states by leader id and number of the fetcher.
     """

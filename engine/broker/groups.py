@@ -35,8 +35,7 @@ def open_groups(
     deadlines: Deadlines,
     stored: TopicAssignment | None,
 ) -> GroupCoordinator:
-    """Create a broker's group coordinator, and let it follow the leadership of
-    `__consumer_offsets`.
+    """Create a broker's group coordinator, which follows the leadership of its topic.
 
     `stored` is that topic in the metadata store, None if it does not exist.
     """

@@ -111,9 +111,7 @@ class IsrProposals:
             self._cancel()
 
     def _send_soon(self) -> None:
-        """Send all pending proposals in a later turn,
-        unless a request is scheduled or in flight.
-        """
+        """Send all pending proposals in a later turn, unless one is scheduled or in flight."""
         if self._waiting and not self._is_busy:
             self._is_busy = True
             # Proposals made later in this turn are in the same request.

@@ -89,9 +89,7 @@ class IsrWrites:
         return self._in_flight
 
     def start(self) -> None:
-        """Start the periodic check for ISR changes of which the controller has to be notified
-        (SCH-3).
-        """
+        """Start the periodic check for ISR changes to report to the controller (SCH-3)."""
         self._tasks.every(
             "isr-change-propagation",
             ISR_CHANGE_CHECK_MS,
@@ -167,8 +165,7 @@ class IsrWrites:
     # Notifying the controller
 
     def _send_changes(self) -> None:
-        """Notify the controller of changed ISRs if no ISR has changed for a while, or at the
-        maximal delay.
+        """Notify the controller of changed ISRs, after a time without changes or the maximal delay.
 
         So many changes in a row lead to one notification.
         """

@@ -107,9 +107,7 @@ class ListenerSasl:
 
     @property
     def mechanisms(self) -> Sequence[str]:
-        """Return the enabled SASL mechanisms in the order of Java's set,
-        in which Kafka lists them.
-        """
+        """Return the enabled SASL mechanisms in Kafka's order, that of Java's set."""
         return self._mechanisms
 
     def new_server(self, mechanism: str) -> SaslServer:

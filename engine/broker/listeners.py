@@ -193,8 +193,7 @@ class BrokerListeners:
         return per_address
 
     def _close_excess(self) -> None:
-        """Close connections while the broker has more than max.connections, the longest idle ones
-        first.
+        """Close connections while the broker has more than max.connections, longest idle first.
 
         Those of the inter-broker listener stay open, if there are other listeners.
         """

@@ -141,8 +141,7 @@ class LiveTls:
         return layer_to
 
     def check(self, listener: ListenerAddress, after: BrokerSettings) -> None:
-        """Raise InvalidRequest, with Kafka's message, if the listener's TLS fails with settings
-        `after`.
+        """Raise InvalidRequest, with Kafka's message, if the listener's TLS fails with `after`.
 
         Called before a change of dynamic settings is stored.
         """
@@ -306,9 +305,7 @@ def _load_tls_files(settings: BrokerSettings, listener: ListenerAddress) -> _Loa
 
 
 def _store_settings(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | None, ...]:
-    """Return the values of the TLS settings whose change leads to a reload of the listener's
-    files.
-    """
+    """Return the values of the TLS settings whose change reloads the listener's files."""
     of_listener = ListenerSettings(settings, listener.name)
     return tuple(of_listener.text(key) for key in sorted(ONLY_BY_LISTENER))
 

@@ -49,9 +49,7 @@ class PythonLoggers:
         self._before: dict[str, int] = {}
 
     def levels(self) -> Mapping[str, str]:
-        """Return the effective level of each logger of the broker, by its name, in Kafka's level
-        names.
-        """
+        """Return the effective level of each logger of the broker, by name, as Kafka's level."""
         levels = {
             name: level_name(self._logger(name).getEffectiveLevel())
             for name in (ROOT_LOGGER, *_ABOVE_OTHERS)

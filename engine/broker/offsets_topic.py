@@ -35,9 +35,7 @@ class OffsetsTopic:
     """
 
     def __init__(self, topic: CoordinatorTopic, config: BrokerConfig) -> None:
-        """Create access to `__consumer_offsets`, with acks, timeout and codec of commits in
-        `config`.
-        """
+        """Create access to `__consumer_offsets`, with the commit settings of `config`."""
         self._topic = topic
         self._config = config
         self._codec = Codec(config.offsets_topic_compression_codec)

@@ -62,18 +62,14 @@ class ReplicationQuotas:
         live, broker_id = self._live, self._live.config.broker_id
 
         def is_throttled(key: TopicPartition) -> bool:
-            """Return True if the topic's setting lists this broker's replica of a partition, or
-            all.
-            """
+            """Return True if the topic's setting lists this replica of a partition, or all."""
             replicas = replicas_of(live.topic_config(key.topic))
             return is_listed(replicas, key.partition, broker_id)
 
         return is_throttled
 
     def reconfigure(self) -> None:
-        """Set the throttled rates (bytes/s) from the present settings,
-        as after a change of them.
-        """
+        """Set the throttled rates (bytes/s) from the present settings."""
         for quota, name in (
             (self.leader, "leader.replication.throttled.rate"),
             (self.follower, "follower.replication.throttled.rate"),

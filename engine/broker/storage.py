@@ -243,8 +243,7 @@ class Storage:
         )
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermark checkpoints, once the controller has sent all partitions
-        (PART-13).
+        """Write the high watermark checkpoints, once all partitions are known (PART-13).
 
         Earlier, partitions that are not known yet would be lost from the files.
         """

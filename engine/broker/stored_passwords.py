@@ -36,8 +36,7 @@ _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 def password_encoder(
     config: BrokerConfig, entropy: Entropy, *, is_old: bool = False
 ) -> PasswordEncoder | None:
-    """Return the encoder of passwords in the store, by the present secret or (`is_old`) the old
-    one.
+    """Return the encoder of passwords in the store, with the present or (`is_old`) old secret.
 
     None if that secret is not configured. Raises ConfigError.
     """

@@ -84,8 +84,7 @@ class LoopTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Run the steps that `steps` returns periodically, `period_ms` after the end of the last
-        ones.
+        """Run the steps that `steps` returns periodically, `period_ms` after the last ones.
 
         Between two steps the event loop may serve other work.
         """

@@ -369,8 +369,7 @@ class KafkaClient:
     def wait_any(
         self, timeout_ms: int, *, may_be_interrupted: bool = True
     ) -> list[tuple[object, CallResult]]:
-        """Return results, with their tokens, of calls that were submitted directly to
-        `connections`.
+        """Return results, with their tokens, of calls submitted directly to `connections`.
 
         Waits up to `timeout_ms` for the first; an empty list means that none came.
         """

@@ -59,14 +59,11 @@ class BufferedRecords:
         return any(partition not in paused for partition, _ in self._firsts())
 
     def next_offsets(self) -> dict[TopicPartition, int]:
-        """Return the offset of the first buffered record, by partition,
-        of partitions with records.
-        """
+        """Return the offset of the first buffered record, by partition."""
         return dict(reversed(list(self._firsts())))
 
     def take(self, count_max: int, paused: Collection[TopicPartition]) -> list[ConsumerRecord]:
-        """Remove and return up to `count_max` buffered records, without those of `paused`
-        partitions.
+        """Remove and return up to `count_max` buffered records, none of `paused` partitions.
 
         The records of the previous call then count as processed: they can no longer be put back.
         """
@@ -112,9 +109,7 @@ class BufferedRecords:
         return again
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Remove the buffered and the returned records of partitions that were revoked or
-        sought.
-        """
+        """Remove the buffered and the returned records of partitions revoked or sought."""
         self._runs = deque(run for run in self._runs if run[0].topic_partition not in partitions)
         self._returned = [r for r in self._returned if r.topic_partition not in partitions]
 

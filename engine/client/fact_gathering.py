@@ -164,8 +164,7 @@ class _Gathering:
         self._answers |= self._client.exchange(calls, deadline_ms)
 
     def _retry(self) -> None:
-        """Retry the list of reassignments at the current controller, topic configs at another
-        broker.
+        """Retry the list of reassignments at the current controller, configs at another broker.
 
         Only requests that failed in a way that another broker may resolve are retried.
         """
@@ -186,9 +185,7 @@ class _Gathering:
         self._exchange(calls)
 
     def _is_controller_in_doubt(self) -> bool:
-        """True if the controller did not list the reassignments, and a new controller may list
-        them.
-        """
+        """True if the controller did not list the reassignments, and a new one may."""
         answer = self._answers.get(_Request(_MOVES, self._view.controller_id))
         if isinstance(answer, Response):
             return kafka_error(answer.message.error_code).is_retriable

@@ -42,9 +42,7 @@ class SeenRecords(NamedTuple):
 
     @property
     def records(self) -> list[tuple[Record, int]]:
-        """Return the records one by one, each as a pair with its leader epoch, in the order of
-        offsets.
-        """
+        """Return the records one by one, each with its leader epoch, in offset order."""
         return records_of(self.runs)
 
 

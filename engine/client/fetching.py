@@ -77,9 +77,7 @@ class ConsumedRecords(NamedTuple):
 
     @property
     def records(self) -> list[tuple[Record, int]]:
-        """Return the records one by one, each as a pair with its leader epoch, in the order of
-        offsets.
-        """
+        """Return the records one by one, each with its leader epoch, in offset order."""
         return records_of(self.runs)
 
 
@@ -152,9 +150,7 @@ class Fetcher:
 
     @property
     def is_waiting(self) -> bool:
-        """True if a Fetch has no response yet,
-        even one of partitions that were stopped meanwhile.
-        """
+        """True if a Fetch has no response yet, even of partitions stopped meanwhile."""
         return bool(self._in_flight)
 
     def prepare(self) -> None:

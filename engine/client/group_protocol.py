@@ -41,9 +41,7 @@ class SettingOfOtherProtocol(ConfigError):
 
 
 def refuse_others(properties: Mapping[str, str], protocol: str) -> None:
-    """Raise SettingOfOtherProtocol if a property is set that `protocol` (classic,
-    consumer) lacks.
-    """
+    """Raise SettingOfOtherProtocol if `protocol` (classic, consumer) lacks a set property."""
     refused = tuple(key for key in _REFUSED[protocol] if properties.get(key, "").strip())
     if refused:
         raise SettingOfOtherProtocol(refused, properties, protocol)

@@ -401,9 +401,7 @@ class GroupSession:
         return committed_offsets(self._client, self._settings.group_id, partitions)
 
     def rejoin_if_refused(self, code: int) -> None:
-        """Join again at the next `poll` if `code`, of TxnOffsetCommit, means that the group
-        continued.
-        """
+        """Join again at the next `poll` if TxnOffsetCommit's `code` shows a later generation."""
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
             self._apply_code(code)
 

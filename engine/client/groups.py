@@ -298,8 +298,7 @@ def commits_call(
 def commits_of(
     message: messages.OffsetFetchResponse,
 ) -> dict[TopicPartition, CommitView] | EngineError:
-    """Return the committed offsets in an OffsetFetch response, by partition, or the response's
-    error.
+    """Return the committed offsets in an OffsetFetch response by partition, or its error.
 
     Partitions without a commit (offset -1) are left out.
     """
@@ -330,9 +329,7 @@ def _topic_rows(
 
 
 def _fetched_code(message: messages.OffsetFetchResponse) -> int:
-    """Return the group's error code in an OffsetFetch response,
-    else the first of its partitions.
-    """
+    """Return the group's error code in an OffsetFetch response, else its first partition's."""
     fetched = _of_group(message)
     codes = (int(row.error_code) for topic in fetched.topics for row in topic.partitions)
     return int(fetched.error_code) or next((code for code in codes if code != NONE), NONE)

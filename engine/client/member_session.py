@@ -26,9 +26,7 @@ class MemberSettings(NamedTuple):
     remote_assignor: str | None = None
 
     def check(self) -> None:
-        """Raise SettingOfOtherProtocol if a setting that only the other protocol uses is not
-        default.
-        """
+        """Raise SettingOfOtherProtocol if a setting of the other protocol is not default."""
         defaults = MemberSettings(self.group_id)
         keys = {
             "partition.assignment.strategy": (self.assignors, defaults.assignors),

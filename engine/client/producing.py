@@ -264,9 +264,7 @@ class Producer:
         return self._pop_results()
 
     def flush(self) -> list[BatchResult]:
-        """Send all records, wait until each batch is stored or has failed,
-        and return the results.
-        """
+        """Send all records, wait until each batch has a result, and return them."""
         for partition in list(self._open):
             self._close(partition)
         if self._sender is not None:

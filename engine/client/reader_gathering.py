@@ -150,9 +150,7 @@ class _Gathering:
     def _by_leader(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[int, list[TopicPartition]]:
-        """Return partitions by their leader's id,
-        without those whose leader is missing or silent.
-        """
+        """Return partitions by their leader's id, if it is not missing or silent."""
         grouped: dict[int, list[TopicPartition]] = {}
         for key in partitions:
             leader = leader_of(self._view, key)

@@ -23,8 +23,7 @@ _DEBUGGER_ID: Final = -2
 def request_replica_offsets(
     client: KafkaClient, replicas: Mapping[int, list[TopicPartition]], *, start: bool = False
 ) -> dict[tuple[TopicPartition, int], int | EngineError]:
-    """Return the log end offset of each replica, by partition and broker id, or the replica's
-    error.
+    """Return the log end offset of each replica, by partition and broker id, or its error.
 
     With `start` it is the log start offset. All brokers are requested at once.
     """
@@ -48,9 +47,7 @@ def request_replica_offsets(
 def ends_of(
     response: messages.ListOffsetsResponse,
 ) -> dict[TopicPartition, int | EngineError]:
-    """Return the offset of each partition's replica in a broker's ListOffsets response, or its
-    error.
-    """
+    """Return the offset of each partition in a broker's ListOffsets response, or its error."""
     return {
         TopicPartition(topic.name, row.partition_index): row.offset
         if row.error_code == NONE

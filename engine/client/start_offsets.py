@@ -63,8 +63,7 @@ class StartOffsets:
     def find_by_reset(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
-        """Return the offset of each partition that auto.offset.reset names, or the partition's
-        error.
+        """Return the offset of each partition by auto.offset.reset, or its error.
 
         With `none` the error is NoOffset.
         """

@@ -259,8 +259,7 @@ class TransactionalProducer:
             raise
 
     def _end_if_begun(self) -> None:
-        """Abort the transaction that a request without a response may have begun at the
-        coordinator.
+        """Abort the transaction that a request without a response may have begun.
 
         INVALID_TXN_STATE means that there is none, and is no error here.
         """

@@ -188,9 +188,7 @@ def producers_call(wanted: Iterable[TopicPartition]) -> Call:
 def producers_of(
     response: messages.DescribeProducersResponse,
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the active producers of each partition in a DescribeProducers response,
-    or its error.
-    """
+    """Return the active producers of each partition in the response, or its error."""
     found: dict[TopicPartition, list[ActiveProducer] | EngineError] = {}
     for topic in response.topics:
         for row in topic.partitions:

@@ -100,8 +100,7 @@ class TruncationChecks:
     def validate(
         self, positions: Mapping[TopicPartition, int], view: ClusterView
     ) -> dict[TopicPartition, EngineError]:
-        """Check positions whose partition has a new leader epoch or topic id, by
-        OffsetForLeaderEpoch.
+        """Check positions whose partition has a new leader epoch or topic id, by epoch ends.
 
         Returns the error of each partition that failed: LogTruncated if the leader's log ends
         before the position, or the error of the request, after which the next call repeats the

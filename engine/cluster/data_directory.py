@@ -230,9 +230,7 @@ class DataDirectory:
         return f"{self.broker_path(broker_id)}.response"
 
     def member_network_path(self, broker_id: int) -> str:
-        """Return the path of the file in which a broker's process confirms a change of the
-        network.
-        """
+        """Return the path of the file in which a broker confirms network changes."""
         return f"{self.broker_path(broker_id)}.network"
 
     def broker_files(self, broker_id: int) -> list[str]:

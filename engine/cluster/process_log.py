@@ -15,9 +15,7 @@ def log_size(files: Files, path: str) -> int:
 
 
 def read_last_error(files: Files, path: str, start: int) -> tuple[str, str | None]:
-    """Return the last error after position `start` of a process's log,
-    and the last hint or None.
-    """
+    """Return the last error after position `start` of a log, and the last hint or None."""
     lines = _read_tail(files, path, start)
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     messages = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]

@@ -361,9 +361,7 @@ def _check_rebalance_protocols(settings: BrokerSettings) -> None:
 
 
 def _check_overrides(text: str) -> None:
-    """Raise ConfigError unless each entry of `max.connections.per.ip.overrides` is
-    ADDRESS:COUNT.
-    """
+    """Raise ConfigError unless each entry of a list is ADDRESS:COUNT."""
     for override in _split_entries(text):
         _, colon, count = override.rpartition(":")
         if not colon or not _is_int(count.strip()):

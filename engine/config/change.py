@@ -232,9 +232,7 @@ def _password_suffixes() -> tuple[str, ...]:
 
 
 def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
-    """Raise ConfigError if a key is read-only,
-    or cannot be set for one broker or for all brokers.
-    """
+    """Raise ConfigError if a key is read-only, or cannot be set at this level."""
     key = broker_keys().get(name)
     if key is not None and key.update_mode is UpdateMode.READ_ONLY:
         raise ConfigError(name, text, "cannot be changed while the broker runs")

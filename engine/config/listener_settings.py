@@ -31,16 +31,12 @@ class ListenerSettings:
         self._prefix = f"{LISTENER_PREFIX}{listener.lower()}."
 
     def name_of(self, key: str, mechanism: str | None = None) -> str:
-        """Return a key's name with the prefix of the listener,
-        and of the SASL mechanism if given.
-        """
+        """Return a key's name with the prefix of the listener, and mechanism if given."""
         mechanism_prefix = "" if mechanism is None else f"{mechanism.lower()}."
         return f"{self._prefix}{mechanism_prefix}{key}"
 
     def own_text(self, key: str, mechanism: str | None = None) -> str | None:
-        """Return the text that is set with the listener's (and mechanism's) prefix, None if not
-        set.
-        """
+        """Return the text that is set with the listener's (and mechanism's) prefix, or None."""
         return self._settings.configured_text(self.name_of(key, mechanism))
 
     def text(self, key: str) -> str | None:

@@ -161,9 +161,7 @@ class BrokerSettings:
 
 
 def synonym_names(name: str) -> tuple[str, ...]:
-    """Return the keys that can give a setting its value,
-    the one with the highest precedence first.
-    """
+    """Return the keys that can give a setting its value, highest precedence first."""
     names = _SYNONYMS.get(name)
     if names is not None:
         return names

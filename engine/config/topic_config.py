@@ -126,9 +126,7 @@ class TopicConfig(NamedTuple):
 
 
 def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings) -> None:
-    """Raise ConfigError if the settings of a topic are unknown,
-    invalid or contradict each other.
-    """
+    """Raise ConfigError if the settings of a topic are invalid or contradictory."""
     for name in overrides:
         if name not in topic_keys():
             raise ConfigError(name, overrides[name], "is no setting of topics")

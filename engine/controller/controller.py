@@ -310,9 +310,7 @@ class Controller:
     # -- events --------------------------------------------------------------------------------
 
     def _put_active(self, name: str, work: Callable[[], PromiseCoroutine[None]]) -> None:
-        """Queue `work` as an event, which does nothing if this broker is not the controller by
-        then.
-        """
+        """Queue `work` as an event that does nothing unless this broker is the controller then."""
 
         async def if_active() -> None:
             """Run the work, unless this broker has resigned meanwhile."""

@@ -39,8 +39,7 @@ class GuardedZnodes:
     """The metadata store with fenced writes; the election sets `epoch_version`."""
 
     def __init__(self, client: ZnodeClient, turns: LoopTurns) -> None:
-        """Create the controller's access to znodes, whose writes fail once another controller is
-        elected.
+        """Create the controller's access to znodes, whose writes fail after another election.
 
         `epoch_version` must be set before the first write.
         """
@@ -50,8 +49,7 @@ class GuardedZnodes:
         self.epoch_version = 0
 
     async def write(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Apply all operations or none, if `/controller_epoch` still has the version
-        `epoch_version`.
+        """Apply all operations or none, if the controller epoch is `epoch_version` still.
 
         Raises ControllerMoved if it has another version, and NodeError. Many operations get a
         separate turn of the event loop, since the embedded store applies them within the call.

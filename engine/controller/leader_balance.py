@@ -96,8 +96,7 @@ class LeaderBalance:
             cancel()
 
     async def run_check(self) -> None:
-        """Elect preferred leaders for brokers that lead too few partitions, and schedule the next
-        check.
+        """Elect preferred leaders for brokers that lead too few partitions, and schedule a check.
 
         Nothing is elected while partitions are being reassigned.
         """

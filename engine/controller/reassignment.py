@@ -202,9 +202,7 @@ class Reassignment:
     async def _is_caught_up(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> bool:
-        """True if the stored ISR has all target replicas, so that the reassignment can be
-        completed.
-        """
+        """True if the stored ISR has all target replicas, and the reassignment can complete."""
         # Read from the store: a broker before 2.7 writes the ISR itself.
         leaderships = await read_leaderships(self._znodes.client, (partition,), self._znodes.turns)
         leadership = leaderships.get(partition)

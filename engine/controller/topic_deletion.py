@@ -94,9 +94,7 @@ class TopicDeletion:
         self._context.ineligible_for_deletion |= self._context.to_delete & set(topics)
 
     async def fail_replicas(self, replicas: Iterable[Replica]) -> None:
-        """Note replicas that could not be deleted (DELETION_INELIGIBLE),
-        and postpone their topics.
-        """
+        """Note replicas that could not be deleted (DELETION_INELIGIBLE), and postpone topics."""
         failed = self._replicas_to_delete(replicas)
         if failed:
             await self._replicas.change_phase(failed, ReplicaPhase.DELETION_INELIGIBLE)
@@ -104,9 +102,7 @@ class TopicDeletion:
             await self.continue_deletions()
 
     async def complete_replicas(self, replicas: Iterable[Replica]) -> None:
-        """Note replicas that brokers have deleted (DELETION_SUCCESSFUL), and continue the
-        deletions.
-        """
+        """Note replicas that brokers have deleted (DELETION_SUCCESSFUL), and continue."""
         done = self._replicas_to_delete(replicas)
         await self._replicas.change_phase(done, ReplicaPhase.DELETION_SUCCESSFUL)
         await self.continue_deletions()
@@ -191,9 +187,7 @@ class TopicDeletion:
         self.mark_ineligible(replica.partition.topic for replica in dead)
 
     async def _list_nodes(self, topic: str) -> list[str]:
-        """Return the paths of a deleted topic's znodes, children before parents,
-        the request last.
-        """
+        """Return the paths of a deleted topic's znodes, children first, the request last."""
         znodes = self._parts.znodes
         paths = await znodes.list_tree(topic_path(topic))
         others = (topic_config_path(topic), delete_topic_path(topic))

@@ -203,9 +203,7 @@ class TopicEvents:
         return topic_id
 
     async def _create_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Change new partitions and replicas to NEW, then to ONLINE, which elects the first
-        leaders.
-        """
+        """Change new partitions and replicas to NEW, then to ONLINE, which elects leaders."""
         created = list(partitions)
         machines = self._machines
         replicas = self._context.replicas_of(created)
@@ -217,9 +215,7 @@ class TopicEvents:
         await machines.replicas.change_phase(replicas, ReplicaPhase.ONLINE)
 
     async def _remove_added_partitions(self, topic: str, stored: StoredTopic) -> None:
-        """Write a topic's znode without the partitions that were added during the topic's
-        deletion.
-        """
+        """Write a topic's znode without the partitions added during its deletion."""
         try:
             existing = frozenset(await self._client.children(partitions_path(topic)))
         except NoNode:

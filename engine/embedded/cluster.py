@@ -348,9 +348,7 @@ class EmbeddedCluster(KafkaAccess):
         super().wait_in_sync(brokers=count, timeout_s=timeout_s)
 
     def _hold_lock(self, lock_path: str | None = None) -> AbstractContextManager[None]:
-        """Wait for a lock that commands of other processes on this cluster take too,
-        and return it.
-        """
+        """Wait for a lock that commands on this cluster take too, and return it."""
         turn = partial(
             daemon.hold_start_lock, self._data, self._files, self._clock, self.timeout_s, pause_ms
         )

@@ -57,9 +57,7 @@ def read_local_histories(
 
 
 def _read_unchanged(files: Files, path: str, wanted: set[TopicPartition]) -> list[LogHistory]:
-    """Return the histories of the wanted logs in a directory,
-    without those that change meanwhile.
-    """
+    """Return the histories of the wanted logs in a directory that do not change meanwhile."""
     logs: list[LogHistory] = []
     if not wanted:
         return logs

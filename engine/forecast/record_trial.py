@@ -57,9 +57,7 @@ class RecordTrial(NamedTuple):
 
     @property
     def dirty_ratio(self) -> float:
-        """The share of the cleanable bytes that was not cleaned before, 0.0 without cleanable
-        bytes.
-        """
+        """The share of the cleanable bytes not cleaned before, 0.0 without any."""
         return self.dirty_bytes / self.read_bytes if self.read_bytes else 0.0
 
     @property
@@ -179,9 +177,7 @@ class _KeyReading:
         return self._keys
 
     def _keep_last_batch(self, batch: BatchView) -> None:
-        """Record the last data batch of each live producer,
-        which the cleaner keeps even if empty.
-        """
+        """Record the last data batch of each live producer, which a cleaning keeps."""
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if batch.max_timestamp_ms <= self._oldest_ms:
             self.producers.pop(producer_id, None)
@@ -194,9 +190,7 @@ class _KeyReading:
             self.producers[producer_id] = ProducerEnd(epoch, None)
 
     def _mark_clean_before_hole(self, batch: RecordBatch) -> None:
-        """Treat everything before a missing offset as clean,
-        since only a cleaning removes records.
-        """
+        """Treat everything before a missing offset as clean, since only a cleaning makes gaps."""
         self._read_bytes += batch.size_bytes
         lacks = isinstance(batch, BatchView) and (
             batch.record_count <= batch.last_offset - batch.base_offset

@@ -45,9 +45,7 @@ class GroupOperation(DelayedOperation):
         self._completed = completed
 
     def can_complete(self) -> bool:
-        """Return True if the operation's condition is true, so that it completes before its
-        deadline.
-        """
+        """Return True if the operation's condition is true, so that it completes."""
         return self._can_complete()
 
     def finish(self) -> None:

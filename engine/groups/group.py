@@ -293,9 +293,7 @@ class Group:
         )
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """Return all members with their subscriptions, from which the leader computes the
-        assignment.
-        """
+        """Return all members with their subscriptions, for the leader's assignment."""
         name = self.protocol_name
         assert name is not None, f"{self.group_id} has no protocol"
         return tuple(

@@ -108,9 +108,7 @@ class GroupOffsets:
         return list(self._committed | self._pending)
 
     def is_known(self, partition: TopicPartition) -> bool:
-        """Return True if a partition has a committed offset or a pending non-transactional
-        commit.
-        """
+        """Return True if a partition has a committed offset or a pending non-transactional one."""
         return partition in self._committed or partition in self._pending
 
     def prepare(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
@@ -120,8 +118,7 @@ class GroupOffsets:
     def complete_commit(
         self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
     ) -> None:
-        """Make a pending commit the committed offset, now that the in-sync replicas have its
-        record.
+        """Make a pending commit the committed offset, once the ISR has its record.
 
         It is dropped if a tombstone for the partition follows in the log.
         """

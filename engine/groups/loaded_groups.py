@@ -74,8 +74,7 @@ class LoadedGroups:
                 )
 
     def _apply_fast(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Apply the committed offsets among `records`, the most frequent kind, without full
-        decoding.
+        """Apply the committed offsets among `records`, the most frequent kind.
 
         Yields all other records in order, for `_apply_record`.
         """
@@ -100,8 +99,7 @@ class LoadedGroups:
             put(partition, (*committed, None, record.offset))
 
     def _parse_offset_key(self, start: bytes) -> _OffsetKeys | None:
-        """Return the group's and topic's entries for a key without its partition number, and cache
-        them.
+        """Return the group's and topic's entries for a key without its partition; cache them.
 
         None if it is no offset key.
         """

@@ -94,9 +94,7 @@ class GroupMember:
         protocol_type: str,
         protocols: tuple[Protocol, ...],
     ) -> None:
-        """Create a member from the fields of its JoinGroup, without an assignment or parked
-        requests.
-        """
+        """Create a member from the fields of its JoinGroup, without an assignment."""
         self.member_id = member_id
         self.group_instance_id = group_instance_id
         self.client = client
@@ -141,9 +139,7 @@ class GroupMember:
         return next(found.metadata for found in self.protocols if found.name == protocol_name)
 
     def matches(self, protocols: tuple[Protocol, ...]) -> bool:
-        """Return True if a repeated JoinGroup has the same protocols and subscriptions as
-        before.
-        """
+        """Return True if a repeated JoinGroup has the same protocols and subscriptions."""
         return protocols == self.protocols
 
     def vote(self, candidates: set[str]) -> str:

@@ -196,9 +196,7 @@ class Memberships:
         return join
 
     def _may_answer_again(self, group: Group, member: GroupMember, request: JoinRequest) -> bool:
-        """Return True if a join of a known member only repeats a request whose response was
-        lost.
-        """
+        """Return True if a join of a known member repeats a request whose response was lost."""
         if group.is_in(GroupState.PREPARING_REBALANCE) or not member.matches(request.protocols):
             return False
         # The leader of a stable group joins again to start a rebalance.
@@ -254,9 +252,7 @@ class Memberships:
         stored = self._store.store_group(group, assignments)
 
         def written() -> None:
-            """Answer the parked syncs after the write, unless another rebalance has begun
-            meanwhile.
-            """
+            """Answer the parked syncs after the write, unless another rebalance has begun."""
             # Another rebalance may have begun meanwhile.
             if group.generation_id != generation_id or not group.is_in(
                 GroupState.COMPLETING_REBALANCE

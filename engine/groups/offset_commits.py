@@ -144,8 +144,7 @@ class OffsetCommits:
         return _finish_commit(group, partition, committed, written)
 
     def _check_commit(self, group: Group, request: MemberRequest) -> int:
-        """Return 0 if the group accepts a commit of this member and generation, else the error
-        code.
+        """Return 0 if the group accepts a commit of this member and generation, else a code.
 
         Restarts the session timer of a known member.
         """
@@ -277,9 +276,7 @@ class OffsetCommits:
     def unstable_partitions(
         self, group_id: str, partitions: Iterable[TopicPartition]
     ) -> set[TopicPartition]:
-        """Return those of `partitions` for which the group has a commit that is not decided or
-        written.
-        """
+        """Return those of `partitions` with an undecided or unwritten commit of the group."""
         group = self._registry.groups.get(group_id)
         if group is None:
             return set()

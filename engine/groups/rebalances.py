@@ -174,9 +174,7 @@ class Rebalances:
         """
 
         def is_over() -> bool:
-            """Return True if all members have joined,
-            or the join phase has ended in another way.
-            """
+            """Return True if all members have joined, or the join phase has ended."""
             return not group.is_in(GroupState.PREPARING_REBALANCE) or group.has_all_members_joined
 
         def completed(_is_expired: bool) -> None:
@@ -291,9 +289,7 @@ class Rebalances:
         self._restart_session_within(group, member, member.timeouts.session_timeout_ms)
 
     def _restart_session_within(self, group: Group, member: GroupMember, timeout_ms: int) -> None:
-        """Restart a member's session timer,
-        which removes it after `timeout_ms` without a request.
-        """
+        """Restart a member's session timer, which removes it after `timeout_ms`."""
         key = _member_key(group, member.member_id)
         member.is_heartbeat_satisfied = True
         self._delays.check(key)

@@ -233,9 +233,7 @@ class GroupRegistry:
         self._open.clear()
 
     def _begin_reading(self, partition: int) -> LoadedGroups:
-        """Return the empty state of a load, and collect the transaction markers that come during
-        it.
-        """
+        """Return the empty state of a load, and collect markers during it."""
         # Records written before this reading begins are read.
         self._ended_during_load[partition] = []
         return LoadedGroups()

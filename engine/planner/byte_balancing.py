@@ -129,9 +129,7 @@ class ByteBalancing:
         self._level(_FREE_TOLERANCE, max_cost=0)
 
     def level_paid(self, tolerance: float) -> None:
-        """Make exchanges until no broker has more than `tolerance` times its target,
-        or none helps.
-        """
+        """Make exchanges until no broker exceeds `tolerance` times its target, or none helps."""
         self._level(tolerance, max_cost=2)
 
     def _excess(self, broker: int) -> float:
@@ -292,9 +290,7 @@ class ByteBalancing:
                 yield there, back
 
     def _replicas_near_size(self, held: Sequence[int], size: int) -> Iterator[int]:
-        """Yield a few of the partitions `held` whose size is about `size`, from the closest size
-        on.
-        """
+        """Yield a few of the partitions `held` whose size is about `size`, closest first."""
         at = bisect_left(held, bisect_left(self._state.sizes, size))
         low, high = at - 1, at
         for _ in range(_NEIGHBOURS):

@@ -79,9 +79,7 @@ def _immovable_counts(state: PlacementState) -> list[int]:
 
 
 def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
-    """Return the fewest and the most replicas that the participating brokers of each rack may
-    have.
-    """
+    """Return the fewest and the most replicas that each rack's brokers may have."""
     if not state.has_racks:
         return [(0, UNBOUNDED)]
     groups = range(len(state.members))

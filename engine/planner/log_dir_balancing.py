@@ -55,9 +55,7 @@ class _Directories:
                 self._movable[path].append(replica)
 
     def level(self, tolerance: float) -> None:
-        """Move replicas until no directory has more than `tolerance` times the mean,
-        or none helps.
-        """
+        """Move replicas until no directory exceeds `tolerance` times the mean, or none helps."""
         if len(self.held) < 2:
             return
         for replicas in self._movable.values():
@@ -102,8 +100,7 @@ class _Directories:
         return False
 
     def _replica_near_size(self, full: str, target: str, wanted: int, gap: int) -> _Replica | None:
-        """Return a replica of `full` of about `wanted` bytes that fits into `target`, None without
-        one.
+        """Return a replica of `full` of about `wanted` bytes that fits into `target`, or None.
 
         `gap`, the difference of bytes of both directories, limits its size.
         """

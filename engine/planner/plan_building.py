@@ -137,9 +137,7 @@ class _Loads:
     def __init__(
         self, state: PlacementState, places: Sequence[tuple[PartitionModel, tuple[int, ...]]]
     ) -> None:
-        """Add up the load of each broker if partitions have the replicas in `places` (broker
-        ids).
-        """
+        """Add up the load of each broker with the replicas in `places` (broker ids)."""
         self._state = state
         count = len(state.brokers)
         #: By broker number: replicas, leaders, bytes, and bytes per second in and out.

@@ -298,9 +298,7 @@ def balance_log_dirs(
 
 
 def _check_request(model: ClusterModel, requested: Iterable[int]) -> None:
-    """Raise BadClusterModel for a bad model,
-    PlanRefused for a requested broker it does not have.
-    """
+    """Raise BadClusterModel for a bad model, PlanRefused for an unknown broker."""
     model.check()
     known = {broker.broker_id for broker in model.brokers}
     for broker_id in requested:

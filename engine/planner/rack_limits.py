@@ -64,9 +64,7 @@ class RackLimits:
         self._limits: dict[int, int] = {}
 
     def limit(self, replication_factor: int) -> int:
-        """Return how many replicas of a partition a rack may have at a replication factor
-        (cached).
-        """
+        """Return how many replicas of a partition a rack may have at a replication factor."""
         known = self._limits.get(replication_factor)
         if known is None:
             known = rack_limit(replication_factor, self._filled)

@@ -97,9 +97,7 @@ class RateLeaders:
         )
 
     def _best_exchange(self, heavy: int) -> LeaderExchange | None:
-        """Return the exchange with which both brokers get closest to the mean,
-        None if none helps.
-        """
+        """Return the exchange with which both brokers get closest to the mean, or None."""
         above = self.out[heavy] - self.mean
         offers = self._partitions_to_take(heavy)
         best: LeaderExchange | None = None

@@ -72,9 +72,7 @@ def read_cluster(client: KafkaClient) -> ReadCluster:
 def _replica_copies(
     log_dirs: dict[int, list[LogDirView]],
 ) -> dict[tuple[TopicPartition, int], _Copy]:
-    """Return the size and directory of each replica by partition and broker,
-    without future ones.
-    """
+    """Return the size and directory of each replica by partition and broker, not of future ones."""
     return {
         (replica.partition, broker_id): _Copy(replica.size_bytes, log_dir.path)
         for broker_id, dirs in log_dirs.items()

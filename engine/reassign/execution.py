@@ -363,9 +363,7 @@ class Execution:
         require_cluster(self._cluster_id, now.cluster_id)
 
     def _check_targets(self, now: ObservedCluster) -> None:
-        """Raise TargetsMissing or StalePlan if the plan does not fit the cluster, before the first
-        change.
-        """
+        """Raise TargetsMissing or StalePlan if the plan does not fit the cluster."""
         missed = self._dead_targets(now, self._status_of(now).changes)
         if missed:
             raise TargetsMissing(missed)

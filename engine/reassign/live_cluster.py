@@ -89,9 +89,7 @@ class MovedCluster(Protocol):
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that are set for exactly these resources, None if not set, or the
-        error.
-        """
+        """Return the values that are set for exactly these resources, or None, or the error."""
         ...
 
     def set_throttles(
@@ -239,9 +237,7 @@ class LiveCluster:
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that are set for exactly these resources, None if not set, or the
-        error.
-        """
+        """Return the values that are set for exactly these resources, or None, or the error."""
         by_resource: dict[Resource, list[ThrottleSetting]] = {}
         for setting in settings:
             by_resource.setdefault(setting.resource, []).append(setting)

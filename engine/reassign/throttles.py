@@ -187,9 +187,7 @@ def _merge_lists(before: str | None, ours: Iterable[str]) -> str:
 
 
 def _without_ours(now: str | None, our_values: Iterable[str], before: str | None) -> str:
-    """Return a list of throttled replicas without our entries,
-    except those that were there before.
-    """
+    """Return a list of throttled replicas without the entries that we added."""
     kept = set((before or "").split(","))
     added = {entry for value in our_values for entry in value.split(",") if entry not in kept}
     return ",".join(entry for entry in (now or "").split(",") if entry and entry not in added)

@@ -72,9 +72,7 @@ class Appends:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Refuse all appends from now on, also the remaining partitions of an append in several
-        turns.
-        """
+        """Refuse all appends from now on, also those of an append in progress."""
         self._is_stopped = True
 
     def append_records(
@@ -145,8 +143,7 @@ class Appends:
         return effects
 
     def _complete_or_await(self, appended: Appended, deadline_ms: int) -> Promise[ProduceResults]:
-        """Return the promise of an append with acks −1, kept when followers have reached the
-        offsets.
+        """Return the promise of an append with acks −1, kept when followers have them.
 
         It is kept immediately if the offsets are reached, or if a partition has failed meanwhile,
         with the directory of another partition.

@@ -42,8 +42,7 @@ class DelayedDeleteRecords(DelayedOffsets[DeleteRecordsResult]):
     def final_result(
         self, partition: Partition, offset: int, result: DeleteRecordsResult
     ) -> DeleteRecordsResult | None:
-        """Return the result once all live replicas have deleted the records before `offset`, else
-        None.
+        """Return the result once all live replicas deleted the records before `offset`, or None.
 
         The result has the low watermark, which has then reached `offset`.
         """

@@ -189,9 +189,7 @@ class FastDelayedFetch(DelayedOperation):
         del self._read, self.promise
 
     def can_complete(self) -> bool:
-        """True if enough bytes are readable (min_bytes),
-        or the partition cannot be read any more.
-        """
+        """True if enough bytes are readable (min_bytes), or the partition is unreadable."""
         topic_partition, spec, start = self._waiting
         partition = self._partitions.get(topic_partition)
         if partition is None:

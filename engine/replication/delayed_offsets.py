@@ -40,8 +40,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         required: Mapping[TopicPartition, int],
         find: Callable[[TopicPartition], Partition],
     ) -> None:
-        """Create an operation that waits for the offsets in `required` until `deadline_ms`
-        (monotonic).
+        """Create an operation that waits for the offsets in `required` until `deadline_ms`.
 
         `results` are the present results. `find` returns a partition or raises its ApiError.
         """

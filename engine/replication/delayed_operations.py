@@ -81,9 +81,7 @@ class DelayedOperations:
         self._on_waiting(deletion.deadline_ms)
 
     def check_all(self, topic_partition: TopicPartition) -> None:
-        """Complete the operations of all kinds that wait for a partition and whose condition is
-        true.
-        """
+        """Complete the operations of all kinds of a partition whose condition is true."""
         # Each kind is checked, even after an exception in another one.
         try:
             if topic_partition in self._produce_keys:

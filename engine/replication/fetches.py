@@ -137,8 +137,7 @@ class Fetches:
     def _record_fetch_offset(
         self, fetch: ParkedFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
-        """Record the offset that a follower with a parked fetch has reached, and perform the
-        effects.
+        """Record the offset that a follower with a parked fetch has reached; perform the effects.
 
         If that offset is not valid the fetch ends, and its response has the error.
         """

@@ -210,8 +210,7 @@ class RemoteEncoder(FollowerEncoder):
         return not self.is_requested and fetch.holds_unchanged(key)
 
     def on_request(self, fetch: ParkedFetch, key: TopicPartition) -> None:
-        """Continue the parked fetch with the session's next request, which names the partition
-        `key`.
+        """Continue the parked fetch with the session's next request, which names `key`.
 
         The follower has appended all records below its fetch offset.
         """

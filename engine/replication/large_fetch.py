@@ -150,9 +150,7 @@ class LargeFetches:
     """Serves fetches of very many partitions of one broker."""
 
     def __init__(self, access: PartitionAccess, reader: PartitionReader) -> None:
-        """Create the fetches of very many partitions, with the replica manager's parts that they
-        use.
-        """
+        """Create the fetches of very many partitions, with the parts that they use."""
         self._clock, hosted, self._delayed, performer = access
         self._find = hosted.find
         self._perform = performer.perform
@@ -189,8 +187,7 @@ class LargeFetches:
         *,
         topic_ids: Mapping[str, str],
     ) -> None:
-        """Read partitions into `reading` over several turns, and wait if needed, as `Fetches.fetch`
-        does.
+        """Read partitions into `reading` over several turns, as `Fetches.fetch` does in one.
 
         `topic_ids` are those of the request, empty for topics requested by name. `on_read` is
         called when only the wait remains. Returns early if the broker stops or the fetch is

@@ -97,8 +97,7 @@ class ParkedFetch(DelayedOperation):
         positions: Mapping[TopicPartition, SessionPosition],
         encoder: FollowerEncoder,
     ) -> None:
-        """Create a follower's fetch that waits, and sends records of one partition at a time
-        meanwhile.
+        """Create a follower's fetch that waits, sending records of one partition at a time.
 
         `positions` are the session's fetch offsets, and the offsets that were sent last.
         """

@@ -150,9 +150,7 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Return the last stable offset (exclusive end),
-        up to which read_committed consumers read.
-        """
+        """Return the last stable offset (exclusive end), the bound of read_committed."""
         return self.log.last_stable_offset(self.high_watermark)
 
     @property
@@ -263,8 +261,7 @@ class Partition:
         )
 
     def ensure_serves(self, current_leader_epoch: int | None, *, is_leader_required: bool) -> None:
-        """Raise an error if `serves` is False for these arguments, as Kafka's
-        checkCurrentLeaderEpoch.
+        """Raise an error if `serves` is False for these arguments, as in Kafka.
 
         It is FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower. Source: REPL-3.
         """
@@ -429,8 +426,7 @@ class Partition:
         self.high_watermark = offset
 
     def check_enough_replicas(self, required_offset: int) -> EnoughReplicas:
-        """Return whether acks=-1 is complete up to an offset, with the ISR count and the needed
-        count.
+        """Return whether acks=-1 is complete up to an offset, and the present and needed counts.
 
         It is complete if the high watermark has reached `required_offset` (exclusive). Raises the
         errors of `ensure_serves` if this broker does not lead. Source: ISR-7, ISR-9, PART-6.
@@ -561,9 +557,7 @@ class Partition:
         return None
 
     def _require_available(self, isolation: Isolation) -> None:
-        """Raise OffsetNotAvailable to consumers until the high watermark reaches the start of the
-        epoch.
-        """
+        """Raise OffsetNotAvailable to consumers until the high watermark reaches the epoch."""
         # Source: R6.
         start = self.epoch_start_offset
         if start is not None and isolation is not Isolation.LOG_END and start > self.high_watermark:

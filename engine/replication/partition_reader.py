@@ -184,9 +184,7 @@ class PartitionReader:
     def _apply_quota(
         self, partition: Partition, replica_id: int, records: FetchSlice
     ) -> FetchSlice:
-        """Return the records for a follower, or none of them if the follower is throttled
-        (REPL-17).
-        """
+        """Return the records for a follower, none if it is throttled (REPL-17)."""
         if self.is_throttled(partition, replica_id):
             records.release()
             return FetchSlice(records.start)

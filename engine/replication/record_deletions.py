@@ -43,8 +43,7 @@ class RecordDeletions:
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], timeout_ms: int
     ) -> DeleteRecordsResults | Promise[DeleteRecordsResults]:
-        """Delete the records below an offset of each partition, by raising its log start offset
-        (HW-18).
+        """Delete the records below an offset of each partition, by its log start offset (HW-18).
 
         The result is complete when the live replicas have followed, at most after `timeout_ms`; it
         is then a promise. Internal topics are refused.

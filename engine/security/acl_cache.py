@@ -129,9 +129,7 @@ class AclCache:
             self._entries.pop(pattern, None)
 
     def keep(self, patterns: Iterable[AclPattern]) -> None:
-        """Remove the entries of all patterns that are not in `patterns`,
-        because they were deleted.
-        """
+        """Remove the entries of all patterns not in `patterns`, which were deleted."""
         kept = set(patterns)
         for pattern in [pattern for pattern in self._entries if pattern not in kept]:
             self.set(pattern, ())
@@ -220,9 +218,7 @@ def _has_entry(
     operation: AclOperation,
     permission: AclPermission,
 ) -> bool:
-    """Return True if one of the entries allows or denies (`permission`) the requester's
-    operation.
-    """
+    """Return True if one of the entries has `permission` for the operation."""
     return any(entry_applies(entry, requester, operation, permission) for entry in entries)
 
 

@@ -44,8 +44,6 @@ class ScramCredentials:
         return unreadable
 
     def keep(self, users: Iterable[str]) -> None:
-        """Remove the credentials of all users that are not in `users`,
-        because they were deleted.
-        """
+        """Remove the credentials of all users not in `users`, who were deleted."""
         for user in self._by_user.keys() - set(users):
             del self._by_user[user]

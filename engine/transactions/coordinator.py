@@ -32,8 +32,7 @@ class TransactionCoordinator:
     def __init__(
         self, settings: TransactionSettings, ports: TransactionPorts, turns: LoopTurns
     ) -> None:
-        """Create the transaction coordinator of this broker and its parts, without any
-        transactions.
+        """Create the transaction coordinator and its parts, without any transactions.
 
         Transactions are loaded when this broker becomes the leader of a partition of
         `__transaction_state`.

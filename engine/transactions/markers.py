@@ -85,9 +85,7 @@ class _PendingCompleteTxn(NamedTuple):
     completion: Transition
 
     def build_marker(self, partitions: Iterable[TopicPartition]) -> Marker:
-        """Return the marker of this transaction for `partitions`, all of which have the same
-        leader.
-        """
+        """Return the marker of this transaction for `partitions` of one leader."""
         return Marker(
             self.completion.producer_id,
             self.completion.producer_epoch,

@@ -112,8 +112,6 @@ class ProducerIds:
             self._next_block = block
 
     def _is_usable(self, block: ProducerIdBlock) -> bool:
-        """Return True if a block is not empty and all its ids are higher than those of the present
-        one.
-        """
+        """Return True if a block is not empty and its ids are above the present ones."""
         # Two producers with the same id could not be distinguished.
         return block.size > 0 and self._block.end_id <= block.first_id <= _ID_MAX - block.size

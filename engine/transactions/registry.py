@@ -132,9 +132,7 @@ class TransactionRegistry:
         self._owned[partition].transactions[transaction.transactional_id] = transaction
 
     def remove(self, transaction: Transaction) -> None:
-        """Remove a transaction that has expired,
-        unless its partition was loaded again meanwhile.
-        """
+        """Remove a transaction that has expired, unless its partition was reloaded."""
         if self.is_current(transaction):
             partition = self.partition_of(transaction.transactional_id)
             del self._owned[partition].transactions[transaction.transactional_id]

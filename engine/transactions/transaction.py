@@ -106,9 +106,7 @@ class Transaction:
         )
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
-        """Return True if no transaction is open and the last update is `expiration_ms` ago or
-        more.
-        """
+        """Return True if no transaction is open and no update is newer than `expiration_ms`."""
         return (
             self.pending_state is None
             and self.state in IDLE
@@ -146,8 +144,7 @@ class Transaction:
     def next_producer_id(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, keeps_last_epoch: bool
     ) -> Transition:
-        """Prepare the transition to a new producer id with epoch 0, once the old epochs are
-        exhausted.
+        """Prepare the transition to a new producer id with epoch 0, after the last epoch.
 
         `keeps_last_epoch` keeps the old epoch, so that a repeated request is recognized.
         """
@@ -170,9 +167,7 @@ class Transaction:
         )
 
     def end(self, *, is_commit: bool, now_ms: int) -> Transition:
-        """Prepare the transition to PrepareCommit or PrepareAbort,
-        which decides the transaction.
-        """
+        """Prepare the transition to PrepareCommit or PrepareAbort, the decision."""
         state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
         return self._set_pending(self._build_transition(state, now_ms))
 

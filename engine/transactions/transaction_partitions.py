@@ -46,8 +46,7 @@ class TransactionPartitions:
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
     ) -> Promise[int]:
-        """Add partitions to a producer's transaction (AddPartitionsToTxn), which begins one if
-        needed.
+        """Add partitions to a producer's transaction (AddPartitionsToTxn), or begin one.
 
         Promises 0 once they are written to the log, else an error code.
         """
@@ -86,9 +85,7 @@ class TransactionPartitions:
         }
 
     def _find_current(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Found:
-        """Return the transaction of a producer whose id and epoch are current,
-        else an error code.
-        """
+        """Return the transaction of a producer with current id and epoch, else a code."""
         if not transactional_id:
             return Found(INVALID_REQUEST)
         found = self._registry.find(transactional_id)

@@ -178,8 +178,7 @@ class FetchSessionHandler:
     def process_response(
         self, response: messages.FetchResponse
     ) -> list[tuple[TopicPartition, PartitionResponse]]:
-        """Return the partitions of a Fetch response, each with its values, and advance the session
-        epoch.
+        """Return the partitions of a Fetch response, with their values; advance the session.
 
         An error of the complete response resets the session and returns an empty list.
         """

@@ -113,9 +113,7 @@ class FetchState(NamedTuple):
         return new_tuple(FetchState, position)
 
     def starting_at(self, log_start_offset: int) -> FetchState:
-        """Return the state with a new log start offset,
-        which the next request sends to the leader.
-        """
+        """Return the state with a new log start offset, for the next request."""
         return self._replace(log_start_offset=log_start_offset)
 
     def has_same_position(self, other: FetchState) -> bool:

@@ -197,9 +197,7 @@ class FollowedPartitions:
         return specs
 
     def _should_throttle(self, topic_partition: TopicPartition, state: FetchState) -> bool:
-        """True if the follower throttle leaves a lagging partition out of the next fetch
-        (REPL-17).
-        """
+        """True if the follower throttle leaves a lagging partition out of a fetch (REPL-17)."""
         return not state.is_caught_up and self._quota.should_throttle(topic_partition)
 
     def _fetch_spec(self, topic_partition: TopicPartition) -> FetchSpec:
@@ -228,8 +226,7 @@ class FollowedPartitions:
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
 
     def requested_epoch_ends(self) -> dict[TopicPartition, EpochRequest]:
-        """Return the partitions that need an epoch's end offset from the leader, to close an epoch
-        gap.
+        """Return the partitions that need an epoch's end offset to close an epoch gap.
 
         A partition whose log was truncated below the gap needs none, and returns to phase FETCHING.
         """
