@@ -338,7 +338,7 @@ class Quotas(Protocol):
         """True if any quota may ever throttle a client: it then takes no fast path."""
 
     def count_request(self, session: Session, api_key: int, client_id: str | None) -> int:
-        """Count a request for its quota.
+        """Count a request towards the quota of its client.
 
         Returns the throttle time of the connection in ms, 0 for none.
         """

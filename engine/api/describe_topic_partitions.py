@@ -43,7 +43,7 @@ class DescribeTopicPartitions:
     def __init__(
         self, metadata_cache: MetadataCache, partitions_max: int = DESCRIBED_PARTITIONS_MAX
     ) -> None:
-        """Create the handler.
+        """Create the handler of DescribeTopicPartitions.
 
         `partitions_max` bounds a response (max.request.partition.size.limit).
         """

@@ -241,7 +241,7 @@ class _Mutations:
         return self._is_strict and self._throttle_ms > 0
 
     def take_tokens(self, partition_count: int) -> bool:
-        """Take a token for each partition.
+        """Count partitions that are to be created or deleted.
 
         Returns True if the partitions may be created or deleted now.
         """

@@ -322,7 +322,7 @@ class _IncrementalContext(FetchContext):
         return SessionResponse(news, session.id)
 
     def throttled(self) -> SessionResponse:
-        """Return no rows.
+        """Return the response of a throttled fetch, which has no rows.
 
         The code is INVALID_FETCH_SESSION_EPOCH if a later request has advanced the session.
         """

@@ -75,7 +75,7 @@ class FindCoordinator:
         partition_of_transaction: Callable[[str], int],
         create_topics: CreateTopics,
     ) -> None:
-        """Create the handler.
+        """Create the handler of FindCoordinator.
 
         Each function returns the partition of a group or a transactional id.
         """

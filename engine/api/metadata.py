@@ -383,7 +383,7 @@ class Metadata:
         )
 
     def _lacks(self, topic_id: bytes) -> bool:
-        """True if no topic has the id."""
+        """True if no topic has the topic id."""
         return self._metadata_cache.topic_name(topic_id) is None
 
     def _unknown_id_row(self, topic_id: bytes) -> _Topic:

@@ -134,7 +134,7 @@ class Produce:
         self._turns = turns
 
     def handle(self, request: ProduceRequest, exchange: Exchange) -> Handled:
-        """Append the batches of a request.
+        """Serve a Produce: append the batches of the request.
 
         Returns the response, a promise of it, or None for acks=0. No part of the request is kept:
         its records are in a buffer that the next frame overwrites. Records of many partitions are

@@ -248,7 +248,7 @@ class RequestMetrics:
     """The requests that came to one broker over its listeners."""
 
     def __init__(self) -> None:
-        """Create metrics without requests."""
+        """Create the metrics of a broker that has served no request."""
         #: Sizes of requests since the last fold, by API key and version in one number: those of
         #: fast paths (of Fetch only for followers), and all others.
         self.fast: dict[int, list[int]] = {}

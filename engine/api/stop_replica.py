@@ -72,7 +72,7 @@ class StopReplica:
     async def _carry_out(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
-        """Refuse a stale controller.
+        """Execute a StopReplica request, unless its controller is stale.
 
         Otherwise wait for the request's turn and stop the replicas.
         """

@@ -79,7 +79,7 @@ class Transactions:
         metadata_cache: MetadataCache,
         partition_of_group: Callable[[str], int],
     ) -> None:
-        """Create the handlers.
+        """Create the handlers of the requests about transactions.
 
         `partition_of_group` returns a group's partition of `__consumer_offsets`.
         """

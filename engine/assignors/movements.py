@@ -36,7 +36,7 @@ class PartitionMovements:
         return partition if back is None else back.first()
 
     def record(self, partition: TopicPartition, source: str, target: str) -> None:
-        """Record a move.
+        """Record the move of a partition between two members.
 
         Two moves of a partition count as one from the first to the last member.
         """

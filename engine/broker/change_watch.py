@@ -37,7 +37,7 @@ class ApplyNotification(Protocol):
     """Reloads the entity of a change node; raises InvalidZnodeValue for an invalid node."""
 
     def __call__(self, data: bytes | None, path: str) -> PromiseCoroutine[None]:
-        """Apply one change.
+        """Apply one change to the broker's settings.
 
         Loads the entity that a change node names (its `data` and `path`).
         """
@@ -108,7 +108,7 @@ class ChangeWatch:
             self._end_reading()
 
     def stop(self) -> None:
-        """Ignore all later changes."""
+        """Stop the watch: changes that come later are not applied."""
         self._is_stopped = True
         self._cancel()
 

@@ -237,6 +237,6 @@ class ListenerGate:
         return refusal
 
     def leave(self, address: str) -> None:
-        """Uncount a closed connection."""
+        """Remove a closed connection from the counts."""
         self.count -= 1
         self._quotas.leave(address)

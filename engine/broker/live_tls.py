@@ -112,7 +112,7 @@ class LiveTls:
         self._peer: LayerTo | None = None
 
     def layer(self, listener: ListenerAddress) -> LayerOf:
-        """Load the listener's TLS files.
+        """Load a listener's TLS files and return its TLS layer.
 
         Returns its layer, which uses files that are loaded later, too. Raises ConfigError.
         """

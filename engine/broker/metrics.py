@@ -123,7 +123,7 @@ def partition_metrics(partitions: Iterable[Partition]) -> Iterator[BrokerMetric]
 
 
 def log_metrics(logs: Iterable[LocalLog]) -> Iterator[BrokerMetric]:
-    """Yield the gauges of each log."""
+    """Yield the metrics of each log: size, offsets and segments."""
     for log in logs:
         gauges = {
             "LogEndOffset": log.log_end_offset,

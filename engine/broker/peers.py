@@ -183,7 +183,7 @@ class RemoteChannel:
         return self._connection.send(call).then(message_of)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the peer."""
         self._on_close(self)
         self._connection.close("it is not needed any more")
 
@@ -325,7 +325,7 @@ class Peers:
 
 
 def _break_off(channel: LocalChannel | RemoteChannel) -> None:
-    """Break off one channel."""
+    """Close one channel at once, and fail its requests."""
     channel.break_off()
 
 

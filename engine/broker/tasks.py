@@ -90,7 +90,7 @@ class LoopTasks:
         """
 
         def again() -> None:
-            """Schedule the next run."""
+            """Schedule the next run of the steps."""
             self.once(name, period_ms, run)
 
         def run() -> None:

@@ -99,7 +99,7 @@ class BrokerConnections:
         make_connection: Callable[[], BrokerConnection],
         on_call: Callable[[Call], None] | None = None,
     ) -> None:
-        """Create without connections.
+        """Create the connections of a client; none is open yet.
 
         `make_connection` creates the protocol side of each new connection. `on_call` is called
         before each request is sent, and may raise to prevent it.

@@ -253,7 +253,7 @@ class ConsumerGroupSession:
         )
 
     def _apply_response(self, answer: HeartbeatAnswer) -> None:
-        """Apply a heartbeat response.
+        """Apply the fields of a heartbeat response to the session.
 
         It has the member id, epoch, interval, and a new target assignment if any. A target that
         differs from the owned partitions starts reconciliation.

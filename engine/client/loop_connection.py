@@ -272,7 +272,7 @@ class LoopConnection:
             self._cancel = None
 
     def _expire(self) -> None:
-        """Run as the deadline timer ends.
+        """Check the calls' deadlines, when the timer ends.
 
         If a call is late, closes the connection and fails all calls. The response to a late call
         would delay those of later calls. If no call is late, the timer is set to the next deadline.

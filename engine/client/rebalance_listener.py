@@ -32,7 +32,7 @@ class ListenerCalls:
     """
 
     def __init__(self, client: KafkaClient) -> None:
-        """Create without a listener."""
+        """Create the calls of a consumer that has no listener yet."""
         self._client = client
         self.listener: RebalanceListener | None = None
         #: The last error that the listener raised: it ends the poll, even if it is retriable. None

@@ -121,7 +121,7 @@ class SendBuffer:
             ) from None
 
     def leave(self, waiter: Waiter[Any]) -> bool:
-        """Remove a waiter from the queue.
+        """Remove a waiter from the queue for room in the buffer.
 
         False if it no longer waits, as it was admitted or failed. Waiters after it may then have
         room.

@@ -77,7 +77,7 @@ class TruncationChecks:
     """Checks of one consumer's positions against truncated logs."""
 
     def __init__(self, client: KafkaClient) -> None:
-        """Create without positions."""
+        """Create the checks of a consumer that reads no partition yet."""
         self._client = client
         #: By partition, the leader epoch of the last batch that was read (1).
         self._epochs: dict[TopicPartition, int] = {}

@@ -338,7 +338,7 @@ class Controller:
             self._put_active("TopicDeletionStopReplicaResponseReceived", work)
 
     async def _on_event_failed(self, name: str, error: EngineError) -> None:
-        """Report a failed event.
+        """Log the error of an event that failed.
 
         After ControllerMoved (a fenced write) `/controller` is read again.
         """

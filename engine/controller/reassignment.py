@@ -185,7 +185,7 @@ class Reassignment:
         self._machines.parts.reporter.event_failed("PartitionReassignment", error)
 
     async def _run_phases(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Store the assignment (phase U).
+        """Run the phases of a reassignment: store the assignment (U).
 
         Then complete the reassignment if the targets are in sync (B). Otherwise start the new
         replicas (A). Raises ReassignmentStuck.
@@ -211,7 +211,7 @@ class Reassignment:
     async def _update_assignment(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Store the new assignment.
+        """Store the new assignment in the topic's znode.
 
         Before that, delete replicas that only an earlier target has.
         """
@@ -268,7 +268,7 @@ class Reassignment:
     async def _complete_reassignment(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Complete a reassignment.
+        """Complete a reassignment whose target replicas are in sync.
 
         Moves the leader to a target replica, and deletes the other replicas.
         """
@@ -309,7 +309,7 @@ class Reassignment:
         )
 
     async def _delete_replicas(self, partition: TopicPartition, broker_ids: Iterable[int]) -> None:
-        """Delete replicas of a partition.
+        """Delete the replicas that a partition no longer has.
 
         They leave the ISR, get StopReplica with delete, and leave the context. The responses are
         not waited for.

@@ -156,7 +156,7 @@ class TopicEvents:
         await self._machines.watches.arm_node(topic_path(topic), on_event)
 
     async def _read(self, topics: Iterable[str]) -> dict[str, StoredTopic]:
-        """Watch and read topics.
+        """Set the watches of topics' znodes and read these.
 
         Returns them by name, without absent ones and those that are invalid.
         """
@@ -176,7 +176,7 @@ class TopicEvents:
     # -- changes -------------------------------------------------------------------------------
 
     async def _store_topics(self, read: Mapping[str, StoredTopic]) -> None:
-        """Store topics in the context.
+        """Store topics that were read in the context.
 
         That is their ids (created if missing), assignments and reassignments.
         """

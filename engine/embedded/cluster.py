@@ -240,7 +240,7 @@ class EmbeddedCluster(KafkaAccess):
 
     @property
     def pids(self) -> list[int]:
-        """The process ids.
+        """The ids of the cluster's processes.
 
         The first is that of the process with the metadata store; those of brokers follow.
         """

@@ -64,7 +64,7 @@ class JournalHeld(EngineError):
     """Another process has the journal locked."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None) -> None:
-        """Create the error.
+        """Create the error of a journal that another process uses.
 
         `writer` is the process that has the journal locked, None if unknown.
         """

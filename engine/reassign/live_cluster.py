@@ -103,7 +103,7 @@ class MovedCluster(Protocol):
         ...
 
     def pause(self, duration_ms: int) -> None:
-        """Sleep for `duration_ms`."""
+        """Wait for `duration_ms`, between two polls."""
         ...
 
 
@@ -294,7 +294,7 @@ class LiveCluster:
         return client.clock.monotonic_ms() - began_ms
 
     def pause(self, duration_ms: int) -> None:
-        """Sleep for `duration_ms`."""
+        """Wait for `duration_ms`, between two polls."""
         self._client.connections.pause(duration_ms)
 
 

@@ -163,7 +163,7 @@ class FencedLeaderEpoch(ApiError):
     """The client's leader epoch is older than this broker's."""
 
     def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
-        """Create the error.
+        """Create the error of a client with an old leader epoch.
 
         `requested` is the client's leader epoch, `current` this broker's later one.
         """

@@ -304,7 +304,7 @@ class Leadership:
         }
 
     def _stop_hosting(self, topic_partition: TopicPartition, order: StopOrder) -> None:
-        """Stop using a replica.
+        """Stop using a replica, as leader or follower.
 
         Raises FencedLeaderEpoch for an old order, and ReplicaStorageFailed.
         """

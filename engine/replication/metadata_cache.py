@@ -69,7 +69,7 @@ class MetadataCache:
     """Brokers, and topics by name and id; only `update` and `commit` change it."""
 
     def __init__(self, broker_id: int, cluster_id: str) -> None:
-        """Create an empty cache."""
+        """Create the cache of a broker that knows no cluster metadata yet."""
         self.broker_id = broker_id
         self.cluster_id = cluster_id
         #: Broker id of the controller, None if it is unknown.

@@ -54,7 +54,7 @@ class PartitionOrders:
         self._additions: dict[str, list[_Addition]] = {}
 
     def record_update(self, added: Mapping[str, Sequence[int]], update_size: int) -> None:
-        """Note one UpdateMetadata.
+        """Record the partitions of one UpdateMetadata request.
 
         The number of its partitions, and those that it adds by topic, determine the order
         of Kafka's hash maps.
@@ -68,7 +68,7 @@ class PartitionOrders:
             self._additions.setdefault(topic, []).append(addition)
 
     def forget(self, topic: str) -> None:
-        """Remove a deleted topic."""
+        """Remove the orders of a deleted topic."""
         self._orders.pop(topic, None)
         self._additions.pop(topic, None)
 

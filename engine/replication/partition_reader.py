@@ -136,7 +136,7 @@ class PartitionReader:
     def _find_of_topic(
         self, topic_partition: TopicPartition, topic_ids: Mapping[str, str]
     ) -> Partition:
-        """Return a partition.
+        """Return the partition that a fetch with topic ids names.
 
         Raises InconsistentTopicId if its log has another id than the request.
         """

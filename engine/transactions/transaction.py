@@ -234,7 +234,7 @@ class Transaction:
         self.last_update_ms = transition.last_update_ms
 
     def _raised_epoch(self) -> int:
-        """Return the next epoch.
+        """Return the epoch after the present one.
 
         The present one if an earlier fence raised the epoch and was not written: no producer has
         it.

@@ -463,7 +463,7 @@ class FollowedPartitions:
         return own
 
     def _enter_fetching(self, topic_partition: TopicPartition, following: FetchState) -> FetchState:
-        """Return the state `following`.
+        """Return the state `following`, in which a partition begins to fetch.
 
         If the log has an epoch gap, the phase is FETCHING_EPOCH first.
         """

@@ -49,7 +49,7 @@ class ReplicaFetcherManager:
         logs: Callable[[], FollowerLogs],
         quota: ReplicationQuota,
     ) -> None:
-        """Create without fetchers.
+        """Create the manager, which has no fetcher yet.
 
         A leader gets at most `fetcher_count` of them (num.replica.fetchers). `logs` is called for
         each new fetcher.
