@@ -29,7 +29,7 @@ _LOGGER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinato
 def commit_automatically(
     commit: Callable[[], None], group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> bool:
-    """Run `commit`; return whether it succeeded.
+    """Run `commit`; return True if it succeeded.
 
     Its error is logged, not raised. So an automatic commit that fails does not end the
     application's poll: the next one repeats it. `group_id` and `offsets` are for the log alone.

@@ -100,9 +100,9 @@ class ProducerIds:
         requested.watch(lambda: self._on_block(requested))
 
     def _on_block(self, requested: Promise[ProducerIdBlock | None]) -> None:
-        """Keep the allocated block.
+        """Keep the block that the controller has allocated, if it is usable.
 
-        After a failure, allow the next request in PRODUCER_ID_RETRY_MS.
+        Otherwise the next request is allowed after PRODUCER_ID_RETRY_MS.
         """
         self._is_requesting = False
         block = None if requested.error is not None else requested.result()
