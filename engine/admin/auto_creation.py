@@ -103,7 +103,7 @@ class AutoCreation:
 def _metadata_code(result: TopicResult) -> int:
     """Return the code of a topic for the metadata response: LEADER_NOT_AVAILABLE if it exists now.
 
-    Otherwise the error of the creation.
+    Otherwise it is the error of the creation.
     """
     # With a time-out of 0, REQUEST_TIMED_OUT means that the topic was created.
     if result.code in (TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT):

@@ -489,9 +489,9 @@ class FetchSessionCache:
     def _evict(self, is_follower: bool, size: int, now_ms: int) -> bool:
         """Remove a session to make room for a new one of `size` partitions.
 
-        True if one was removed. It is one that was unused for long; else the least privileged old
-        one (consumers before followers, smaller before larger), if the new session is more
-        privileged.
+        Returns True if one was removed. It is one that was unused for long; else the least
+        privileged old one (consumers before followers, smaller before larger), if the new session
+        is more privileged.
         """
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None:

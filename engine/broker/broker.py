@@ -406,7 +406,7 @@ class Broker:
     def _open_controller(self) -> None:
         """Create the controller and the broker's session with the store.
 
-        The close function resigns.
+        The function that closes them resigns.
         """
         self.controller = Controller(
             self.broker_id,

@@ -148,7 +148,7 @@ class ConnectionQuotas:
     def waiting_reason(self, name: str, count: int) -> str | None:
         """Return as text why a listener with `count` connections accepts no more now.
 
-        None if it does.
+        It is None if the listener accepts more.
         """
         bound = self.bounds.of_listeners[name].connections_max
         if count >= bound:

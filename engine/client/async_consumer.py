@@ -252,9 +252,9 @@ class AsyncConsumer:
     def _send_heartbeat_if_due(self) -> int | None:
         """Send a heartbeat to the group coordinator if it is due.
 
-        The thread calls this between works. Returns after how many ms to call this again, None for
-        never. After a retriable error the heartbeat is sent again after a back-off. Any other error
-        ends the heartbeats, and the next poll raises it.
+        The thread calls this between two calls of its methods. Returns after how many ms to call
+        this again, None for never. After a retriable error the heartbeat is sent again after a
+        back-off. Any other error ends the heartbeats, and the next poll raises it.
         """
         if self._failure is not None:
             return None

@@ -264,7 +264,7 @@ class AsyncProducer:
     async def close(self) -> None:
         """Send the queued records, except those of an open transaction.
 
-        End thread and connections.
+        Then end the thread and the connections.
         """
         if self._is_closed:
             await asyncio.to_thread(self._thread.close)

@@ -144,7 +144,7 @@ class Fetcher:
     def trouble(self) -> EngineError | None:
         """Return an error for which some partition cannot be fetched now.
 
-        None if all can be fetched.
+        It is None if all can be fetched.
         """
         return next((trouble.error for trouble in self._troubles.values()), None)
 

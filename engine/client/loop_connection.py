@@ -203,8 +203,8 @@ class LoopConnection:
     ) -> bool:
         """Process a response by the fast path of its call, and send the next request of that call.
 
-        True if it was processed. False, with nothing changed, if the response is not of the fast
-        form: the caller then decodes it in general.
+        Returns True if it was processed. False, with nothing changed, if the response is not of the
+        fast form: the caller then decodes it in general.
         """
         sent = connection.answered(frame)
         if sent is None:

@@ -77,7 +77,7 @@ class ReadReplicas:
     def forget(self, partition: TopicPartition) -> bool:
         """Remove the read replica of a partition, as after an error or a seek.
 
-        True if there was one.
+        Returns True if there was one.
         """
         return self._replicas.pop(partition, None) is not None
 

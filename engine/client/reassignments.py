@@ -59,7 +59,7 @@ def list_reassignments(
 def listing_call(partitions: Iterable[TopicPartition] | None, timeout_ms: int) -> Call:
     """Return the request for ongoing reassignments; of all partitions if None.
 
-    To the controller.
+    The request is for the controller.
     """
     request = messages.ListPartitionReassignmentsRequest
     topics = None

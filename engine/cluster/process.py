@@ -162,8 +162,8 @@ class Process:
     ) -> None:
         """End this process once the process that started it has ended, while `is_wanted()`.
 
-        Checked periodically. This process ends as if it was killed: the next start recovers.
-        `before_end` kills further processes that must end too.
+        This is checked periodically. This process ends as if it was killed: the next start
+        recovers. `before_end` kills further processes that must end too.
         """
         if not is_wanted():
             return

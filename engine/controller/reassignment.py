@@ -330,7 +330,8 @@ class Reassignment:
     ) -> None:
         """Write the assignment of a partition into its topic's znode.
 
-        Repeat after a concurrent write. Raises ReassignmentStuck if the topic does not exist.
+        It is repeated after a concurrent write. Raises ReassignmentStuck if the topic does not
+        exist.
         """
         topic, index = partition
         while True:

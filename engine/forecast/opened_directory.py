@@ -78,7 +78,7 @@ class OpenedDirectory:
     def high_watermark(self, log: LocalLog) -> int:
         """Return a log's high watermark: the checkpoint but at most its end.
 
-        Its end without one.
+        It is the log's end without a checkpoint.
         """
         return min(self._watermarks(log.topic_partition), log.log_end_offset)
 

@@ -170,7 +170,7 @@ class Rebalances:
     def _wait_for_all(self, group: Group) -> None:
         """Wait until all members have joined, or for the rebalance timeout.
 
-        Then end the join phase.
+        Then the join phase ends.
         """
 
         def is_over() -> bool:

@@ -29,8 +29,8 @@ def fewest_moves_for_bytes(
 ) -> int:
     """Return a lower bound of the moves that level bytes if brokers end with the target counts.
 
-    The module's docstring derives it. `tolerance` is the highest permitted ratio of a broker's
-    bytes to its target bytes.
+    The module's docstring derives the bound. `tolerance` is the highest permitted ratio of a
+    broker's bytes to its target bytes.
     """
     least: dict[int, int] = {}
     for broker, target in targets.items():
@@ -95,7 +95,7 @@ def _fewest_moves_among(
 ) -> int:
     """Return a lower bound of the moves among the brokers of one group.
 
-    The module's docstring describes it. `lacking` has the replicas that each broker lacks
+    The module's docstring describes the bound. `lacking` has the replicas that each broker lacks
     (negative: surplus), `allowed` the most bytes that each may have.
     """
     to_heavy, to_others, excess_sum, absorbed = 0, 0, 0.0, 0.0

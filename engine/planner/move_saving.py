@@ -88,7 +88,7 @@ class MoveSaving:
     def _replacement(self, partition: int, home: int, away: int) -> int | None:
         """Return a partition with a replica that came to `home` and may move on to `away`.
 
-        None if none fits.
+        It is None if none fits.
 
         After the exchange both brokers are within their limits of bytes.
         """

@@ -71,7 +71,7 @@ def plan_to_json(
 ) -> str:
     """Return the text of a plan file, which kctl and Kafka's tool read.
 
-    A line for each partition.
+    It has a line for each partition.
     """
     rows = [json.dumps(_kafka_row(change)) for change in plan.changes]
     ours = [json.dumps(_own_row(change)) for change in plan.changes]
