@@ -238,9 +238,11 @@ def find_hanging(
 ) -> list[HangingTransaction]:
     """Return the transactions of `producers` that no coordinator will end: they block consumers.
 
-    1. A candidate has an open transaction, and wrote nothing for more than `idle_for_ms`. 2.
-    Coordinators return the transactional ids of the candidates. 3. A candidate without an id hangs;
-    one with an id hangs unless its coordinator has the transaction open in this partition.
+    1. A candidate has an open transaction, and wrote nothing for more than `idle_for_ms`.
+    2. Coordinators return the transactional ids of the candidates.
+    3. A candidate without an id hangs; one with an id hangs unless its coordinator has the
+       transaction open in this partition.
+
     Raises the error of a coordinator that does not respond: its transactions would seem to hang.
     """
     # 1
