@@ -34,7 +34,7 @@ _IDENTITY = MetaProperties(0, "trial", 0)
 
 
 def trial_files() -> UnwrittenFiles:
-    """Return a file system for a trial, in which writes change no file."""
+    """Return a file system for a trial: links are read, cleaned segments are not stored."""
     return UnwrittenFiles(CLEANED_END)
 
 
