@@ -113,7 +113,7 @@ def drain(
     _check_request(model, drained)
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Return the plan under the constraints `c`: other brokers get the replicas."""
+        """Return the plan under the constraints `c`."""
         state = PlacementState(model, c, leaving=drained)
         notes = PlanFindings("drain")
         gone = [state.index_of[broker_id] for broker_id in drained]
@@ -137,9 +137,7 @@ def replace(
         raise PlanRefused(f"broker {old}", "cannot be replaced by itself")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Return the plan under the constraints `c`: the new broker, or a third one,
-        gets the replicas.
-        """
+        """Return the plan under the constraints `c`."""
         state = PlacementState(model, c, leaving=(old,))
         notes = PlanFindings("replace")
         source, target = state.index_of[old], state.index_of[new]
@@ -178,9 +176,7 @@ def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> Reas
     dead = [b.broker_id for b in model.brokers if not b.is_alive]
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Return the plan under the constraints `c`:
-        offline replicas and rack faults are repaired.
-        """
+        """Return the plan under the constraints `c`."""
         state = PlacementState(model, c, leaving=dead)
         notes = PlanFindings("repair")
         offline = find_offline_replicas(state, notes)
@@ -207,7 +203,7 @@ def set_replication_factor(
         raise PlanRefused(f"topic {missing[0]}", "is not there")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Return the plan under the constraints `c`: replicas of the topics are added or removed.
+        """Return the plan under the constraints `c`.
 
         Raises PlanRefused if a topic would need more replicas than there are brokers.
         """
