@@ -80,7 +80,7 @@ class _Addition:
         self._added = added
 
     def entries(self, before: tuple[AccessEntry, ...]) -> tuple[AccessEntry, ...]:
-        """Return a pattern's entries with the added ones, for `AclAdmin._update`.
+        """Return a pattern's stored entries `before` with the added ones, for `AclAdmin._update`.
 
         Raises AclWriteFailed for an invalid principal.
         """
@@ -100,7 +100,7 @@ class _Removal:
         self._filters = filters
 
     def entries(self, before: tuple[AccessEntry, ...]) -> list[AccessEntry]:
-        """Return a pattern's entries that no filter matches, for `AclAdmin._update`.
+        """Return those of a pattern's stored entries that no filter matches.
 
         The removed entries are recorded under the first filter that matched them.
         """
@@ -128,7 +128,10 @@ class AclAdmin:
     """Keeps a broker's ACL cache equal to the znodes, and changes both."""
 
     def __init__(self, znodes: ZnodeClient, cache: AclCache) -> None:
-        """Create it; `cache` is the broker's cache, by which requests are authorized."""
+        """Create the reader and writer of ACLs in ZooKeeper.
+
+        `cache` is the broker's cache, by which requests are authorized.
+        """
         self.cache = cache
         #: Called when the cache goes from no ACLs to some or back, and after all were read.
         #: Sessions take their fast path only without ACLs: no other change concerns them.
@@ -136,10 +139,10 @@ class AclAdmin:
         self._znodes = znodes
         #: Counts updates of the cache. If it grew during a write, the znode is read again, because
         #: the update may be newer than the write.
-        self._known_count = 0
+        self._update_count = 0
 
     async def create_paths(self) -> None:
-        """Create the persistent parent nodes of the ACLs."""
+        """Create the persistent parent nodes of ACLs and change notes, where missing."""
         kinds = [pascal_name(kind) for kind in CONCRETE_RESOURCES]
         literal, prefixed = _ROOTS.values()
         for path in (
@@ -157,7 +160,7 @@ class AclAdmin:
                 continue
 
     async def load(self, pattern_type: PatternType) -> None:
-        """Read all ACLs of one pattern type into the cache."""
+        """Read all ACLs of one pattern type into the cache; patterns without a node are removed."""
         found = []
         for kind_name in await self._znodes.children(_ROOTS[pattern_type]):
             kind = from_name(AclResource, kind_name)
@@ -172,12 +175,12 @@ class AclAdmin:
         self.on_change()
 
     async def refresh(self, pattern: AclPattern) -> None:
-        """Read the ACLs of one resource pattern into the cache."""
+        """Read the ACLs of one resource pattern into the cache, after another broker's change."""
         entries, _ = await self._read(pattern)
         self._cache_entries(pattern, entries)
 
     async def create(self, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
-        """Add ACLs; return None or the error for each.
+        """Add ACLs to ZooKeeper and the cache; return the error of each, None for success.
 
         If an ACL cannot be added, no ACL of the same resource pattern is.
         """
@@ -188,7 +191,10 @@ class AclAdmin:
         return [errors[binding.pattern] for binding in bindings]
 
     async def delete(self, filters: Sequence[AclFilter]) -> list[list[DeletedAcl]]:
-        """Delete ACLs; return them by filter, each under the first filter that matched."""
+        """Delete the ACLs that match at least one filter; return them by filter.
+
+        An ACL is returned only under the first filter that matched.
+        """
         exact = [pattern for one in filters for pattern in one.patterns.exact_patterns()]
         results: list[list[DeletedAcl]] = [[] for _ in filters]
         for pattern in dict.fromkeys((*self.cache.patterns(), *exact)):
@@ -201,7 +207,7 @@ class AclAdmin:
         return results
 
     async def _try_update(self, pattern: AclPattern, compute: Compute) -> EngineError | None:
-        """Change a pattern's entries; return the error, None for success."""
+        """Change a pattern's entries as `_update` does; return the error, None for success."""
         try:
             await self._update(pattern, compute)
         except EngineError as error:
@@ -209,28 +215,29 @@ class AclAdmin:
         return None
 
     async def _update(self, pattern: AclPattern, compute: Compute) -> None:
-        """Replace a pattern's entries by `compute` of the stored ones, and notify the brokers.
+        """Replace a pattern's stored entries by `compute` of them, and notify the other brokers.
 
-        If other brokers write the same node, it is retried; raises AclWriteFailed after _WRITES_MAX
+        If other brokers write the same node, it is repeated; raises AclWriteFailed after
+        _WRITES_MAX
         attempts.
         """
         for _ in range(_WRITES_MAX):
             before, version = await self._read(pattern)
             after = tuple(dict.fromkeys(compute(before)))
             notes = [_change_note(pattern)] if set(after) != set(before) else []
-            known_count = self._known_count
+            known_count = self._update_count
             if await self._write(pattern, after, version, notes):
                 break
         else:
             raise AclWriteFailed(pattern, f"others wrote it too, {_WRITES_MAX} times")
-        if known_count != self._known_count:
+        if known_count != self._update_count:
             # A write whose response was lost may be confirmed late: entries that were read
             # meanwhile may be newer.
             after, _ = await self._read(pattern)
         self._cache_entries(pattern, after)
 
     async def _read(self, pattern: AclPattern) -> tuple[tuple[AccessEntry, ...], int | None]:
-        """Return the stored entries and the znode version; ((), None) if there is no node."""
+        """Return a pattern's stored entries and the znode's version; ((), None) without a node."""
         path = _path_of(pattern)
         try:
             data, stat = await self._znodes.get(path)
@@ -246,7 +253,12 @@ class AclAdmin:
         version: int | None,
         notes: Sequence[Create],
     ) -> bool:
-        """Write the node of a pattern; return False if it changed since it was read."""
+        """Write a pattern's node and the change notes.
+
+        Returns False if it changed since it was read.
+
+        `version` is that of the read node, None without one. Without entries the node is deleted.
+        """
         if version is None and not entries:
             return True
         path = _path_of(pattern)
@@ -272,9 +284,9 @@ class AclAdmin:
     def _cache_entries(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
         """Put a pattern's entries into the cache.
 
-        Calls `on_change` if the cache became empty or non-empty.
+        Calls `on_change` if the cache became empty or got its first entry.
         """
-        self._known_count += 1
+        self._update_count += 1
         was_empty = self.cache.is_empty
         self.cache.set(pattern, entries)
         if self.cache.is_empty is not was_empty:
@@ -282,7 +294,7 @@ class AclAdmin:
 
 
 def pattern_of(change: AclChange) -> AclPattern:
-    """Return the resource pattern in a change note."""
+    """Return the resource pattern that a change note names."""
     return AclPattern(
         from_name(AclResource, change.resource_type),
         change.name,
@@ -291,7 +303,10 @@ def pattern_of(change: AclChange) -> AclPattern:
 
 
 def _change_note(pattern: AclPattern) -> Create:
-    """Return the creation of a change note; prefixed patterns have a separate directory."""
+    """Return the operation that creates a pattern's change note, which the other brokers watch.
+
+    Prefixed patterns have a separate directory.
+    """
     is_literal = pattern.pattern_type is PatternType.LITERAL
     prefix = ACL_CHANGE_PREFIX if is_literal else EXTENDED_ACL_CHANGE_PREFIX
     change = AclChange(pattern.kind.name, pattern.name, pattern.pattern_type.name)
@@ -299,13 +314,13 @@ def _change_note(pattern: AclPattern) -> Create:
 
 
 def _path_of(pattern: AclPattern) -> str:
-    """Return the path of the node with the ACLs of a pattern."""
+    """Return the path of the znode with a pattern's ACLs."""
     is_prefixed = pattern.pattern_type is PatternType.PREFIXED
     return acl_path(pascal_name(pattern.kind), pattern.name, prefixed=is_prefixed)
 
 
 def _from_stored(stored: AclEntry) -> AccessEntry:
-    """Convert a stored entry: operation and permission are parsed."""
+    """Return the entry of a znode with its operation and permission parsed."""
     return AccessEntry(
         stored.principal,
         stored.host,
@@ -315,7 +330,7 @@ def _from_stored(stored: AclEntry) -> AccessEntry:
 
 
 def _to_stored(entry: AccessEntry) -> AclEntry:
-    """Convert an entry to the names in the znode's JSON."""
+    """Return an entry with the names that the znode's JSON has."""
     return AclEntry(
         entry.principal,
         pascal_name(entry.permission),

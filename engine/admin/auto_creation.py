@@ -31,7 +31,10 @@ from engine.naming import CONSUMER_OFFSETS, TRANSACTION_STATE
 
 
 def automatic_topic(topic: str, config: BrokerConfig) -> CreatableTopic:
-    """Return the counts and settings of an automatically created topic."""
+    """Return the request for a topic that is created automatically.
+
+    Internal topics have their own counts and settings; any other topic the broker's defaults.
+    """
     if topic == CONSUMER_OFFSETS:
         return CreatableTopic(
             topic,
@@ -68,7 +71,11 @@ class AutoCreation:
         self._in_flight: set[str] = set()
 
     async def auto_create(self, topics: Iterable[str]) -> dict[str, int]:
-        """Create topics that the metadata does not have; return the error code for each."""
+        """Create topics that the metadata does not have; return the error code of each.
+
+        A created topic has LEADER_NOT_AVAILABLE: the client asks for metadata again. Topics that
+        another call is creating now have UNKNOWN_TOPIC_OR_PARTITION.
+        """
         codes: dict[str, int] = {}
         new = []
         for topic in dict.fromkeys(topics):
@@ -90,11 +97,14 @@ class AutoCreation:
             )
         finally:
             self._in_flight.difference_update(new)
-        return {**codes, **{name: _code(result) for name, result in results.items()}}
+        return {**codes, **{name: _metadata_code(result) for name, result in results.items()}}
 
 
-def _code(result: TopicResult) -> int:
-    """Return LEADER_NOT_AVAILABLE for a topic that exists now, else the error of the creation."""
+def _metadata_code(result: TopicResult) -> int:
+    """Return the code of a topic for the metadata response: LEADER_NOT_AVAILABLE if it exists now.
+
+    Otherwise it is the error of the creation.
+    """
     # With a time-out of 0, REQUEST_TIMED_OUT means that the topic was created.
     if result.code in (TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT):
         return LEADER_NOT_AVAILABLE

@@ -58,7 +58,10 @@ class NoController(ApiError):
 
 
 def change_note(entity_path: str) -> Create:
-    """Return the change note that notifies brokers of a changed entity, such as `topics/t`."""
+    """Return the operation that creates a change note, which the brokers watch.
+
+    `entity_path` is the changed entity, such as `topics/t`.
+    """
     return Create(CONFIG_CHANGE_PREFIX, encode_config_change(entity_path), sequential=True)
 
 
@@ -69,18 +72,21 @@ class ConfigAdmin:
         self._znodes = znodes
 
     async def read(self, entity_path: str) -> dict[str, str]:
-        """Return an entity's settings, empty without a node; raises InvalidZnodeValue."""
+        """Return an entity's settings, empty without a znode; raises InvalidZnodeValue.
+
+        `entity_path` is relative to `/config`, such as `topics/t`.
+        """
         config, _ = await self._read(config_path(entity_path))
         return config
 
     async def change(
         self, entity_path: str, compute: Compute, *, validate_only: bool = False
     ) -> None:
-        """Write an entity's changed settings with a change note, which notifies all brokers.
+        """Change an entity's settings and write a change note, which notifies all brokers.
 
-        `compute` returns them from the present ones; it is repeated after a concurrent write.
-        `validate_only` writes nothing. Raises the errors of `compute` and the store, NoController,
-        InvalidZnodeValue.
+        `compute` returns the new settings from the present ones; it is repeated after a concurrent
+        write. `validate_only` only calls it. Raises the errors of `compute` and the store,
+        NoController, InvalidZnodeValue.
         """
         path = config_path(entity_path)
         note = change_note(entity_path)
@@ -98,7 +104,7 @@ class ConfigAdmin:
                 return
 
     async def _read(self, path: str) -> tuple[dict[str, str], int | None]:
-        """Return an entity's settings and its znode version; ({}, None) without a node."""
+        """Return the settings in a znode and its version; ({}, None) without a node."""
         try:
             data, stat = await self._znodes.get(path)
         except NoNode:
@@ -106,7 +112,10 @@ class ConfigAdmin:
         return decode_config(data, path), stat.version
 
     async def _write(self, path: str, data: bytes, version: int | None, note: Create) -> bool:
-        """Write an entity with its change note; return False if its version has changed."""
+        """Write an entity's znode and the change note, if the controller is the same at that time.
+
+        Returns False if the entity was changed since it was read at `version` (None: no node).
+        """
         guard = Check(CONTROLLER, await self._controller_version())
         write: Operation
         if version is None:
@@ -123,7 +132,10 @@ class ConfigAdmin:
         return True
 
     async def _controller_version(self) -> int:
-        """Return the version of `/controller`; raises NoController if no ZooKeeper controller."""
+        """Return the version of `/controller`, which each write checks.
+
+        Raises NoController if there is no controller, or a KRaft one.
+        """
         try:
             data, stat = await self._znodes.get(CONTROLLER)
         except NoNode:
@@ -153,11 +165,12 @@ def usable_broker_overrides(
     per_broker: bool,
     passwords: PasswordEncoder | None = None,
 ) -> dict[str, str]:
-    """Return the usable settings in the znode of a broker, or of all brokers.
+    """Return the usable settings in the znode of a broker, or of all brokers; decrypted.
 
-    Each setting is checked separately; limits on changes of thread numbers do not apply. Passwords
-    are encrypted in znodes; without `passwords` they are unusable. Source:
-    DynamicBrokerConfig.fromPersistentProps.
+    Each setting is checked separately, and `on_unusable` gets the error of one that is invalid.
+    Limits on changes of thread numbers do not apply. Without `passwords` encrypted settings are
+    unusable.
+    Source: DynamicBrokerConfig.fromPersistentProps.
     """
     usable = {}
     for name, text in overrides.items():
@@ -171,7 +184,7 @@ def usable_broker_overrides(
 
 
 def _decrypt(name: str, text: str, passwords: PasswordEncoder | None) -> str:
-    """Decrypt a password; raises ConfigError if that is impossible."""
+    """Return a decrypted password setting; raises ConfigError if that is impossible."""
     if passwords is None:
         raise ConfigError(name, HIDDEN, "is encrypted, and this broker has no key for it")
     try:

@@ -45,7 +45,7 @@ _TOPIC: Final = "TOPIC"
 _BROKER: Final = "BROKER"
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: the default of `reload_stores`."""
 
 
@@ -70,11 +70,13 @@ class ConfigAlteration:
         check_listeners: CheckListeners,
         policy: Policy[AlterConfigRequest] | None = None,
         passwords: PasswordEncoder | None = None,
-        reload_stores: Callable[[], None] = _nothing,
+        reload_stores: Callable[[], None] = _do_nothing,
     ) -> None:
-        """Create it; `check_listeners` is called with the settings before and after a change.
+        """Create the handler of changes to the settings of topics and brokers.
 
-        `reload_stores` reads replaced key stores again; it raises InvalidConfiguration.
+        `check_listeners` is called with the settings before and after a change; it raises for an
+        invalid one. `reload_stores` reads replaced key stores again; it raises
+        InvalidConfiguration.
         """
         self.broker_id = broker_id
         self._metadata_cache = metadata_cache
@@ -86,7 +88,7 @@ class ConfigAlteration:
         self._reload_stores = reload_stores
 
     async def alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
-        """Change a topic's settings, or only check the change.
+        """Change a topic's settings, or with `validate_only` only check the change.
 
         Raises UnknownTopic, ConfigError, and the errors of the policy and the store.
         """
@@ -96,7 +98,10 @@ class ConfigAlteration:
             raise UnknownTopic(topic)
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
-            """Return the edited overrides; raise if the values or the policy reject them."""
+            """Return the topic's overrides after the edit.
+
+            Raises if they or the policy reject it.
+            """
             changed = edit.apply(current, topic_keys())
             check_topic_overrides(changed, self._settings())
             self._validate_by_policy(_TOPIC, topic, edit)
@@ -105,17 +110,20 @@ class ConfigAlteration:
         await self._admin.change(f"{TOPIC_CONFIGS}/{topic}", compute, validate_only=validate_only)
 
     async def alter_broker(self, edit: Edit, *, per_broker: bool, validate_only: bool) -> None:
-        """Change the settings of this broker, or of all brokers; or only check the change.
+        """Change the settings of this broker, or of all brokers without `per_broker`.
 
-        Raises InvalidRequest, InvalidConfiguration, ConfigError, and the errors of the policy and
-        the store.
+        `validate_only` only checks the change. Raises InvalidRequest, InvalidConfiguration,
+        ConfigError, and the errors of the policy and the store.
         """
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
-            """Return the stored settings after the edit; raise if a rule or policy rejects it."""
+            """Return the stored settings after the edit, passwords encrypted.
+
+            Raises if it is invalid.
+            """
             settings = self._settings()
             kept = usable_broker_overrides(
-                current, _pass_over, per_broker=per_broker, passwords=self._passwords
+                current, _ignore_unusable, per_broker=per_broker, passwords=self._passwords
             )
             # Passwords that cannot be decrypted are kept unchanged.
             unread = {k: v for k, v in current.items() if is_encrypted(k) and k not in kept}
@@ -139,7 +147,10 @@ class ConfigAlteration:
         await self._admin.change(f"{BROKER_CONFIGS}/{entity}", compute, validate_only=validate_only)
 
     def _encrypt_passwords(self, changed: Mapping[str, str]) -> dict[str, str]:
-        """Encrypt the passwords among settings; raises InvalidConfiguration."""
+        """Return the passwords among settings, encrypted; nothing without a password encoder.
+
+        Raises InvalidConfiguration.
+        """
         if self._passwords is None:
             return {}
         try:
@@ -152,19 +163,26 @@ class ConfigAlteration:
             raise InvalidConfiguration(str(error)) from error
 
     def _validate_by_policy(self, resource_type: str, name: str, edit: Edit) -> None:
-        """Call the broker's AlterConfigPolicy, if any; raises its error."""
+        """Call the broker's AlterConfigPolicy, if any, and raise its error.
+
+        `resource_type` and `name` identify the changed topic or broker.
+        """
         if self._policy is not None:
             self._policy.validate(AlterConfigRequest(resource_type, name, edit.named))
 
 
-def _pass_over(_error: ConfigError) -> None:
+def _ignore_unusable(_error: ConfigError) -> None:
     """Ignore an unusable setting: it was logged when the settings were read."""
 
 
 def _check_broker(
     changed: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool
 ) -> BrokerSettings:
-    """Return the settings after a change; raises InvalidRequest and ConfigError."""
+    """Return a broker's settings after a change that is valid.
+
+    Raises InvalidRequest if a setting cannot be changed while the broker runs or at this level,
+    and ConfigError for a value.
+    """
     keys = broker_keys()
     fixed = [n for n in changed if n in keys and keys[n].update_mode is UpdateMode.READ_ONLY]
     if fixed:
@@ -197,7 +215,7 @@ def _check_broker(
 def _check_passwords(
     changed: Mapping[str, str], passwords: PasswordEncoder | None, broker_name: str
 ) -> None:
-    """Raise InvalidConfiguration for passwords that cannot be encrypted.
+    """Raise InvalidConfiguration if a change has passwords that cannot be encrypted and stored.
 
     `broker_name` is the resource name, empty for all brokers.
 

@@ -40,7 +40,7 @@ _REPLICA_LIST = (
 
 
 def config_message(error: ConfigError) -> str:
-    """Return Kafka's message for a rejected topic setting."""
+    """Return the message that Kafka's broker sends for a rejected topic setting."""
     if error.kafka_message is not None:
         return error.kafka_message
     key = topic_keys().get(error.key)
@@ -53,15 +53,15 @@ def config_message(error: ConfigError) -> str:
     if key.name == _REMOTE_STORAGE and str(error.value).strip().lower() == "true":
         return NO_TIERED_STORAGE
     return (
-        f"Invalid value {_shown_text(key, error)} for configuration {error.key}: "
-        f"{_why_text(key, error)}"
+        f"Invalid value {_value_text(key, error)} for configuration {error.key}: "
+        f"{_reason_text(key, error)}"
     )
 
 
-def _shown_text(key: ConfigKey, error: ConfigError) -> str:
-    """Return the rejected value as it is written in Kafka's error message."""
+def _value_text(key: ConfigKey, error: ConfigError) -> str:
+    """Return the rejected value as it appears in Kafka's message."""
     text = str(error.value).strip()
-    number = _number(key, text)
+    number = _parse_number(key, text)
     if key.type is ConfigType.DOUBLE and number is not None:
         return format_double(number)
     if key.type is ConfigType.BOOLEAN or (
@@ -79,7 +79,7 @@ def _shown_text(key: ConfigKey, error: ConfigError) -> str:
     return text
 
 
-def _why_text(key: ConfigKey, error: ConfigError) -> str:
+def _reason_text(key: ConfigKey, error: ConfigError) -> str:
     """Return Kafka's reason why a value is invalid for this key, or the engine's own rule."""
     text = str(error.value).strip()
     if key.type is ConfigType.BOOLEAN:
@@ -87,7 +87,7 @@ def _why_text(key: ConfigKey, error: ConfigError) -> str:
             return "Expected value to be either true or false"
         return error.rule
     if key.type in _INTEGERS or key.type is ConfigType.DOUBLE:
-        number = _number(key, text)
+        number = _parse_number(key, text)
         if number is None:
             return f"Not a number of type {key.type.name}"
         return _range_rule(number, _RANGE.fullmatch(key.valid)) or error.rule
@@ -102,7 +102,10 @@ def _why_text(key: ConfigKey, error: ConfigError) -> str:
 
 
 def _range_rule(number: float, limits: re.Match[str] | None) -> str | None:
-    """Return Kafka's text for a number outside of its range; None if it is inside."""
+    """Return Kafka's text for a number outside of its range, None if it is inside.
+
+    `limits` is the match of the key's range, None without one.
+    """
     if limits is None:
         return None
     least, most, or_minus_one = limits.groups()
@@ -115,8 +118,8 @@ def _range_rule(number: float, limits: re.Match[str] | None) -> str | None:
     return None
 
 
-def _number(key: ConfigKey, text: str) -> float | None:
-    """Parse a text as a number of the key's type; None if it is not one."""
+def _parse_number(key: ConfigKey, text: str) -> float | None:
+    """Return a text as a number of the key's type, None if either is no number."""
     if key.type is not ConfigType.DOUBLE and key.type not in _INTEGERS:
         return None
     try:

@@ -42,7 +42,7 @@ class Operation(IntEnum):
 
     @classmethod
     def name_of(cls, number: int) -> str:
-        """Return the name of an operation; its number as text if it is unknown."""
+        """Return the name of an operation of IncrementalAlterConfigs; an unknown number as text."""
         return cls(number).name if number in _OPERATIONS else str(number)
 
 
@@ -50,7 +50,7 @@ _OPERATIONS = frozenset(Operation)
 
 
 def check_configs(configs: Sequence[AlterableConfig]) -> None:
-    """Raise InvalidRequest for a duplicate key, or a missing value."""
+    """Raise InvalidRequest if a resource's changes have a key twice, or a value is missing."""
     names = [config.name for config in configs]
     if len(set(names)) < len(names):
         raise InvalidRequest("Error due to duplicate config keys")
@@ -68,7 +68,10 @@ def apply_operations(
     configs: Iterable[messages.IncrementalAlterConfigsRequest.AlterableConfig],
     keys: Mapping[str, ConfigKey],
 ) -> dict[str, str]:
-    """Return the settings after all operations; raises InvalidConfiguration, UnexpectedChange."""
+    """Return the settings `current` after the operations of IncrementalAlterConfigs, in order.
+
+    Raises InvalidConfiguration and UnexpectedChange for an invalid operation.
+    """
     changed = dict(current)
     for config in configs:
         name, operation, value = config.name, config.config_operation, config.value
@@ -96,7 +99,7 @@ def apply_operations(
 def _list_elements(
     name: str, operation: int, current: Mapping[str, str], keys: Mapping[str, ConfigKey]
 ) -> list[str]:
-    """Return the elements of a list for APPEND or SUBTRACT: as set, or the default's.
+    """Return the elements of a list setting for APPEND or SUBTRACT: as set, or the default's.
 
     Raises UnexpectedChange for an unknown key, InvalidConfiguration if the key is no list.
     """
@@ -111,5 +114,8 @@ def _list_elements(
 
 
 def _split(text: str) -> list[str]:
-    """Return a list's elements with surrounding blanks. Source: String.split of Java."""
+    """Return the elements of a list setting, with surrounding blanks.
+
+    Source: String.split of Java.
+    """
     return text.rstrip(",").split(",") if text.strip(",") or not text else []

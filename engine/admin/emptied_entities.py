@@ -23,17 +23,20 @@ from engine.znode.values import decode_config
 
 
 def goes_when_empty(entity_path: str) -> bool:
-    """Return True if an entity (named as in a change note) has no node without settings."""
+    """Return True if an entity's znode is deleted once it has no settings: a user, client or IP.
+
+    `entity_path` is relative to `/config`.
+    """
     return entity_path.partition("/")[0] in (USER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS)
 
 
 async def has_children(znodes: ZnodeClient, path: str) -> bool:
-    """Return True if a node has children, which are other entities."""
+    """Return True if a node has children, which are other entities: then it must not be deleted."""
     return bool(await _child_names(znodes, path))
 
 
 async def delete_emptied(znodes: ZnodeClient, path: str, version: int | None, note: Create) -> bool:
-    """Delete an entity's node, and parents that become empty, with the change note.
+    """Delete an entity's node without settings and parents that become empty; write the note.
 
     `version` is that of the node, None if there is none. Returns False if the nodes have changed
     since they were read.

@@ -19,10 +19,15 @@ class MutationQuota(Protocol):
 
     @property
     def is_exceeded(self) -> bool:
-        """Return True if any partitions were rejected."""
+        """True if any partitions of the request were rejected."""
 
     def take_tokens(self, partition_count: int) -> bool:
-        """Count partitions; return False if they exceed the quota and must not be changed."""
+        """Count partitions to be created or deleted.
+
+        Returns False if they exceed the client's quota.
+
+        Partitions for which it returns False must not be changed.
+        """
 
     def throttle_ms(self) -> int:
         """Return the present throttle time of the client in ms."""
@@ -33,15 +38,15 @@ class NoMutationQuota:
 
     @property
     def is_exceeded(self) -> bool:
-        """Return False."""
+        """False: without a quota no partition is rejected."""
         return False
 
     def take_tokens(self, _partition_count: int) -> bool:
-        """Return True."""
+        """Return True: without a quota each change is allowed."""
         return True
 
     def throttle_ms(self) -> int:
-        """Return 0."""
+        """Return 0: without a quota no client is throttled."""
         return 0
 
 

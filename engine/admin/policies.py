@@ -93,13 +93,19 @@ class Policy(Generic[R]):
     """One policy of a broker."""
 
     def __init__(self, key: str, policy: Any) -> None:
-        """Wrap an object of the operator's class; raises ConfigError if it has no `validate`."""
+        """Wrap an object of the operator's class; `key` is the setting that names the class.
+
+        Raises ConfigError if it has no method `validate`.
+        """
         self._policy = policy
         if not callable(getattr(policy, "validate", None)):
             raise ConfigError(key, type(policy).__name__, "has no method validate(request)")
 
     def validate(self, request: R) -> None:
-        """Raise ApiError or ConfigError if the policy forbids the request."""
+        """Raise ApiError or ConfigError if the operator's policy forbids the request.
+
+        PolicyFailed, an ApiError, replaces any other exception of the operator's code.
+        """
         try:
             self._policy.validate(request)
         except (ApiError, ConfigError):
@@ -126,7 +132,7 @@ class Policies(NamedTuple):
     alter_config: Policy[AlterConfigRequest] | None = None
 
     def close(self) -> None:
-        """Close both policies."""
+        """Close both policies, when the broker stops."""
         for policy in (self.create_topic, self.alter_config):
             if policy is not None:
                 policy.close()
@@ -138,15 +144,21 @@ NO_POLICIES: Final = Policies()
 def load_policies(
     create_topic: str | None, alter_config: str | None, static: Mapping[str, str]
 ) -> Policies:
-    """Create the policies from the class names in settings; raises ConfigError."""
+    """Create the policies whose classes the settings name; raises ConfigError.
+
+    `static` are the broker's settings, which the policies get.
+    """
     return Policies(
-        _load(CREATE_TOPIC_POLICY, create_topic, static),
-        _load(ALTER_CONFIG_POLICY, alter_config, static),
+        _load_policy(CREATE_TOPIC_POLICY, create_topic, static),
+        _load_policy(ALTER_CONFIG_POLICY, alter_config, static),
     )
 
 
-def _load(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] | None:
-    """Create and configure the policy class that a setting names; None if it is not set."""
+def _load_policy(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] | None:
+    """Create and configure the policy class that the setting `key` names; None if it is not set.
+
+    Raises ConfigError.
+    """
     if text is None or not text.strip():
         return None
     made = load_plugin_class(key, text)

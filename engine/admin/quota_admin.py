@@ -48,7 +48,10 @@ class QuotaAdmin:
     def __init__(
         self, znodes: ZnodeClient, configs: ConfigAdmin, address_of: Callable[[str], str | None]
     ) -> None:
-        """Create it; `address_of` resolves a host name, and returns None for an unknown one."""
+        """Create the reader and writer of client quotas in ZooKeeper.
+
+        `address_of` resolves a host name; it returns None for an unknown one.
+        """
         self._znodes = znodes
         self._configs = configs
         self._address_of = address_of
@@ -56,7 +59,10 @@ class QuotaAdmin:
     async def alter(
         self, entity: Entity, changes: Sequence[QuotaChange], *, validate_only: bool
     ) -> None:
-        """Change the quotas of an entity; raises ApiError and the errors of the store."""
+        """Change the quotas of an entity (AlterClientQuotas).
+
+        Raises ApiError and the errors of the store. `validate_only` writes nothing.
+        """
         node = node_of(entity, lambda host: self._address_of(host) is not None)
         await self._configs.change(
             node.path,
@@ -65,11 +71,14 @@ class QuotaAdmin:
         )
 
     async def describe(self, wanted: QuotaFilter) -> list[EntityQuotas]:
-        """Return the entities that a filter matches; raises ApiError and the store's errors."""
+        """Return the entities that a filter matches, with their quotas (DescribeClientQuotas).
+
+        Raises ApiError and the errors of the store.
+        """
         check_components(wanted.components)
         await self._check_exact(wanted)
         found = []
-        async for entity in self._entities():
+        async for entity in self._iter_entities():
             if wanted.matches(entity):
                 config = await self._configs.read(path_of(entity))
                 quotas = quotas_in(config, ip_keys() if IP in entity else quota_keys())
@@ -78,13 +87,16 @@ class QuotaAdmin:
         return found
 
     async def _check_exact(self, wanted: QuotaFilter) -> None:
-        """Read the node of a filter for one entity, as its name may be empty: a store error."""
+        """Read the node of a filter that names one entity, to raise the store's error for its name.
+
+        An empty name gives no valid path.
+        """
         exact = {each.kind: each.name for each in wanted.components if not each.is_any}
         is_one = wanted.is_strict or IP in exact or len(exact) > 1
         if exact and is_one and len(exact) == len(wanted.components):
             await self._configs.read(path_of(exact))
 
-    async def _entities(self) -> AsyncIterator[Entity]:
+    async def _iter_entities(self) -> AsyncIterator[Entity]:
         """Yield all entities that have a znode: users, client ids, pairs of both, addresses."""
         users = await self._child_names(USER_CONFIGS)
         for user in users:

@@ -69,17 +69,17 @@ class QuotaChange(NamedTuple):
 
 
 def sanitized_name(name: str | None) -> str:
-    """Return a name as part of a path; None is the default."""
+    """Return an entity's name as a part of a znode path; None is the default entity."""
     return DEFAULT_ENTITY if name is None else sanitized(name)
 
 
 def name_of(node: str) -> str | None:
-    """Return the name in a part of a path; None for the default."""
+    """Return the name of the entity in a part of a znode path; None for the default entity."""
     return None if node == DEFAULT_ENTITY else unsanitized(node)
 
 
 def node_of(entity: Entity, has_address: Callable[[str], bool]) -> EntityNode:
-    """Return the node of an entity's quotas; raises InvalidRequest.
+    """Return the znode of an entity's quotas and the keys it may have; raises InvalidRequest.
 
     `has_address` returns True for an address or a host name that can be resolved.
     """
@@ -107,7 +107,7 @@ def node_of(entity: Entity, has_address: Callable[[str], bool]) -> EntityNode:
 
 
 def path_of(entity: Entity) -> str:
-    """Return the path of an entity's node, relative to `/config`."""
+    """Return the path of an entity's znode, relative to `/config`."""
     if IP in entity:
         return f"{IP_CONFIGS}/{sanitized_name(entity[IP])}"
     client = f"{CLIENT_CONFIGS}/{sanitized_name(entity[CLIENT_ID])}" if CLIENT_ID in entity else ""
@@ -120,7 +120,10 @@ def path_of(entity: Entity) -> str:
 def apply_quota_changes(
     current: Mapping[str, str], changes: Iterable[QuotaChange], keys: Mapping[str, ConfigKey]
 ) -> dict[str, str]:
-    """Return an entity's settings after changes; raises InvalidRequest, UnexpectedChange."""
+    """Return an entity's settings after changes; a value of None removes a quota.
+
+    Raises InvalidRequest and UnexpectedChange.
+    """
     config = dict(current)
     for key, value in changes:
         if value is None:
@@ -133,7 +136,10 @@ def apply_quota_changes(
 
 
 def _stored_text(key: ConfigKey, value: float) -> str:
-    """Return a quota as stored; raises InvalidRequest for a fraction where it must be whole."""
+    """Return a quota as the text in the znode.
+
+    Raises InvalidRequest for a fraction where it must be whole.
+    """
     if key.type is ConfigType.DOUBLE:
         return format_double(value)
     if key.type not in _INT_BITS:
@@ -165,7 +171,7 @@ class Component(NamedTuple):
     name: str | None = None
 
     def matches(self, entity: Entity) -> bool:
-        """Return True if an entity has this kind and name."""
+        """Return True if an entity has this kind, with this name or any."""
         return self.kind in entity and (self.is_any or entity[self.kind] == self.name)
 
 
@@ -176,7 +182,7 @@ class QuotaFilter(NamedTuple):
     is_strict: bool
 
     def matches(self, entity: Entity) -> bool:
-        """Return True if an entity matches all components."""
+        """Return True if an entity matches all components; a strict filter allows no other kind."""
         if not all(component.matches(entity) for component in self.components):
             return False
         kinds = {component.kind for component in self.components}
@@ -184,7 +190,7 @@ class QuotaFilter(NamedTuple):
 
 
 def check_components(components: Sequence[Component]) -> None:
-    """Raise InvalidRequest or UnknownEntityKind for an invalid filter."""
+    """Raise InvalidRequest or UnknownEntityKind if the components of a filter are invalid."""
     seen: set[str] = set()
     for component in components:
         kind = component.kind
@@ -204,7 +210,10 @@ def check_components(components: Sequence[Component]) -> None:
 
 
 def quotas_in(config: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, float]:
-    """Return the quotas among an entity's settings; raises UnexpectedChange if not a number."""
+    """Return those of an entity's settings that are quotas, by key.
+
+    Raises UnexpectedChange if a value is not a number.
+    """
     quotas = {}
     for key, text in config.items():
         if key in keys:

@@ -27,12 +27,12 @@ class Placement(NamedTuple):
 
     @classmethod
     def random(cls, entropy: Entropy, broker_count: int) -> Placement:
-        """Return random parameters for a new topic, so that topics are spread over the brokers."""
+        """Return a random first broker and shift, so that topics are spread over the brokers."""
         return cls(entropy.random_below(broker_count), entropy.random_below(broker_count))
 
 
 def check_counts(partition_count: int, replication_factor: int, broker_count: int) -> None:
-    """Raise TopicRefused for invalid counts, or more replicas than brokers."""
+    """Raise TopicRefused if a count is not positive, or there are more replicas than brokers."""
     if partition_count <= 0:
         raise TopicRefused(INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if replication_factor <= 0:
@@ -51,7 +51,7 @@ def assign_replicas(
     replication_factor: int,
     placement: Placement,
 ) -> dict[int, tuple[int, ...]]:
-    """Return the replicas of new partitions, preferred leaders first.
+    """Return the replicas of each new partition by index, preferred leaders first.
 
     The counts must be valid. Raises TopicRefused if only some brokers have a rack.
     """
@@ -74,5 +74,5 @@ def assign_replicas(
 
 
 def sorted_brokers(brokers: Iterable[BrokerNode]) -> list[BrokerNode]:
-    """Return brokers by id: assignments use indexes in this order."""
+    """Return brokers in the order of their ids, on which assignments are based."""
     return sorted(brokers, key=lambda broker: broker.broker_id)

@@ -69,7 +69,10 @@ class TokenAdmin:
         clock: Clock,
         entropy: Entropy,
     ) -> None:
-        """Create it; `cache` is the broker's cache, by which clients are authenticated."""
+        """Create the reader and writer of delegation tokens in ZooKeeper.
+
+        `cache` is the broker's cache, by which clients are authenticated.
+        """
         self.cache = cache
         self._znodes = znodes
         self._lifetimes = lifetimes
@@ -79,7 +82,7 @@ class TokenAdmin:
     # Following the znodes
 
     async def create_paths(self) -> None:
-        """Create the persistent parent nodes of the tokens."""
+        """Create the persistent parent nodes of tokens and change notes, where missing."""
         parent = DELEGATION_TOKENS.rpartition("/")[0]
         for path in (parent, DELEGATION_TOKENS, DELEGATION_TOKEN_CHANGES):
             try:
@@ -88,14 +91,14 @@ class TokenAdmin:
                 continue
 
     async def load(self) -> None:
-        """Read all tokens into the cache."""
+        """Read all tokens into the cache; tokens without a node are removed."""
         token_ids = await self._znodes.children(DELEGATION_TOKENS)
         self.cache.keep(token_ids)
         for token_id in token_ids:
             await self.refresh(token_id)
 
     async def refresh(self, token_id: str) -> None:
-        """Read one token into the cache; an invalid one is logged and removed."""
+        """Read one token into the cache; remove it if its node is missing or invalid."""
         path = delegation_token_path(token_id)
         try:
             data, _ = await self._znodes.get(path)
@@ -113,7 +116,10 @@ class TokenAdmin:
     async def create(
         self, owner: str, requester: str, renewers: Sequence[str], max_lifetime_ms: int
     ) -> DelegationToken:
-        """Create a token; a maximum lifetime of 0 or less means the broker's."""
+        """Create and store a token, and return it.
+
+        A `max_lifetime_ms` of 0 or less selects the broker's maximum.
+        """
         # An id like those of topics, which never begins with a dash.
         token_id = uuid_text(random_topic_id(self._entropy))
         now_ms = self._clock.wall_ms()
@@ -129,9 +135,9 @@ class TokenAdmin:
         return token
 
     async def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Set a token's expiry time to `period_ms` from now; below 0 the broker's default.
+        """Set a token's expiry time to `period_ms` from now and return it in wall-clock ms.
 
-        Return the expiry time. Raises ApiError and the errors of the store.
+        Below 0, the period is the broker's default. Raises ApiError and the errors of the store.
         """
         token, now_ms = self._require_changeable(principal, hmac), self._clock.wall_ms()
         if token.is_expired(now_ms):
@@ -140,9 +146,9 @@ class TokenAdmin:
         return await self._expire_at(token, now_ms + renewal_ms)
 
     async def expire(self, principal: str, hmac: bytes, period_ms: int) -> int:
-        """Set a token's expiry time to `period_ms` from now, or delete it at once if below 0.
+        """Set a token's expiry time to `period_ms` from now and return it in wall-clock ms.
 
-        Return the expiry time. Raises ApiError and the errors of the store.
+        Below 0, the token is deleted at once. Raises ApiError and the errors of the store.
         """
         token, now_ms = self._require_changeable(principal, hmac), self._clock.wall_ms()
         if period_ms < 0:
@@ -158,20 +164,26 @@ class TokenAdmin:
         owners: Collection[str] | None,
         may_describe: Callable[[DelegationToken], bool],
     ) -> list[DelegationToken]:
-        """Return the tokens that a principal may see: of certain owners, or all for None."""
+        """Return the tokens that a principal may see, of the given owners; of all owners for None.
+
+        `may_describe` returns True for a token that an ACL allows the principal to see.
+        """
         return [
             token for token in self.cache.tokens if is_shown(token, principal, owners, may_describe)
         ]
 
     async def remove_expired(self) -> None:
-        """Delete expired tokens; raises the errors of the store."""
+        """Delete expired tokens from ZooKeeper and the cache; raises the errors of the store."""
         now_ms = self._clock.wall_ms()
         for token in self.cache.tokens:
             if token.is_expired(now_ms):
                 await self._remove(token)
 
     def _require_changeable(self, principal: str, hmac: bytes) -> DelegationToken:
-        """Return the token of an HMAC; raises ApiError if unknown or of another owner."""
+        """Return the token of an HMAC, which the principal may change.
+
+        Raises ApiError if the HMAC is unknown or the principal is not its owner or renewer.
+        """
         token = self.cache.by_hmac(hmac)
         if token is None:
             raise api_error(DELEGATION_TOKEN_NOT_FOUND)
@@ -182,16 +194,19 @@ class TokenAdmin:
     # Writing
 
     async def _expire_at(self, token: DelegationToken, at_ms: int) -> int:
-        """Set the expiry time, at most the token's maximum; return it in wall-clock ms."""
+        """Store a token's new expiry time, at most its maximum.
+
+        Returns the time in wall-clock ms.
+        """
         changed = token._replace(expires_ms=min(at_ms, token.max_ms))
         await self._write(changed)
         _log.info("Token %s of %s expires at %d", token.token_id, token.owner, changed.expires_ms)
         return changed.expires_ms
 
     async def _write(self, token: DelegationToken) -> None:
-        """Create or replace a token's node with a change note, then put it into the cache."""
+        """Create or replace a token's znode with a change note, then put it into the cache."""
         path, data = delegation_token_path(token.token_id), encode_token(TokenNode(*token))
-        note = _note(token.token_id)
+        note = _change_note(token.token_id)
         try:
             await self._znodes.multi((SetData(path, data), note))
         except NoNode:
@@ -199,8 +214,11 @@ class TokenAdmin:
         self.cache.put(token)
 
     async def _remove(self, token: DelegationToken) -> None:
-        """Delete a token with a change note, which is written even if the node is missing."""
-        note = _note(token.token_id)
+        """Delete a token from ZooKeeper and the cache.
+
+        The change note is written even if the znode is missing.
+        """
+        note = _change_note(token.token_id)
         try:
             await self._znodes.multi((Delete(delegation_token_path(token.token_id)), note))
         except NoNode:
@@ -212,6 +230,6 @@ class TokenAdmin:
         )
 
 
-def _note(token_id: str) -> Create:
-    """Return the creation of a change note, after which brokers read the token again."""
+def _change_note(token_id: str) -> Create:
+    """Return the operation that creates a token's change note, on which brokers read it again."""
     return Create(DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequential=True)

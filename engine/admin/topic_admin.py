@@ -60,7 +60,11 @@ class TopicAdmin:
         describe: bool = True,
         quota: MutationQuota = UNBOUNDED,
     ) -> TopicResults:
-        """Create topics of distinct names; `describe` adds their settings to the results."""
+        """Create topics of distinct names, and wait until their partitions have leaders.
+
+        Returns the result of each topic; REQUEST_TIMED_OUT if its leaders are missing after
+        `timeout_ms`. `describe` adds its settings. `validate_only` only checks the topics.
+        """
         results = await _await_writes(
             [topic.name for topic in topics],
             self._creation.create(
@@ -77,9 +81,9 @@ class TopicAdmin:
     async def delete_topics(
         self, topics: Sequence[str], *, timeout_ms: int, quota: MutationQuota = UNBOUNDED
     ) -> TopicResults:
-        """Request the deletion of topics, and wait until the metadata no longer has them.
+        """Request the deletion of topics, and wait until the metadata does not have them any more.
 
-        It also waits for deletions that were requested earlier.
+        Returns the result of each topic. It also waits for deletions that were requested earlier.
         """
         results = await _await_writes(topics, self._delete(topics, quota))
         late = [name for name, result in results.items() if result.code == NONE]
@@ -88,7 +92,10 @@ class TopicAdmin:
         return mark_late_topics(results, late)
 
     async def _delete(self, topics: Sequence[str], quota: MutationQuota) -> TopicResults:
-        """Write a deletion node for each topic within the quota; return one result per topic."""
+        """Write the deletion node of each topic within the quota, for the controller.
+
+        Returns the result of each topic.
+        """
         results: TopicResults = {}
         stored = []
         for topic in topics:
@@ -117,7 +124,10 @@ class TopicAdmin:
         validate_only: bool = False,
         quota: MutationQuota = UNBOUNDED,
     ) -> TopicResults:
-        """Add partitions to topics of distinct names."""
+        """Add partitions to topics of distinct names, and wait until they have leaders.
+
+        Returns the result of each topic. `validate_only` only checks the request.
+        """
         results = await _await_writes(
             [topic.name for topic in topics],
             self._growth.grow(topics, validate_only=validate_only, quota=quota),
@@ -132,7 +142,7 @@ class TopicAdmin:
     async def _await_leaders(
         self, results: TopicResults, counts: Mapping[str, int], timeout_ms: int
     ) -> TopicResults:
-        """Wait until `counts` partitions of each topic have leaders; return all results.
+        """Wait until the first `counts` partitions of each topic have leaders; return all results.
 
         A topic that is not complete within `timeout_ms` has REQUEST_TIMED_OUT.
         """
@@ -143,7 +153,7 @@ class TopicAdmin:
 
 
 async def _await_writes(names: Sequence[str], work: PromiseCoroutine[TopicResults]) -> TopicResults:
-    """Await the writes and return their results; a store error fails all topics."""
+    """Await the results of the topics; after a store error each topic has UNKNOWN_SERVER_ERROR."""
     try:
         return await work
     except EngineError:

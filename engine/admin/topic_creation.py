@@ -88,7 +88,7 @@ class TopicCreation:
         describe: bool,
         quota: MutationQuota = UNBOUNDED,
     ) -> dict[str, TopicResult]:
-        """Check topics with distinct names, and create the valid ones; return each result.
+        """Check topics with distinct names and write the valid ones; return the result of each.
 
         `validate_only` writes nothing, `describe` adds the topics' settings to the results.
         """
@@ -122,9 +122,9 @@ class TopicCreation:
     async def _plan(
         self, topic: CreatableTopic, created: Collection[str], *, describe: bool
     ) -> _Planned:
-        """Check one topic and give it replicas, settings and an id; raises TopicRefused.
+        """Check one topic and return its replicas, settings, id and result; raises TopicRefused.
 
-        `created` are the topics that the request creates before it.
+        `created` are the topics that the same request creates before it.
         """
         if topic.name in self._metadata_cache.topics:
             raise already_exists(topic.name)
@@ -155,7 +155,7 @@ class TopicCreation:
         replicas: Mapping[int, tuple[int, ...]],
         configs: Mapping[str, str],
     ) -> None:
-        """Raise TopicRefused if the operator's policy forbids the topic."""
+        """Raise TopicRefused if the operator's CreateTopicPolicy forbids the topic."""
         policy = self._ports.policy
         if policy is None:
             return
@@ -177,7 +177,10 @@ class TopicCreation:
     def _describe_configs(
         self, configs: dict[str, str], settings: BrokerSettings
     ) -> Sequence[DescribedConfig]:
-        """Describe a topic's settings in Kafka's order; the last result is cached."""
+        """Return a topic's settings in Kafka's order, as the response has them.
+
+        The last result is cached, because a request may create many topics with equal settings.
+        """
         last = self._last_described
         if last is None or last.settings != settings or last.configs != configs:
             by_name = {config.name: config for config in describe_topic(settings, configs)}
@@ -186,7 +189,10 @@ class TopicCreation:
         return last.described
 
     def _place_replicas(self, topic: CreatableTopic) -> dict[int, tuple[int, ...]]:
-        """Return the replicas of each partition: as requested, or assigned over all brokers."""
+        """Return the replicas of each partition of a new topic by index.
+
+        They are as requested, or else spread over all brokers of the cluster.
+        """
         if topic.assignments:
             return dict(topic.assignments)
         partition_count, replication_factor = topic.partition_count, topic.replication_factor
@@ -200,7 +206,10 @@ class TopicCreation:
         return assign_replicas(brokers, partition_count, replication_factor, placement)
 
     async def _check_free(self, topic: str, created: Collection[str]) -> None:
-        """Raise TopicRefused if the name exists, or collides with another in metric names."""
+        """Raise TopicRefused if a topic of that name exists or is being deleted.
+
+        Also if the name collides with that of another topic, stored or in `created`, in metrics.
+        """
         if await self._client.exists(delete_topic_path(topic)) is not None:
             raise TopicRefused(TOPIC_ALREADY_EXISTS, f"Topic '{topic}' is marked for deletion.")
         if await self._client.exists(topic_path(topic)) is not None:
@@ -211,7 +220,7 @@ class TopicCreation:
     async def _write_new(
         self, planned: Mapping[str, _Planned], results: dict[str, TopicResult], share: Share
     ) -> None:
-        """Write the znodes of all planned topics; add the error of a failed one to `results`."""
+        """Write the znodes of all planned topics; add the result of a failed one to `results`."""
         groups = []
         for name, plan in planned.items():
             if share.is_over():
@@ -219,6 +228,7 @@ class TopicCreation:
             groups.append(await self._creation_writes(name, plan))
 
         async def multi(operations: Sequence[Operation]) -> list[OperationResult]:
+            """Write in a new turn of the loop if this one has used up its share."""
             if share.is_over():
                 await share.next()
             return await self._client.multi(operations)
@@ -230,7 +240,10 @@ class TopicCreation:
                 results[name] = error
 
     async def _creation_writes(self, topic: str, plan: _Planned) -> list[Operation]:
-        """Return the writes for a new topic; a config node left by an earlier topic is replaced."""
+        """Return the operations that create a topic and its settings.
+
+        A config node that an earlier topic left behind is replaced.
+        """
         path, data = topic_config_path(topic), encode_config(plan.configs)
         is_there = await self._client.exists(path) is not None
         config: Operation = SetData(path, data) if is_there else Create(path, data)

@@ -71,7 +71,13 @@ class TopicGrowth:
         validate_only: bool,
         quota: MutationQuota = UNBOUNDED,
     ) -> dict[str, TopicResult]:
-        """Check topics with distinct names, and add partitions to the valid ones."""
+        """Check topics with distinct names and add partitions to the valid ones.
+
+        Returns all results.
+
+        A topic that was changed meanwhile is read and checked again. `validate_only` writes
+        nothing.
+        """
         if not all(_has_path(topic.name) for topic in topics):
             # Kafka reads all topics at once, and fails as a whole for an invalid path.
             return {topic.name: TopicResult(UNKNOWN_SERVER_ERROR) for topic in topics}
@@ -101,7 +107,7 @@ class TopicGrowth:
         results: dict[str, TopicResult],
         quota: MutationQuota,
     ) -> None:
-        """Count the added partitions for the quota; reject topics above it.
+        """Count the added partitions for the quota, and reject the topics that exceed it.
 
         They move from `writes` to `results`. Called once, not for repeated writes.
         """
@@ -114,7 +120,10 @@ class TopicGrowth:
     async def _plan(
         self, topics: Sequence[MorePartitions], results: dict[str, TopicResult]
     ) -> dict[str, _Growth]:
-        """Return the writes for the valid topics; add the results of rejected topics."""
+        """Return the writes of the valid topics by name.
+
+        The result of each topic is added to `results`.
+        """
         writes: dict[str, _Growth] = {}
         for topic in topics:
             try:
@@ -134,7 +143,7 @@ class TopicGrowth:
         return writes
 
     async def _read_stored_topic(self, topic: str) -> StoredTopic:
-        """Return the topic from its znode; raises TopicRefused if it does not exist."""
+        """Return the topic in its znode; raises TopicRefused if it does not exist."""
         # An invalid topic name could be the path of another node.
         stored = await read_topic(self._client, topic) if is_name(topic) else None
         if stored is None or not stored.assignment.partitions:
@@ -144,7 +153,10 @@ class TopicGrowth:
     async def _grow_assignment(
         self, topic: MorePartitions, current: TopicAssignment
     ) -> TopicAssignment:
-        """Return a topic's assignment with the new partitions; raises TopicRefused."""
+        """Return a topic's stored assignment with the new partitions added.
+
+        Raises TopicRefused if it is being reassigned, or if the request is invalid.
+        """
         partitions = current.partitions
         if any(p.adding_replicas or p.removing_replicas for p in partitions.values()):
             raise TopicRefused(
@@ -186,7 +198,7 @@ class TopicGrowth:
 
 
 def _has_path(topic: str) -> bool:
-    """Return True if a topic of this name can have a node."""
+    """Return True if a topic of this name can have a znode."""
     try:
         check_path(topic_path(topic))
     except (InvalidZnodePath, ZnodeLimitExceeded):

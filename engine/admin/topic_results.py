@@ -32,16 +32,16 @@ TopicResults: TypeAlias = dict[str, TopicResult]
 
 
 def refused(error: TopicRefused) -> TopicResult:
-    """Return the result of a rejected topic.
+    """Return the result of a topic that was rejected with `error`.
 
-    The message of UNKNOWN_SERVER_ERROR is not returned to clients.
+    Clients do not get the message of UNKNOWN_SERVER_ERROR.
     """
     message = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
     return TopicResult(error.code, message)
 
 
 def write_error(topic: str, group_result: GroupResult) -> TopicResult | None:
-    """Return the result of a topic whose write failed; None for success."""
+    """Return the result of a topic whose write failed, None if it succeeded."""
     if isinstance(group_result, NodeExists):
         return refused(already_exists(topic))
     if isinstance(group_result, NodeError):
@@ -52,7 +52,7 @@ def write_error(topic: str, group_result: GroupResult) -> TopicResult | None:
 def mark_late_topics(
     results: Mapping[str, TopicResult], late: Iterable[str]
 ) -> dict[str, TopicResult]:
-    """Return results with REQUEST_TIMED_OUT for late topics; a new topic keeps its id."""
+    """Return the results, with REQUEST_TIMED_OUT for the `late` topics; each keeps its topic id."""
     timed_out = {
         name: TopicResult(REQUEST_TIMED_OUT, topic_id=results[name].topic_id) for name in late
     }

@@ -56,7 +56,10 @@ class CreatableTopic(NamedTuple):
 
 
 def check_form(topic: CreatableTopic) -> None:
-    """Raise TopicRefused if the request has null settings, or both counts and an assignment."""
+    """Raise TopicRefused if a request for a new topic is malformed.
+
+    A setting is null, both counts and an assignment are given, or there are too many partitions.
+    """
     nulls = [name for name, value in topic.configs if value is None]
     if nulls:
         raise TopicRefused(
@@ -75,7 +78,7 @@ def check_form(topic: CreatableTopic) -> None:
 
 
 def check_partition_count(partition_count: int) -> None:
-    """Raise TopicRefused for more partitions than a node can have children."""
+    """Raise TopicRefused for more partitions than a znode can have children."""
     if partition_count > TOPIC_PARTITIONS_MAX:
         raise TopicRefused(
             INVALID_PARTITIONS,
@@ -84,16 +87,16 @@ def check_partition_count(partition_count: int) -> None:
 
 
 def check_name(topic: str) -> None:
-    """Raise TopicRefused with Kafka's message for an invalid name."""
+    """Raise TopicRefused with Kafka's message if a topic name is invalid."""
     try:
         validate_topic(topic)
     except InvalidTopicName as error:
-        message = f"Topic name is invalid: {_name_problem(topic)}"
+        message = f"Topic name is invalid: {_name_error(topic)}"
         raise TopicRefused(INVALID_TOPIC_EXCEPTION, message) from error
 
 
 def is_name(topic: str) -> bool:
-    """Return True if Kafka allows the name."""
+    """Return True if Kafka allows the topic name."""
     try:
         validate_topic(topic)
     except InvalidTopicName:
@@ -101,8 +104,8 @@ def is_name(topic: str) -> bool:
     return True
 
 
-def _name_problem(topic: str) -> str:
-    """Return Kafka's reason why an invalid topic name is invalid."""
+def _name_error(topic: str) -> str:
+    """Return Kafka's reason why a topic name is invalid."""
     if not topic:
         return "the empty string is not allowed"
     if topic in (".", ".."):
@@ -118,17 +121,17 @@ def _name_problem(topic: str) -> str:
 
 
 def already_exists(topic: str) -> TopicRefused:
-    """Return the error for a topic that exists."""
+    """Return the error for the creation of a topic that exists."""
     return TopicRefused(TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
 
 
 def can_collide(topic: str) -> bool:
-    """Return True if another name could be equal in metric names."""
+    """Return True if another topic's name could be equal to this one in metric names."""
     return "." in topic or "_" in topic
 
 
 def check_collisions(topic: str, others: Iterable[str]) -> None:
-    """Raise TopicRefused if another topic's name differs only in '.' for '_'."""
+    """Raise TopicRefused if the name of one of `others` differs only in '.' and '_'."""
     colliding = [other for other in others if topics_collide(topic, other)]
     if topic in colliding:
         raise already_exists(topic)
@@ -150,7 +153,7 @@ def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
             INVALID_REPLICA_ASSIGNMENT,
             f"Duplicate replica assignment found: {_scala_map(assignment)}",
         )
-    if 0 not in assignment and _adds_up(assignment):
+    if 0 not in assignment and _has_sum_of_range(assignment):
         # Kafka's check by the sum of the indexes passes; it fails later, without partition 0.
         return
     if sorted(assignment) != list(range(len(assignment))):
@@ -160,14 +163,14 @@ def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
         )
 
 
-def _adds_up(indexes: Iterable[int]) -> bool:
+def _has_sum_of_range(indexes: Iterable[int]) -> bool:
     """Return True if indexes have the sum of 0 to n-1, with negative ones as 0: Kafka's check."""
     counted = list(indexes)
     return sum(max(index, 0) for index in counted) == len(counted) * (len(counted) - 1) // 2
 
 
 def check_configs(configs: Mapping[str, str], settings: BrokerSettings) -> None:
-    """Raise TopicRefused for invalid settings of a topic."""
+    """Raise TopicRefused if a setting of a new topic is invalid."""
     try:
         check_topic_overrides(configs, settings)
     except ConfigError as error:
@@ -175,7 +178,7 @@ def check_configs(configs: Mapping[str, str], settings: BrokerSettings) -> None:
 
 
 def check_growth(old_count: int, new_count: int) -> None:
-    """Raise TopicRefused unless the number of partitions increases."""
+    """Raise TopicRefused unless the partition count increases."""
     if new_count < old_count:
         raise TopicRefused(
             INVALID_PARTITIONS,
@@ -194,7 +197,9 @@ def check_added_replicas(
     replication_factor: int,
     broker_ids: AbstractSet[int],
 ) -> None:
-    """Raise TopicRefused for an invalid assignment of added partitions.
+    """Raise TopicRefused if the requested replicas of added partitions are invalid.
+
+    `broker_ids` are the live brokers, `replication_factor` is that of partition 0.
 
     Differs: five or more unknown brokers are listed in the given order, in Kafka in hash order.
     """
@@ -203,7 +208,7 @@ def check_added_replicas(
     if unknown:
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,
-            f"Unknown broker(s) in replica assignment: {_listed(unknown)}.",
+            f"Unknown broker(s) in replica assignment: {_join_numbers(unknown)}.",
         )
     if len(assignments) != new_count - old_count:
         raise TopicRefused(
@@ -222,13 +227,13 @@ def check_added_replicas(
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,
             "Inconsistent replication factor between partitions, partition 0 has "
-            f"{replication_factor} while partitions [{_listed(uneven)}] have replication factors "
-            f"[{_listed(uneven.values())}], respectively.",
+            f"{replication_factor} while partitions [{_join_numbers(uneven)}] have replication "
+            f"factors [{_join_numbers(uneven.values())}], respectively.",
         )
 
 
 def _check_added(partition: int, replicas: tuple[int, ...]) -> None:
-    """Raise TopicRefused if the replicas of a new partition are empty or have a duplicate."""
+    """Raise TopicRefused if a new partition has no replicas, or a broker twice."""
     if not replicas:
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,
@@ -237,16 +242,17 @@ def _check_added(partition: int, replicas: tuple[int, ...]) -> None:
     if len(replicas) != len(set(replicas)):
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,
-            f"Duplicate brokers not allowed in replica assignment: {_listed(replicas)} for "
+            f"Duplicate brokers not allowed in replica assignment: {_join_numbers(replicas)} for "
             f"partition id {partition}.",
         )
 
 
 def _scala_map(assignment: Mapping[int, tuple[int, ...]]) -> str:
-    """Return an assignment as Scala prints it."""
-    pairs = (f"{p} -> ArrayBuffer({_listed(replicas)})" for p, replicas in assignment.items())
+    """Return an assignment as Scala prints a map, for Kafka's message."""
+    pairs = (f"{p} -> ArrayBuffer({_join_numbers(replicas)})" for p, replicas in assignment.items())
     return f"HashMap({', '.join(pairs)})"
 
 
-def _listed(values: Iterable[int]) -> str:
+def _join_numbers(values: Iterable[int]) -> str:
+    """Return numbers separated by commas."""
     return ", ".join(map(str, values))

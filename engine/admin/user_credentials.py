@@ -88,7 +88,7 @@ class CredentialAdmin:
         self._configs = configs
 
     async def alter(self, changes: Sequence[CredentialChange]) -> dict[str, EngineError | None]:
-        """Change credentials; return the error for each user, None for success.
+        """Change SCRAM credentials; return the error for each user, None for success.
 
         Rejected users come first, as in Kafka. A valid change of a user whose name cannot be a path
         fails the request for all users; an empty salted password fails it for all users without
@@ -110,7 +110,7 @@ class CredentialAdmin:
     async def _alter_unprepared(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Handle a request in which some change has an empty password.
+        """Handle a request in which at least one change has an empty password; return the errors.
 
         Missing credentials fail their users first. If an empty password remains, all other users
         fail too, otherwise they are altered.
@@ -132,7 +132,10 @@ class CredentialAdmin:
     async def _alter_users(
         self, by_user: Mapping[str, Sequence[CredentialChange]]
     ) -> dict[str, EngineError | None]:
-        """Change users one by one; as in Kafka, users with a missing credential come first."""
+        """Change the credentials of valid users one by one; return the error for each.
+
+        As in Kafka, users of whom a credential is missing come first.
+        """
         missing: dict[str, EngineError | None] = {}
         altered: dict[str, EngineError | None] = {}
         for user, changes in by_user.items():
@@ -144,7 +147,7 @@ class CredentialAdmin:
     async def _alter_user(
         self, user: str, changes: Sequence[CredentialChange]
     ) -> EngineError | None:
-        """Write a user's changed credentials; return the error, None for success."""
+        """Write the changed credentials of one user; return the error, None for success."""
         try:
             await self._configs.change(
                 f"{USER_CONFIGS}/{sanitized(user)}",
@@ -155,9 +158,9 @@ class CredentialAdmin:
         return None
 
     async def describe(self, users: Sequence[str]) -> list[UserCredentials]:
-        """Return the credentials of users; without names, of all users that have any.
+        """Return the credentials of the named users; without names, of all users that have any.
 
-        Raises the errors of the store if all are requested.
+        Without names, raises the errors of the store.
         """
         if not users:
             nodes = await self._znodes.children(f"{CONFIG}/{USER_CONFIGS}")
@@ -170,11 +173,14 @@ class CredentialAdmin:
         return [await self._describe_one(user, counts[user]) for user in counts]
 
     async def _describe_one(self, user: str, count: int) -> UserCredentials:
-        """Return the credentials of one user; `count` is how often the request names the user."""
+        """Return the credentials of one user, or the error.
+
+        `count` is how often the request names the user: once is allowed.
+        """
         if not user:
-            return _nothing(user, RESOURCE_NOT_FOUND, _NO_NAME)
+            return _failed_result(user, RESOURCE_NOT_FOUND, _NO_NAME)
         if count > 1:
-            return _nothing(
+            return _failed_result(
                 user,
                 DUPLICATE_RESOURCE,
                 f"Cannot describe SCRAM credentials for the same user twice in a single request: "
@@ -183,14 +189,14 @@ class CredentialAdmin:
         found = await self._read(user, sanitized(user))
         if found.iterations or found.error:
             return found
-        return _nothing(
+        return _failed_result(
             user,
             RESOURCE_NOT_FOUND,
             f"Attempt to describe a user credential that does not exist: {user}",
         )
 
     async def _read(self, user: str, node: str) -> UserCredentials:
-        """Return the iterations by mechanism in a user's znode, or the error."""
+        """Return the iterations of each mechanism in a user's znode, or the error."""
         try:
             config = await self._configs.read(f"{USER_CONFIGS}/{node}")
         except EngineError as error:
@@ -200,23 +206,26 @@ class CredentialAdmin:
             if mechanism.key in config:
                 count = parse_iterations(config[mechanism.key])
                 if count is None:
-                    return _nothing(user, UNKNOWN_SERVER_ERROR, "a credential cannot be read")
+                    return _failed_result(user, UNKNOWN_SERVER_ERROR, "a credential cannot be read")
                 iterations[mechanism] = count
         return UserCredentials(user, iterations)
 
 
-def _nothing(user: str, code: int, message: str) -> UserCredentials:
-    """Return a user without credentials, with an error."""
+def _failed_result(user: str, code: int, message: str) -> UserCredentials:
+    """Return a user's result without credentials, with an error code and message."""
     return UserCredentials(user, {}, CredentialRefused(code, message))
 
 
 def _has_empty_password(changes: Sequence[CredentialChange]) -> bool:
-    """Return True if a credential has an empty salted password: no key can be derived."""
+    """Return True if a change has an empty salted password, from which no key can be derived."""
     return any(change.salted is not None and not change.salted.password for change in changes)
 
 
 def _error_of_illegal(changes: Sequence[CredentialChange]) -> EngineError | None:
-    """Return the error of a user's changes: of the last upsert, else of the last removal."""
+    """Return the error of an invalid change of one user, None if all are valid.
+
+    The last invalid upsert decides, else the last invalid removal, as in Kafka.
+    """
     for is_creation in (True, False):
         kind = [change for change in changes if (change.salted is not None) == is_creation]
         for change in reversed(kind):
@@ -227,7 +236,7 @@ def _error_of_illegal(changes: Sequence[CredentialChange]) -> EngineError | None
 
 
 def _error_of_change(change: CredentialChange) -> EngineError | None:
-    """Return the error if user, mechanism or iterations of a change are invalid; else None."""
+    """Return the error if the user, mechanism or iterations of a change are invalid, else None."""
     if not change.user:
         return CredentialRefused(UNACCEPTABLE_CREDENTIAL, _NO_NAME)
     if change.mechanism not in tuple(ScramMechanism):
@@ -239,7 +248,7 @@ def _error_of_change(change: CredentialChange) -> EngineError | None:
 
 
 def _error_of_repeated(changes: Sequence[CredentialChange]) -> EngineError | None:
-    """Return the error if two changes have the same mechanism; else None."""
+    """Return the error if two changes of one user have the same mechanism, else None."""
     if len({change.mechanism for change in changes}) == len(changes):
         return None
     return CredentialRefused(
@@ -250,7 +259,10 @@ def _error_of_repeated(changes: Sequence[CredentialChange]) -> EngineError | Non
 def _apply_changes(
     current: Mapping[str, str], changes: Sequence[CredentialChange]
 ) -> dict[str, str]:
-    """Return a user's settings after all removals, then all upserts, of SCRAM credentials."""
+    """Return a user's settings after all removals, then all upserts, of SCRAM credentials.
+
+    Raises CredentialRefused if a credential to remove is missing.
+    """
     config = dict(current)
     for change in changes:
         key = ScramMechanism(change.mechanism).key

@@ -40,7 +40,10 @@ class AclAuthorizer:
     def __init__(
         self, cache: AclCache, super_users: frozenset[str], *, allows_without_rules: bool
     ) -> None:
-        """`allows_without_rules` is `allow.everyone.if.no.acl.found`."""
+        """Create an authorizer that decides by the ACLs in `cache`; a super user may do everything.
+
+        `allows_without_rules` is `allow.everyone.if.no.acl.found`.
+        """
         self._cache = cache
         self._super_users = super_users
         self._allows_without_rules = allows_without_rules
@@ -50,11 +53,14 @@ class AclAuthorizer:
 
     @property
     def version(self) -> int:
-        """Return a number that counts the changes of the ACLs."""
+        """Return a number that grows with each change of the ACLs.
+
+        Cached grants of another are invalid.
+        """
         return self._cache.version
 
     def logs_grants(self) -> bool:
-        """Return whether grants are logged, at DEBUG."""
+        """True if grants are logged (at DEBUG); a grant from a cache would not be logged."""
         return _log.isEnabledFor(logging.DEBUG)
 
     def may(
@@ -65,9 +71,10 @@ class AclAuthorizer:
         name: str,
         audit: Audit = NAMED,
     ) -> bool:
-        """Return whether a client may perform an operation on a resource; log the decision.
+        """Return True if a client may perform an operation on a resource; log the decision.
 
-        A denied controller (UpdateMetadata) is stored in `refused_controller`.
+        `audit` decides at which level. The principal of a denied controller (UpdateMetadata) is
+        stored in `refused_controller`.
         """
         if self._is_free(session):
             return True
@@ -83,7 +90,10 @@ class AclAuthorizer:
         return may
 
     def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:
-        """Return whether a client may perform an operation on any resource of a kind."""
+        """Return True if a client may perform an operation on at least one resource of a kind.
+
+        For requests that name no resource, like InitProducerId of an idempotent producer.
+        """
         if self._is_free(session):
             return True
         requester = Requester(session.principal, session.host)
@@ -95,11 +105,11 @@ class AclAuthorizer:
         return may
 
     def may_everything(self, session: Session) -> bool:
-        """Return whether nothing can be denied to a client by the current ACLs."""
+        """True if nothing can be denied to a client by the current ACLs."""
         return self._is_free(session) or (self._allows_without_rules and self._cache.is_empty)
 
     def _is_free(self, session: Session) -> bool:
-        """Return whether no ACL applies to a client: a broker of this process, or a super user."""
+        """True if no ACL applies to a client: it is a broker of this process, or a super user."""
         return session.is_own_broker or session.principal in self._super_users
 
     def _log_reason(
@@ -122,7 +132,10 @@ class AclAuthorizer:
 def _reason_text(
     decision: AclDecision, requester: Requester, operation: AclOperation, resource: AclPattern
 ) -> str | None:
-    """Return the reason of a decision for the log, None if there are ACLs and none decided."""
+    """Return the log text about a decision, in the words of Kafka's authorizer.
+
+    None if the resource has ACLs but no ACL matches the request: Kafka then logs nothing.
+    """
     shown = (
         f"ResourcePattern(resourceType={resource.kind.name}, name={resource.name}, "
         "patternType=LITERAL)"
@@ -146,7 +159,10 @@ def _reason_text(
 def _log_result(
     session: Session, operation: AclOperation, pattern: AclPattern, audit: Audit, *, may: bool
 ) -> None:
-    """Log which client requested which operation, and the decision."""
+    """Log the client, the operation and the decision, as Kafka's authorizer does in its audit log.
+
+    The level follows the decision, and `audit`, which may suppress it.
+    """
     if may:
         level = logging.DEBUG if audit.logs_grant else _TRACE
     else:

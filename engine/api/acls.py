@@ -74,7 +74,10 @@ class Acls:
     def describe(
         self, request: messages.DescribeAclsRequest, _exchange: Exchange
     ) -> messages.DescribeAclsResponse:
-        """Return the ACLs that match the filter."""
+        """Return the ACLs that match the filter of the request, grouped by resource pattern.
+
+        SECURITY_DISABLED without an authorizer. An unknown enum number raises CloseConnection.
+        """
         _check_filter(request)
         response = messages.DescribeAclsResponse
         if self._admin is None:
@@ -106,7 +109,7 @@ class Acls:
         SECURITY_DISABLED; one ACL with ANY or MATCH fails all.
         """
         for creation in request.creations:
-            _check(
+            _check_numbers(
                 creation.resource_type,
                 creation.resource_pattern_type,
                 creation.operation,
@@ -163,7 +166,7 @@ def _is_no_binding(binding: AclBinding) -> bool:
 
 
 def _error_of_invalid_acl(binding: AclBinding) -> EngineError | None:
-    """Return the error of an invalid ACL, None if it is valid by itself."""
+    """Return the error of an ACL that cannot be created for any cluster; None if it is valid."""
     kind, name, _ = binding.pattern
     if kind is AclResource.CLUSTER and name != CLUSTER_NAME:
         return InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
@@ -225,7 +228,7 @@ def _deleted_acl_row(deleted: DeletedAcl) -> messages.DeleteAclsResponse.DeleteA
 
 
 def _binding_of(creation: _Creation) -> AclBinding:
-    """Return the access rule that one creation of the request describes."""
+    """Return the ACL that one row of CreateAcls describes."""
     return AclBinding(
         AclPattern(
             from_number(AclResource, creation.resource_type),
@@ -242,7 +245,7 @@ def _binding_of(creation: _Creation) -> AclBinding:
 
 
 def _filter_of(acl_filter: _Filter) -> AclFilter:
-    """Return the filter of access rules that one row of the request describes."""
+    """Return the ACL filter that one row of DescribeAcls or DeleteAcls describes."""
     return AclFilter(
         PatternFilter(
             from_number(AclResource, acl_filter.resource_type_filter),
@@ -260,7 +263,7 @@ def _filter_of(acl_filter: _Filter) -> AclFilter:
 
 def _check_filter(acl_filter: _Filter) -> None:
     """Raise CloseConnection if an enum number of the filter is 0 (UNKNOWN)."""
-    _check(
+    _check_numbers(
         acl_filter.resource_type_filter,
         acl_filter.pattern_type_filter,
         acl_filter.operation,
@@ -268,7 +271,7 @@ def _check_filter(acl_filter: _Filter) -> None:
     )
 
 
-def _check(resource_type: int, pattern_type: int, operation: int, permission: int) -> None:
+def _check_numbers(resource_type: int, pattern_type: int, operation: int, permission: int) -> None:
     """Raise CloseConnection if one of the numbers is 0 (UNKNOWN)."""
     if _UNKNOWN in (resource_type, pattern_type, operation, permission):
         raise CloseConnection("a request about access rules of an unknown kind")

@@ -160,9 +160,9 @@ class Session:
         *,
         is_own_broker: bool = False,
     ) -> None:
-        """Create the session of a connection.
+        """Create the session of a client's connection; `peer` is its address with port.
 
-        `is_own_broker` is True for a broker of this process.
+        `is_own_broker` is True for a broker of this process, to which no ACL or quota applies.
         """
         self.peer = peer
         self.is_own_broker = is_own_broker
@@ -200,19 +200,22 @@ class Session:
 
     @property
     def host(self) -> str:
-        """Return the client's address in the form of ACLs."""
+        """Return the client's address without the port, in the form that ACLs have."""
         if self._host is None:
             self._host = host_of(self.peer)
         return self._host
 
     def authenticate(self, principal: str, *, by_token: bool = False) -> None:
-        """Set the principal: ACLs and quotas of that user apply from now on."""
+        """Set the principal after SASL or TLS authentication.
+
+        Its ACLs and quotas apply from now on. `by_token`: a delegation token authenticated it.
+        """
         self.principal = principal
         self.is_by_token = by_token
         self.admission.begin(self)
 
     def end(self) -> None:
-        """End the parked requests: the connection is closed."""
+        """Run the end functions of the parked state, because the connection is closed."""
         parked, self.parked = self.parked, {}
         for end_one in parked.values():
             end_one()
@@ -229,7 +232,7 @@ class Session:
         authorizer = self.admission.authorizer
         may = authorizer.may(self, operation, kind, name, audit)
         if may and operation in _REMEMBERED:
-            self._remember(authorizer.version, 1 << (kind << 4 | operation), name)
+            self._cache_grant(authorizer.version, 1 << (kind << 4 | operation), name)
         return may
 
     def is_granted(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
@@ -246,19 +249,20 @@ class Session:
         )
 
     def is_admitted(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
-        """Return True if an operation is known to be neither denied nor delayed.
+        """Return True if it is known, without the authorizer, that an operation is neither denied
+        nor delayed.
 
-        False decides nothing.
+        False decides nothing: the request then takes the path that asks the authorizer.
         """
         return self.may_take_fast_path or (
             self.is_undelayed and self.is_granted(operation, kind, name)
         )
 
-    def _remember(self, version: int, bit: int, name: str) -> None:
-        """Cache an operation that ACLs of a version have granted, unless its name is long.
+    def _cache_grant(self, version: int, bit: int, name: str) -> None:
+        """Cache that ACLs of `version` have granted an operation on the resource `name`.
 
-        `bit` is the resource type and operation as in `is_granted`. New ACLs or a full cache clear
-        all grants.
+        `bit` is the resource type and operation as in `is_granted`. A long name is not cached. New
+        ACLs or a full cache clear all grants.
         """
         if len(name) > TOPIC_NAME_CHARS_MAX:
             return
@@ -272,7 +276,7 @@ class Session:
         self._grants = {}
 
     def may_on_cluster(self, operation: AclOperation, audit: Audit = NAMED) -> bool:
-        """Return whether this client may perform an operation on the cluster."""
+        """Return True if this client may perform an operation on the cluster resource."""
         return self.may(operation, AclResource.CLUSTER, CLUSTER_NAME, audit)
 
     def topics_not_creatable(self, topics: Iterable[str]) -> list[str]:
@@ -284,7 +288,10 @@ class Session:
         ]
 
     def operations_on(self, kind: AclResource, name: str, operations: int) -> int:
-        """Return which of some operations, a bit each, this client may perform on a resource."""
+        """Return the bit set of operations that this client may perform on a resource.
+
+        `operations` is the bit set of candidates: bit number N is the AclOperation N.
+        """
         if self.may_take_fast_path:
             return operations
         return sum(
@@ -312,32 +319,41 @@ class Authorizer(Protocol):
         name: str,
         audit: Audit = NAMED,
     ) -> bool:
-        """Return whether a client may perform an operation on a resource."""
+        """Return True if a client may perform an operation on a resource.
+
+        `audit` is how to log it.
+        """
 
     def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:
-        """Return whether a client may perform an operation on any resource of a kind."""
+        """Return True if a client may perform an operation on at least one resource of a kind."""
 
     def may_everything(self, session: Session) -> bool:
-        """Return whether a client may do everything, so that no rule has to be checked."""
+        """True if a client may do everything, so that no ACL has to be checked."""
 
 
 class Quotas(Protocol):
     """Measures clients, and decides the throttle time of those above their quotas."""
 
     def bounds(self, session: Session) -> bool:
-        """Return whether any quota may ever throttle a client."""
+        """True if any quota may ever throttle a client: it then takes no fast path."""
 
     def count_request(self, session: Session, api_key: int, client_id: str | None) -> int:
-        """Return the throttle time of the connection after a request in ms, 0 for none."""
+        """Count a request towards the quota of its client.
+
+        Returns the throttle time of the connection in ms, 0 for none.
+        """
 
     def work_ns(self) -> int:
-        """Return nanoseconds since an arbitrary start, for measuring the time of handlers."""
+        """Return nanoseconds since an arbitrary start.
+
+        The difference of two is a handler's time.
+        """
 
     def count_work(self, session: Session, client_id: str | None, work_ns: int) -> None:
-        """Count the time that a handler worked for a client."""
+        """Count the nanoseconds that a handler worked for a client, for the request quota."""
 
     def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
-        """Return how many bytes one fetch may return, None without a quota."""
+        """Return how many bytes the response to one Fetch may have, None without a quota."""
 
     def count_fetch(self, session: Session, client_id: str | None, size_bytes: int) -> int:
         """Count a fetch's bytes and return 0; above the quota return the throttle time in ms.
@@ -354,7 +370,7 @@ class Quotas(Protocol):
         """
 
     def call_later(self, delay_ms: int, run: Callable[[], None]) -> None:
-        """Call `run` after a throttle time."""
+        """Call `run` after `delay_ms`, a throttle time."""
 
 
 class AllowAll:
@@ -363,7 +379,7 @@ class AllowAll:
     version: Final = 0
 
     def logs_grants(self) -> bool:
-        """Return False."""
+        """Return False: no decision is logged."""
         return False
 
     def may(
@@ -374,15 +390,15 @@ class AllowAll:
         _name: str,
         _audit: Audit = NAMED,
     ) -> bool:
-        """Return True."""
+        """Return True: a broker without an authorizer denies nothing."""
         return True
 
     def may_to_some(self, _session: Session, _operation: AclOperation, _kind: AclResource) -> bool:
-        """Return True."""
+        """Return True: a broker without an authorizer denies nothing."""
         return True
 
     def may_everything(self, _session: Session) -> bool:
-        """Return True."""
+        """Return True: a broker without an authorizer denies nothing."""
         return True
 
 
@@ -390,11 +406,11 @@ class NoQuotas:
     """Throttles no client."""
 
     def bounds(self, _session: Session) -> bool:
-        """Return False."""
+        """Return False: without quotas no client is throttled."""
         return False
 
     def count_request(self, _session: Session, _api_key: int, _client_id: str | None) -> int:
-        """Return 0."""
+        """Return a throttle time of 0: without quotas no client is throttled."""
         return 0
 
     def work_ns(self) -> int:
@@ -402,20 +418,20 @@ class NoQuotas:
         return 0
 
     def count_work(self, _session: Session, _client_id: str | None, _work_ns: int) -> None:
-        """Count nothing."""
+        """Count nothing: without quotas the time of handlers does not matter."""
 
     def fetch_bytes_max(self, _session: Session, _client_id: str | None) -> int | None:
-        """Return None."""
+        """Return None: without quotas a Fetch response has no bound but that of its request."""
         return None
 
     def count_fetch(self, _session: Session, _client_id: str | None, _size_bytes: int) -> int:
-        """Return 0."""
+        """Return a throttle time of 0: without quotas no client is throttled."""
         return 0
 
     def mutation_quota(
         self, _session: Session, _client_id: str | None, *, is_strict: bool
     ) -> MutationQuota:
-        """Return the quota that refuses nothing."""
+        """Return a quota that neither refuses nor delays the creation of partitions."""
         return NoMutationQuota()
 
     def call_later(self, _delay_ms: int, run: Callable[[], None]) -> None:
@@ -446,9 +462,9 @@ class Admission:
         quotas: Quotas,
         broker_listeners: frozenset[str] | None = None,
     ) -> None:
-        """Create without sessions, which call `begin`.
+        """Create the rules by which sessions are admitted: ACLs, quotas, and listeners for brokers.
 
-        A change of ACLs or quotas calls `refresh`.
+        `broker_listeners` are the listeners that accept inter-broker requests; None means all.
         """
         self.authorizer = authorizer
         self.quotas = quotas
@@ -474,23 +490,26 @@ class Admission:
         self.refresh()
 
     def refresh(self) -> None:
-        """Recompute which sessions may take fast paths: the rules have changed."""
+        """Decide again for each open session whether it may take fast paths.
+
+        Called when ACLs or quotas have changed.
+        """
         for session in self._sessions:
             self._decide(session)
 
     def _decide(self, session: Session) -> None:
-        """Drop a session's cached grants, and set which fast paths it may take."""
+        """Drop a session's cached grants, and decide whether it may take fast paths."""
         session.forget_grants()
         session.is_undelayed = not self.quotas.bounds(session)
         session.may_take_fast_path = self.is_open_to(session)
 
     @property
     def sessions(self) -> list[Session]:
-        """Return the open sessions."""
+        """Return the open sessions, in no order."""
         return list(self._sessions)
 
     def is_open_to(self, session: Session) -> bool:
-        """Return whether nothing can be denied or delayed to a client."""
+        """True if nothing can be denied or delayed to a client, by ACLs, quotas or its listener."""
         return (
             self.authorizer.may_everything(session)
             and not self.quotas.bounds(session)
@@ -507,10 +526,10 @@ class Admission:
         is_inter_broker: bool,
         is_free: bool = False,
     ) -> Verdict:
-        """Decide on a request by its API, before its body is parsed.
+        """Return the error code (0: admitted) and throttle time of a request, from its header.
 
-        A request that `is_free` (of a broker) has no quota. If it is denied it has one: its sender
-        is not a broker.
+        `rule` is the right that the request's API needs. A request that `is_free`, of a broker, has
+        no quota; if it is denied it has one, because its sender is then no broker.
 
         Source: RequestHandlerHelper.handleError.
         """
@@ -527,12 +546,15 @@ class Admission:
         return Verdict(error_code, delay_ms)
 
     def _is_for_brokers(self, session: Session) -> bool:
-        """Return whether the client's listener accepts requests of brokers."""
+        """True if the client's listener accepts inter-broker requests."""
         return self.broker_listeners is None or session.listener in self.broker_listeners
 
 
 def _may_one_of(session: Session, operations: tuple[AclOperation, ...]) -> bool:
-    """Return True if a client may perform one of the operations; only the last denial is logged."""
+    """Return True if a client may perform one of the operations on the cluster.
+
+    If all are denied only the last denial is logged.
+    """
     *others, last = operations
     return any(
         session.may_on_cluster(operation, UNLOGGED_DENIAL) for operation in others
@@ -540,5 +562,5 @@ def _may_one_of(session: Session, operations: tuple[AclOperation, ...]) -> bool:
 
 
 def allow_all() -> Admission:
-    """Return the admission of a broker without authorizer and quotas."""
+    """Return the admission rules of a broker without authorizer and quotas."""
     return Admission(AllowAll(), NoQuotas())

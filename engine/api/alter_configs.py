@@ -31,7 +31,10 @@ class AlterConfigs:
     def handle(
         self, request: messages.AlterConfigsRequest, exchange: Exchange
     ) -> Promise[messages.AlterConfigsResponse]:
-        """Replace all settings of each named resource; promise a result for each."""
+        """Replace all settings of each named resource.
+
+        Promises the response, with a row for each.
+        """
 
         async def alter(resource: messages.AlterConfigsRequest.AlterConfigsResource) -> None:
             """Replace the settings of one resource; a null value leaves its key at the default."""
@@ -44,6 +47,7 @@ class AlterConfigs:
             def replace(
                 _current: Mapping[str, str], _keys: Mapping[str, ConfigKey]
             ) -> dict[str, str]:
+                """Return the requested settings as the new ones: current settings do not matter."""
                 return wanted
 
             await alter_resource(

@@ -37,9 +37,10 @@ class AlterReplicaLogDirs:
     def handle(
         self, request: messages.AlterReplicaLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.AlterReplicaLogDirsResponse]:
-        """Start the requested moves.
+        """Start to move replicas to the requested log directories.
 
-        For a partition that is named twice the last directory is used.
+        Promises a code for each partition. For a partition that is named twice the last directory
+        is used.
         """
         return in_order(promised(self._begin_moves(request)))
 
@@ -62,7 +63,7 @@ class AlterReplicaLogDirs:
         return _response(codes)
 
     def _begin_move(self, topic_partition: TopicPartition, path: str) -> int:
-        """Begin the move of one partition to the log directory `path`; return its error code."""
+        """Start to move one replica to the log directory `path`; return the error code or NONE."""
         try:
             self._move_to(topic_partition, path)
         except (ApiError, StorageError) as failure:

@@ -32,9 +32,9 @@ T = TypeVar("T")
 async def alter_resource(
     alteration: ConfigAlteration, resource: AlteredResource, edit: Edit, *, validate_only: bool
 ) -> None:
-    """Change the settings of one resource in a request.
+    """Change the settings of one topic or broker by `edit`, for both AlterConfigs APIs.
 
-    Raises ApiError, ConfigError, and the errors of the store.
+    With `validate_only` nothing changes. Raises ApiError, ConfigError, and the errors of the store.
     """
     kind, name = resource.resource_type, resource.resource_name
     if kind == ResourceType.TOPIC:
@@ -57,7 +57,7 @@ async def alter_resource(
 def alter_configs_rows(
     make_row: Callable[..., T], results: Iterable[tuple[R, ResourceResult]]
 ) -> list[T]:
-    """Return the response row of each resource, with its result."""
+    """Return a response row for each resource, made by `make_row` from its result."""
     return [
         make_row(
             error_code=result.code,
@@ -72,7 +72,7 @@ def alter_configs_rows(
 def alter_each(
     resources: Sequence[R], alter: Callable[[R], Awaitable[None]]
 ) -> Promise[list[tuple[R, ResourceResult]]]:
-    """Change the resources one by one and promise the result of each.
+    """Change the resources one by one by `alter`; promise the result of each, in their order.
 
     A resource that is named twice gets two errors, and none of its settings change.
     """
@@ -92,6 +92,7 @@ def alter_each(
         return ResourceResult()
 
     async def alter_in_order() -> list[tuple[R, ResourceResult]]:
+        """Change all resources; return each with its result."""
         return [(resource, await alter_one(resource)) for resource in resources]
 
     return promised(alter_in_order())

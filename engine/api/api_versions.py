@@ -34,7 +34,11 @@ class ApiVersions:
     def handle(
         self, request: messages.ApiVersionsRequest, exchange: Exchange
     ) -> messages.ApiVersionsResponse:
-        """Return the served versions; note the client's software from version 3 on."""
+        """Return the version ranges of the served APIs.
+
+        From version 3 on the client's software is recorded. A client software name or version with
+        wrong characters gets INVALID_REQUEST.
+        """
         if exchange.api_version >= 3:
             name = request.client_software_name
             version = request.client_software_version
@@ -47,7 +51,10 @@ class ApiVersions:
         )
 
     def _advertised_versions(self) -> list[messages.ApiVersionsResponse.ApiVersion]:
-        """Return the version range of each advertised API: some are served unadvertised."""
+        """Return the version range of each API that clients may see.
+
+        Some APIs are served unadvertised.
+        """
         version = messages.ApiVersionsResponse.ApiVersion
         return [
             version(api_key=row.key, min_version=row.lowest, max_version=row.highest)
@@ -56,7 +63,10 @@ class ApiVersions:
         ]
 
     def refusal(self) -> messages.ApiVersionsResponse:
-        """Return the response to a version that is not served, to be written as version 0."""
+        """Return the response to an ApiVersions version that is not served, in version 0.
+
+        It names the served versions of ApiVersions, so that the client repeats it in one of them.
+        """
         own = self._table.row(18)
         assert own is not None
         versions = messages.ApiVersionsResponse.ApiVersion(

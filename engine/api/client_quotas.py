@@ -96,7 +96,10 @@ class ClientQuotas:
 
 
 def _component_of(part: messages.DescribeClientQuotasRequest.ComponentData) -> Component:
-    """Return the filter component of a request's row; raise UnexpectedChange if malformed."""
+    """Return the filter on one part of an entity (user, client-id …) in a request's row.
+
+    Raises UnexpectedChange for an unknown match type.
+    """
     if part.match_type == _EXACT and part.match is not None:
         return Component(part.entity_type, is_any=False, name=part.match)
     if part.match_type in (_DEFAULT, _ANY):
@@ -133,11 +136,14 @@ def _alteration_row(
         error_message=message,
         entity=[
             response.EntityData(entity_type=kind, entity_name=entity[kind])
-            for kind in sorted(entity, key=_place)
+            for kind in sorted(entity, key=_hash_map_position)
         ],
     )
 
 
-def _place(kind: str) -> int:
-    """Return the position of a part of an entity in Java's map."""
+def _hash_map_position(kind: str) -> int:
+    """Return the position of an entity's part in Java's HashMap.
+
+    Kafka's response has the parts in that order.
+    """
     return spread_hash(java_string_hash(kind)) & (_CHAINS - 1)

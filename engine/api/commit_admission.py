@@ -37,7 +37,7 @@ def admit_offsets(
     metadata_cache: MetadataCache,
     committed_of: Callable[[T], CommittedOffset],
 ) -> AdmittedOffsets:
-    """Sort a commit's partitions into offsets for the coordinator and refused partitions.
+    """Split a commit's partitions into offsets for the coordinator and refused ones with a code.
 
     A partition is refused if the client may not read its topic, or the metadata cache lacks it.
     `committed_of` converts a row of the request into the offset to store.

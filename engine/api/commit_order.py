@@ -48,10 +48,11 @@ def commit_result_rows(
     *,
     have_topic_ids: bool = True,
 ) -> list[tuple[str, list[tuple[int, int]]]]:
-    """Return topics with an index and a code for each partition, in Kafka's order.
+    """Return by topic the index and code of each partition, in the order of Kafka's response.
 
-    `refused` are the codes of partitions refused before the group, `written` the group's codes.
-    `have_topic_ids`: the keys of Kafka's map had topic ids too, as for commits.
+    `refused` are codes of partitions that were refused before the group coordinator was called,
+    `written` its codes. `have_topic_ids`: the keys of Kafka's map had topic ids too, as for
+    commits.
     """
     out: dict[str, list[tuple[int, int]]] = {}
     for topic in topics:

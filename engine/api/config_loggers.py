@@ -49,7 +49,7 @@ def alter_loggers(
     changes = list(configs)
     levels = loggers.levels()
     for change in changes:
-        _check(change, levels)
+        _check_logger_change(change, levels)
     if validate_only:
         return
     for change in changes:
@@ -60,10 +60,13 @@ def alter_loggers(
             loggers.unset_level(change.name)
 
 
-def _check(
+def _check_logger_change(
     change: messages.IncrementalAlterConfigsRequest.AlterableConfig, levels: Mapping[str, str]
 ) -> None:
-    """Raise if the change of a logger has an unknown operation, logger or level."""
+    """Raise if the change of a logger has an unknown operation, logger or level.
+
+    Raises UnexpectedChange, InvalidRequest, InvalidConfiguration. `levels` has all loggers.
+    """
     name, operation = change.name, change.config_operation
     if operation not in tuple(Operation):
         raise UnexpectedChange(f"an operation {operation}")

@@ -62,7 +62,10 @@ RESOURCE_TYPES = frozenset(ResourceType)
 
 
 def require_allowed(session: Session, resource: Resource, operation: AclOperation) -> None:
-    """Raise NotAuthorized unless a client may read or change the settings of a resource."""
+    """Raise NotAuthorized unless a client may perform an operation on a resource's settings.
+
+    The resource of the check is the topic, or the cluster for brokers and loggers.
+    """
     kind, name = AclResource.CLUSTER, CLUSTER_NAME
     if resource.resource_type == ResourceType.TOPIC:
         kind, name = AclResource.TOPIC, resource.resource_name
@@ -78,7 +81,7 @@ class ResourceResult(NamedTuple):
 
 
 def result_of_error(error: EngineError, resource_type: int, name: str) -> ResourceResult:
-    """Return the code and message for a resource that was refused with an error.
+    """Return the error code and message of a config resource whose request failed with `error`.
 
     Values that are invalid for a topic are INVALID_CONFIG, for a broker INVALID_REQUEST. An error
     without a code has no message in the response, as in Kafka.
@@ -101,7 +104,7 @@ def result_of_error(error: EngineError, resource_type: int, name: str) -> Resour
 
 
 def value_message(error: ConfigError) -> str:
-    """Return Kafka's message for a broker's invalid value, converted from the engine's rule."""
+    """Return Kafka's message about a broker's invalid setting."""
     message = _convert_value_error(error) if error.kafka_message is None else error.kafka_message
     if isinstance(error, ReconfigurationRefused):
         # As in Kafka: the exception's text in place of the value, a sentence in place of the key.
@@ -113,7 +116,7 @@ def value_message(error: ConfigError) -> str:
 
 
 def _convert_value_error(error: ConfigError) -> str:
-    """Convert the engine's ConfigError into Kafka's message for the value."""
+    """Return Kafka's message for a value that the engine refuses by a rule of its own wording."""
     key = find_key(error.key)
     value, rule = error.value, error.rule
     if rule.startswith("requirement failed: "):
@@ -125,7 +128,7 @@ def _convert_value_error(error: ConfigError) -> str:
     elif key is not None and rule == "must be true or false":
         rule = "Expected value to be either true or false"
     elif key is not None and rule.startswith("must be within [") and key.type in _NUMBERS:
-        number = _number(key.type, str(value))
+        number = _parse_number(key.type, str(value))
         value = format_value(key, number)
         rule = _range_rule(key.valid, number)
     elif key is not None and rule.startswith("must be of ["):
@@ -135,7 +138,10 @@ def _convert_value_error(error: ConfigError) -> str:
 
 
 def _disallowed_element(key: ConfigKey, text: str) -> str:
-    """Return the first element of a list that is not allowed; for another type the whole text."""
+    """Return the element of a list setting's text that is not allowed.
+
+    For a setting of another type, returns the whole text.
+    """
     if key.type is not ConfigType.LIST:
         return text.strip()
     allowed = key.valid.strip("[]").split(", ")
@@ -143,7 +149,7 @@ def _disallowed_element(key: ConfigKey, text: str) -> str:
     return next((element for element in elements if element not in allowed), text)
 
 
-def _number(kind: ConfigType, text: str) -> float:
+def _parse_number(kind: ConfigType, text: str) -> float:
     """Return a value as a number; as in Java, a double may end with d or f."""
     return float(text.strip().rstrip("dDfF")) if kind is ConfigType.DOUBLE else int(text)
 
@@ -160,9 +166,10 @@ def _range_rule(valid: str, number: float) -> str:
 
 
 def require_own_id(name: str, broker_id: int, *, what: str = "Node", end: str = ",") -> None:
-    """Raise InvalidRequest unless a name is this broker's id.
+    """Raise InvalidRequest unless `name`, a broker resource's name, is this broker's id.
 
-    In the message `what` precedes the word id, and `end` follows the expected id.
+    Other brokers' settings can only be requested from those. In the message `what` precedes the
+    word id, and `end` follows the expected id.
     """
     try:
         # As Java's parseInt: a sign and digits, any zeros before them, within an int.

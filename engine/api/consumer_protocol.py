@@ -19,13 +19,16 @@ class ConsumerProtocol:
     def heartbeat(
         self, _request: messages.ConsumerGroupHeartbeatRequest, _exchange: Exchange
     ) -> messages.ConsumerGroupHeartbeatResponse:
-        """Return UNSUPPORTED_VERSION."""
+        """Return UNSUPPORTED_VERSION: the engine's groups have only the classic protocol."""
         return messages.ConsumerGroupHeartbeatResponse(error_code=UNSUPPORTED_VERSION)
 
     def describe(
         self, request: messages.ConsumerGroupDescribeRequest, _exchange: Exchange
     ) -> messages.ConsumerGroupDescribeResponse:
-        """Return UNSUPPORTED_VERSION for each group."""
+        """Return UNSUPPORTED_VERSION for each group.
+
+        The engine's groups have the classic protocol.
+        """
         group = messages.ConsumerGroupDescribeResponse.DescribedGroup
         return messages.ConsumerGroupDescribeResponse(
             groups=[

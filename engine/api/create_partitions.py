@@ -95,7 +95,7 @@ class CreatePartitions:
     def _response(
         self, names: list[str], results: dict[str, TopicResult]
     ) -> messages.CreatePartitionsResponse:
-        """Return one result for each name, in the order of Scala's immutable map of the results."""
+        """Return one result for each name, in Kafka's order, a Scala map's."""
         return messages.CreatePartitionsResponse(
             results=[
                 messages.CreatePartitionsResponse.CreatePartitionsTopicResult(

@@ -121,7 +121,10 @@ class CreateTopics:
         results: dict[str, TopicResult],
         hidden: frozenset[str] = frozenset(),
     ) -> messages.CreateTopicsResponse:
-        """Return a row for each name; rows of `hidden` topics have no settings."""
+        """Return the response with a row for each name.
+
+        Rows of `hidden` topics have no settings.
+        """
         return messages.CreateTopicsResponse(
             topics=[
                 self._row_without_settings(name, results[name])
@@ -172,7 +175,7 @@ class CreateTopics:
 
 
 def _refused_names(names: list[str]) -> dict[str, TopicResult]:
-    """Return errors for names that occur more than once and for `__cluster_metadata`."""
+    """Return the error of each name that no client may create: duplicates, `__cluster_metadata`."""
     refused = {name: _DUPLICATE for name, count in Counter(names).items() if count > 1}
     if CLUSTER_METADATA_TOPIC in names:
         refused[CLUSTER_METADATA_TOPIC] = _PROHIBITED

@@ -97,7 +97,10 @@ class DelegationTokens:
     def renew(
         self, request: messages.RenewDelegationTokenRequest, exchange: Exchange
     ) -> messages.RenewDelegationTokenResponse | Promise[messages.RenewDelegationTokenResponse]:
-        """Renew a token; promise its new expiry time."""
+        """Renew a token, named by its HMAC, for the client.
+
+        Promises a response with the new expiry time.
+        """
         session, hmac = exchange.session, bytes(request.hmac)
         return self._change_token(
             messages.RenewDelegationTokenResponse,
@@ -108,7 +111,10 @@ class DelegationTokens:
     def expire(
         self, request: messages.ExpireDelegationTokenRequest, exchange: Exchange
     ) -> messages.ExpireDelegationTokenResponse | Promise[messages.ExpireDelegationTokenResponse]:
-        """Set or bring forward a token's expiry, or remove the token; promise the expiry time."""
+        """Set a token's expiry time, or remove the token if the period is negative.
+
+        Promises the response.
+        """
         session, hmac = exchange.session, bytes(request.hmac)
         return self._change_token(
             messages.ExpireDelegationTokenResponse,
@@ -122,9 +128,9 @@ class DelegationTokens:
         session: Session,
         change: Callable[[TokenAdmin], Coroutine[Any, Any, int]],
     ) -> R | Promise[R]:
-        """Run `change` (renew or expire), which returns a token's new expiry time.
+        """Run `change` (renew or expire) if the client may request tokens; promise the response.
 
-        Promises the response; returns it at once if the client may not request tokens.
+        `change` returns a token's new expiry time. A refusal is returned at once.
         """
         refusal, admin = self._refusal(session), self._admin
         if refusal or admin is None:
@@ -143,7 +149,7 @@ class DelegationTokens:
     def describe(
         self, request: messages.DescribeDelegationTokenRequest, exchange: Exchange
     ) -> messages.DescribeDelegationTokenResponse:
-        """Return the tokens that the client may see."""
+        """Return the tokens that the client owns, may renew, or may describe by ACLs."""
         session = exchange.session
         response = messages.DescribeDelegationTokenResponse
         refusal, admin = self._refusal(session), self._admin
@@ -157,7 +163,7 @@ class DelegationTokens:
             ]
 
         def may_describe(token: DelegationToken) -> bool:
-            """Return True for DESCRIBE on the token or DESCRIBE_TOKENS on its owner."""
+            """Return True if ACLs allow DESCRIBE on the token or DESCRIBE_TOKENS on its owner."""
             kind = AclResource.DELEGATION_TOKEN
             return session.may(AclOperation.DESCRIBE, kind, token.token_id) or session.may(
                 AclOperation.DESCRIBE_TOKENS, AclResource.USER, token.owner
@@ -192,7 +198,10 @@ class DelegationTokens:
         return NONE
 
     def _allows_token_requests(self, session: Session) -> bool:
-        """Return whether the client is authenticated, and not by a delegation token."""
+        """True if the client may request tokens: it has authenticated, and not by a token itself.
+
+        On a listener without authentication, and for anonymous TLS clients, it is False.
+        """
         protocol = self._security_protocol_of(session.listener)
         is_anonymous = session.principal == ANONYMOUS
         is_unknown = protocol == "PLAINTEXT" or (protocol == "SSL" and is_anonymous)

@@ -43,8 +43,8 @@ class DeleteRecords:
     ) -> messages.DeleteRecordsResponse | Promise[messages.DeleteRecordsResponse]:
         """Raise the log start offsets of the named partitions.
 
-        Promises the response if live replicas have to raise theirs too. Unknown partitions and
-        those that the client may not delete from get error codes.
+        Returns or promise the low watermarks. It is a promise if live replicas have to raise theirs
+        too. Unknown partitions, and those that the client may not delete from, get error codes.
         """
         offsets: dict[TopicPartition, int] = {}
         denied: _Results = {}
@@ -70,7 +70,7 @@ class DeleteRecords:
         return self._response(deleted | denied | unknown)
 
     def _response(self, results: _Results) -> messages.DeleteRecordsResponse:
-        """Return the response if at least one partition was not refused, in that case's order."""
+        """Return the response to a request of which at least one partition was not refused."""
         return _response_by_topic(results, by_topic_in_hash_order(results))
 
 

@@ -51,7 +51,7 @@ class DeleteTopics:
         *,
         is_enabled: bool,
     ) -> None:
-        """`is_enabled` is `delete.topic.enable`."""
+        """Create the handler; `is_enabled` is `delete.topic.enable`."""
         self._controller = controller
         self._admin = admin
         self._metadata_cache = metadata_cache
@@ -106,7 +106,11 @@ class DeleteTopics:
     def _check_topic(
         self, name: str | None, topic_id: bytes, session: Session
     ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
-        """Return the row of a topic, requested by name or id; error code NONE: to be deleted."""
+        """Return the response row of a topic, requested by name or id.
+
+        Its error code is NONE if the topic is to be deleted: it exists, and the client may delete
+        it.
+        """
         if topic_id != NO_UUID:
             name = self._controller.topic_name(topic_id)
             if name is None:

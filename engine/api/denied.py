@@ -35,22 +35,26 @@ _CLUSTER_DENIED = "Cluster authorization failed."
 
 
 def denied_response(name: str, request: object, version: int, code: int) -> Struct:
-    """Return the response to a client without the rights for an API, as Kafka's getErrorResponse.
+    """Return the response to a client that lacks the right to use an API.
 
-    The code is in every place where that API has one: in the response, in each row, or in both.
+    As by Kafka's getErrorResponse, `code` is in every place where that API has one: in the
+    response, in each row, or in both.
     """
     fill = _FILLED.get(name)
     if fill is not None:
         return fill(request, version, code)
     made: Struct
     if name in _WITH_MESSAGE:
-        made = message_class(f"{name}Response")(error_code=code, error_message=_message(name))
+        made = message_class(f"{name}Response")(
+            error_code=code, error_message=_denial_message(name)
+        )
     else:
         made = message_class(f"{name}Response")(error_code=code)
     return made
 
 
-def _message(name: str) -> str:
+def _denial_message(name: str) -> str:
+    """Return Kafka's message for a denied request of an API."""
     return f"Request {name} is not authorized."
 
 
@@ -125,7 +129,7 @@ def _deny_alter_reassignments(
     """Return AlterPartitionReassignments' response: code and message on every level."""
     response = messages.AlterPartitionReassignmentsResponse
     row = response.ReassignablePartitionResponse
-    message = _message("AlterPartitionReassignments")
+    message = _denial_message("AlterPartitionReassignments")
     topics = [
         response.ReassignableTopicResponse(
             name=topic.name,
@@ -145,7 +149,7 @@ def _deny_alter_reassignments(
 
 def _deny_create_acls(request: messages.CreateAclsRequest, _version: int, code: int) -> Struct:
     """Return CreateAcls's denial: the error for each requested creation."""
-    response, message = messages.CreateAclsResponse, _message("CreateAcls")
+    response, message = messages.CreateAclsResponse, _denial_message("CreateAcls")
     result = response.AclCreationResult
     return response(
         results=[result(error_code=code, error_message=message) for _ in request.creations]
@@ -154,7 +158,7 @@ def _deny_create_acls(request: messages.CreateAclsRequest, _version: int, code: 
 
 def _deny_delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) -> Struct:
     """Return DeleteAcls's denial: the error for each requested filter."""
-    response, message = messages.DeleteAclsResponse, _message("DeleteAcls")
+    response, message = messages.DeleteAclsResponse, _denial_message("DeleteAcls")
     result = response.DeleteAclsFilterResult
     return response(
         filter_results=[result(error_code=code, error_message=message) for _ in request.filters]
@@ -181,7 +185,7 @@ def _deny_alter_quotas(
     )
 
 
-def _describe_quotas(
+def _deny_describe_quotas(
     _request: messages.DescribeClientQuotasRequest, _version: int, code: int
 ) -> Struct:
     """Return DescribeClientQuotas' denial: null entries, which mean a failed request."""
@@ -203,7 +207,10 @@ def _deny_alter_credentials(
 def _deny_describe_credentials(
     request: messages.DescribeUserScramCredentialsRequest, _version: int, code: int
 ) -> Struct:
-    """Return the denial with the error at the top and per requested user, without user names."""
+    """Return DescribeUserScramCredentials' denial: the error for the request and each named user.
+
+    The rows have no user names, as in Kafka.
+    """
     response = messages.DescribeUserScramCredentialsResponse
     result = response.DescribeUserScramCredentialsResult
     return response(
@@ -216,12 +223,12 @@ def _deny_describe_credentials(
 def _deny_list_reassignments(
     request: messages.ListPartitionReassignmentsRequest, _version: int, code: int
 ) -> Struct:
-    """Return ListPartitionReassignments' response: the code, and each requested partition empty."""
+    """Return ListPartitionReassignments' denial: the error, and each requested partition empty."""
     response = messages.ListPartitionReassignmentsResponse
     partition = response.OngoingPartitionReassignment
     return response(
         error_code=code,
-        error_message=_message("ListPartitionReassignments"),
+        error_message=_denial_message("ListPartitionReassignments"),
         topics=[
             response.OngoingTopicReassignment(
                 name=topic.name,
@@ -232,7 +239,9 @@ def _deny_list_reassignments(
     )
 
 
-def _update_features(_request: messages.UpdateFeaturesRequest, _version: int, code: int) -> Struct:
+def _deny_update_features(
+    _request: messages.UpdateFeaturesRequest, _version: int, code: int
+) -> Struct:
     """Return UpdateFeatures' denial: the error of the whole request."""
     return messages.UpdateFeaturesResponse(error_code=code, error_message=_CLUSTER_DENIED)
 
@@ -292,9 +301,9 @@ _FILLED: dict[str, Callable[[Message, int, int], Struct]] = {
     "DeleteAcls": _deny_delete_acls,
     "WriteTxnMarkers": _deny_write_txn_markers,
     "AlterClientQuotas": _deny_alter_quotas,
-    "DescribeClientQuotas": _describe_quotas,
+    "DescribeClientQuotas": _deny_describe_quotas,
     "AlterUserScramCredentials": _deny_alter_credentials,
     "DescribeUserScramCredentials": _deny_describe_credentials,
     "ListPartitionReassignments": _deny_list_reassignments,
-    "UpdateFeatures": _update_features,
+    "UpdateFeatures": _deny_update_features,
 }

@@ -34,7 +34,10 @@ class DescribeCluster:
     def handle(
         self, request: messages.DescribeClusterRequest, exchange: Exchange
     ) -> messages.DescribeClusterResponse:
-        """Return the brokers with their endpoints of the client's listener, and the controller."""
+        """Return the brokers that have an endpoint of the client's listener, and the controller.
+
+        The controller's id is −1 if it is not among these brokers.
+        """
         if request.endpoint_type == _CONTROLLERS:
             return messages.DescribeClusterResponse(
                 error_code=MISMATCHED_ENDPOINT_TYPE,

@@ -65,7 +65,7 @@ class DescribeConfigs:
         settings: Callable[[], BrokerSettings],
         loggers: LoggerLevels,
     ) -> None:
-        """`loggers` has the levels of the broker's loggers."""
+        """Create the handler for this broker; `loggers` has the levels of the broker's loggers."""
         self._broker_id = broker_id
         self._metadata_cache = metadata_cache
         self._admin = admin
@@ -75,9 +75,10 @@ class DescribeConfigs:
     def handle(
         self, request: messages.DescribeConfigsRequest, exchange: Exchange
     ) -> messages.DescribeConfigsResponse | Promise[messages.DescribeConfigsResponse]:
-        """Promise the settings of each resource; one unknown resource type refuses all resources.
+        """Promise the settings of each resource.
 
-        Settings of topics are read from the metadata store.
+        One unknown resource type refuses the whole request. Settings of topics are read from the
+        metadata store.
         """
         resources = request.resources
         if any(resource.resource_type not in RESOURCE_TYPES for resource in resources):
@@ -90,7 +91,10 @@ class DescribeConfigs:
     async def _describe_resources(
         self, request: messages.DescribeConfigsRequest, session: Session
     ) -> messages.DescribeConfigsResponse:
-        """Return the settings of each resource; resources refused by authorization come last."""
+        """Return the settings of each resource, or its error.
+
+        Resources that ACLs deny come last.
+        """
         results, denied = [], []
         for resource in request.resources:
             try:
@@ -117,7 +121,10 @@ class DescribeConfigs:
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
         result: ResourceResult,
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
-        """Return the row of a resource that cannot be described."""
+        """Return the response row of a resource that cannot be described.
+
+        It has the error code and a message.
+        """
         return messages.DescribeConfigsResponse.DescribeConfigsResult(
             error_code=result.code,
             error_message=result.message,
@@ -130,9 +137,9 @@ class DescribeConfigs:
         resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
         rows: Iterable[messages.DescribeConfigsResponse.DescribeConfigsResourceResult],
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
-        """Return the row of a resource with the requested keys, all if none are named.
+        """Return the response row of a resource with its settings: the requested ones, or all.
 
-        Keys are in the order of Kafka's hash map, which clients see.
+        They are in the order of Kafka's hash map, which clients see.
         """
         keys = resource.configuration_keys
         wanted = frozenset(keys) if keys else None
@@ -169,7 +176,10 @@ class DescribeConfigs:
         ]
 
     async def _describe_topic(self, topic: str) -> list[DescribedConfig]:
-        """Return a topic's settings; raise an EngineError for a bad name or UnknownTopic."""
+        """Return the settings of a topic.
+
+        Raises InvalidTopicName for a bad name, and UnknownTopic.
+        """
         check_name(topic)
         if topic not in self._metadata_cache.topics:
             raise UnknownTopic(topic)
@@ -202,7 +212,10 @@ class DescribeConfigs:
     def _setting_row(
         self, config: DescribedConfig, documentation: str | None, *, with_synonyms: bool
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResourceResult:
-        """Return the response's row of one setting."""
+        """Return the response row of one setting.
+
+        Its synonyms are the places that set it or could.
+        """
         synonym = messages.DescribeConfigsResponse.DescribeConfigsSynonym
         row = messages.DescribeConfigsResponse.DescribeConfigsResourceResult(
             name=config.name,
@@ -222,7 +235,7 @@ class DescribeConfigs:
 
 
 def _documentation(kind: int) -> Mapping[str, str]:
-    """Return the documentation of a topic's or a broker's keys, loaded at the first call."""
+    """Return the documentation of each setting of topics or of brokers, by name."""
     from engine.config.documentation import broker_documentation, topic_documentation
 
     return topic_documentation() if kind == ResourceType.TOPIC else broker_documentation()

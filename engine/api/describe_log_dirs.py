@@ -51,18 +51,18 @@ class DescribeLogDirs:
     def handle(
         self, request: messages.DescribeLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.DescribeLogDirsResponse]:
-        """Promise each log directory with the requested partitions in it.
+        """Promise the response: each log directory with the requested partitions in it.
 
-        Null requests all partitions.
+        A request without a topic list asks for all partitions.
         """
         return in_order(promised(self._describe_directories(request)))
 
     async def _describe_directories(
         self, request: messages.DescribeLogDirsRequest
     ) -> messages.DescribeLogDirsResponse:
-        """Return each log directory with the requested partitions in it.
+        """Return each log directory with the requested partitions in it, all if none is named.
 
-        A request that names no partitions gets all of them.
+        The rows are collected in several turns of the event loop.
         """
         share = self._turns.begin()
         requested = None
@@ -83,9 +83,9 @@ class DescribeLogDirs:
     async def _partitions_by_directory(
         self, requested: frozenset[TopicPartition] | None, share: Share
     ) -> Mapping[str, Mapping[str, list[_Partition]]]:
-        """Return the rows of partitions by log directory and topic, collected over several turns.
+        """Return the rows of partitions, by log directory and topic, collected over several turns.
 
-        A log that was deleted or moved before its turn is left out.
+        `requested` None means all. A log that was deleted or moved before its turn is left out.
         """
         rows: dict[str, dict[str, list[_Partition]]] = {}
         for known, is_future in ((self._logs.logs, False), (self._logs.futures, True)):
@@ -102,7 +102,11 @@ class DescribeLogDirs:
     def _directory_row(
         self, directory: LogDirectory, topics: Mapping[str, list[_Partition]]
     ) -> messages.DescribeLogDirsResponse.DescribeLogDirsResult:
-        """Return one directory with partitions and space; KAFKA_STORAGE_ERROR if it is offline."""
+        """Return the response row of a directory.
+
+        It has the partitions, and the total and usable bytes of the volume. An offline directory
+        has KAFKA_STORAGE_ERROR and nothing else.
+        """
         result = messages.DescribeLogDirsResponse.DescribeLogDirsResult(log_dir=directory.path)
         try:
             if directory.offline is not None:
@@ -119,7 +123,10 @@ class DescribeLogDirs:
         return result
 
     def _partition_row(self, log: LocalLog, is_future: bool) -> _Partition:
-        """Return the row of one log: size in bytes, offset lag, whether it is a future replica."""
+        """Return the response row of one log.
+
+        It has the size in bytes, the offset lag, and whether it is a future replica.
+        """
         return messages.DescribeLogDirsResponse.DescribeLogDirsPartition(
             partition_index=log.topic_partition.partition,
             partition_size=log.size_bytes,
@@ -130,7 +137,7 @@ class DescribeLogDirs:
     def _offset_lag(self, log: LocalLog, is_future: bool) -> int:
         """Return by how many offsets a log lags; -1 if this broker has no such partition.
 
-        A future log is compared with the current log, any other with the high watermark.
+        A future log lags the current log of the partition, any other log the high watermark.
         """
         partition = self._replica_manager.partitions.get(log.topic_partition)
         if partition is None:

@@ -32,7 +32,7 @@ class DescribeProducers:
     def handle(
         self, request: messages.DescribeProducersRequest, exchange: Exchange
     ) -> messages.DescribeProducersResponse:
-        """Return the active producers of each partition, or its error."""
+        """Return the producers known to this broker's replica of each partition, or an error."""
         return messages.DescribeProducersResponse(
             topics=[
                 messages.DescribeProducersResponse.TopicResponse(
@@ -49,7 +49,10 @@ class DescribeProducers:
     def _describe(
         self, topic_partition: TopicPartition, session: Session
     ) -> messages.DescribeProducersResponse.PartitionResponse:
-        """Return the active producers of one partition, or its error code and message."""
+        """Return the response row of one partition.
+
+        It has the producers, or an error code and message.
+        """
         partition = messages.DescribeProducersResponse.PartitionResponse(
             partition_index=topic_partition.partition
         )
@@ -73,7 +76,7 @@ class DescribeProducers:
     def _producer_rows(
         self, log: LocalLog
     ) -> list[messages.DescribeProducersResponse.ProducerState]:
-        """Return the rows of a log's producers, in the order of Java's hash map as in Kafka."""
+        """Return the producers of a log as response rows, in the order of Java's hash map."""
         producers = log.producers.producers
         return [
             messages.DescribeProducersResponse.ProducerState(

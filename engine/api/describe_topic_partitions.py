@@ -43,14 +43,20 @@ class DescribeTopicPartitions:
     def __init__(
         self, metadata_cache: MetadataCache, partitions_max: int = DESCRIBED_PARTITIONS_MAX
     ) -> None:
-        """`partitions_max` bounds a response (max.request.partition.size.limit)."""
+        """Create the handler of DescribeTopicPartitions.
+
+        `partitions_max` bounds a response (max.request.partition.size.limit).
+        """
         self._metadata_cache = metadata_cache
         self._partitions_max = partitions_max
 
     def handle(
         self, request: messages.DescribeTopicPartitionsRequest, exchange: Exchange
     ) -> messages.DescribeTopicPartitionsResponse:
-        """Return one page of topics and partitions, from the request's cursor on."""
+        """Return one page of topics and their partitions, sorted, from the request's cursor on.
+
+        A request that names no topic asks for all that the client may describe.
+        """
         cursor = request.cursor
         first = "" if cursor is None else cursor.topic_name
         are_all = not request.topics
@@ -75,7 +81,7 @@ class DescribeTopicPartitions:
         return response
 
     def _refusal(self, names: Iterable[str], code: int) -> messages.DescribeTopicPartitionsResponse:
-        """Return a response that has the error code for each topic, without partitions."""
+        """Return a response that has the same error code for each topic, without partitions."""
         refused = messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
         return messages.DescribeTopicPartitionsResponse(
             topics=[refused(error_code=code, name=name) for name in names]
@@ -88,7 +94,10 @@ class DescribeTopicPartitions:
         left: int,
         session: Session,
     ) -> messages.DescribeTopicPartitionsResponse:
-        """Return up to `left` partitions from the cursor on, and the next cursor if more remain."""
+        """Return up to `left` partitions of topics, from the cursor on.
+
+        The response has the next cursor if partitions remain.
+        """
         response = messages.DescribeTopicPartitionsResponse()
         for name in names:
             if not left:

@@ -70,7 +70,7 @@ class DispatchTable:
     """The row of each API by its key, and the admission that is asked before a row's handler."""
 
     def __init__(self, admission: Admission) -> None:
-        """Create without APIs; they are added before the first request."""
+        """Create without APIs; `serve` adds them before the first request."""
         self.admission = admission
         #: The rows that `serve` has added, by API key.
         self._rows: dict[int, ApiRow] = {}
@@ -94,9 +94,10 @@ class DispatchTable:
         is_advertised: bool = True,
         serve_fast: FastHandler | None = None,
     ) -> None:
-        """Add a row for all stable versions of an API, or those up to `highest`.
+        """Add an API: a handler for all its stable versions, or for those up to `highest`.
 
-        `serve_fast` is a fast path that is tried before its handler.
+        `rule` is the right that a client needs. `serve_fast` is a fast path that is tried before
+        the handler.
         """
         key, stable = api(name).key, api(name).stable
         assert key not in self._rows, name
@@ -116,7 +117,11 @@ class DispatchTable:
             self.serve_fast[key] = serve_fast
 
     def measure_apart(self, name: str, is_of_others: KindOfRequest) -> None:
-        """Count the requests that `is_of_others` returns True for under a second name, as Kafka."""
+        """Count some requests of an API under a second name in the metrics, as Kafka does.
+
+        These are the requests for which `is_of_others` returns True, for instance followers'
+        fetches.
+        """
         key = api(name).key
         self._rows[key] = self._rows[key]._replace(is_of_others=is_of_others)
 
@@ -125,21 +130,21 @@ class DispatchTable:
         return self._rows.get(key)
 
     def serve_local(self, name: str, handler: Handler) -> None:
-        """Register a handler for brokers of this process, which call it with values."""
+        """Set a second handler of an API for brokers of this process, which pass values."""
         key = api(name).key
         self._local_rows[key] = self._rows[key]._replace(handler=handler, decode=None)
 
     def local_row(self, key: int) -> ApiRow:
-        """Return the row that serves calls with values from brokers of this process."""
+        """Return the row of an API for brokers of this process, which pass values, not bytes."""
         return self._local_rows[key]
 
     def rows(self) -> list[ApiRow]:
-        """Return all rows by rising key."""
+        """Return the rows of all served APIs, sorted by API key."""
         return [self._rows[key] for key in sorted(self._rows)]
 
 
 def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, int]:
-    """Serve a request by a row's handler if admission allows it.
+    """Serve a request by the handler of its API's row, if its client is admitted.
 
     Returns the response, and the connection's throttle time in ms; raises as handlers do. A denied
     request gets its API's error response. The handler's time counts for the request quota.
@@ -177,5 +182,5 @@ def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, in
 
 
 def _is_of_follower(row: ApiRow, request: object) -> bool:
-    """Return True for a follower's fetch: its time counts for the cluster and not for a client."""
+    """Return True for a follower's fetch: no request quota counts its time."""
     return row.key == _FETCH and getattr(request, "replica_id", -1) >= 0

@@ -47,7 +47,7 @@ class ElectLeaders:
         waiting: TopicWaiting,
         clock: Clock,
     ) -> None:
-        """`waiting` completes a request when the elected leaders are in the metadata cache."""
+        """Create the handler; `waiting` waits until the metadata cache has the elected leaders."""
         self._controller = controller
         self._metadata_cache = metadata_cache
         self._waiting = waiting
@@ -67,7 +67,9 @@ class ElectLeaders:
         is_all = request.topic_partitions is None
 
         async def elect_and_wait() -> messages.ElectLeadersResponse:
-            """Elect, then wait until this broker's metadata has the leaders or time is over."""
+            """Elect the leaders, then wait until this broker's metadata has them or the time is
+            over.
+            """
             results = await self._controller.elect_leaders(
                 self._partitions(request), is_unclean=request.election_type == _UNCLEAN
             )

@@ -67,7 +67,7 @@ class EnforcedQuotas:
         work_ns: Callable[[], int],
         sanitize: Callable[[str], str],
     ) -> None:
-        """Create without measured clients.
+        """Create quotas that have measured no client yet; `windows` are the lengths of the samples.
 
         `work_ns` is a clock in nanoseconds; `sanitize` converts names to the form that `limits`
         has.
@@ -87,7 +87,7 @@ class EnforcedQuotas:
         self._purged_ms = clock.monotonic_ms()
 
     def bounds(self, session: Session) -> bool:
-        """Return whether any quota may ever throttle a client."""
+        """True if a quota may ever throttle a client: any quota is set, and it is no own broker."""
         return not (self._limits.is_empty or session.is_own_broker)
 
     def count_request(self, session: Session, api_key: int, client_id: str | None) -> int:
@@ -110,14 +110,17 @@ class EnforcedQuotas:
         return delay_ms
 
     def count_work(self, session: Session, client_id: str | None, work_ns: int) -> None:
-        """Count the time that a handler worked for a client."""
+        """Count the nanoseconds that a handler worked for a client, for the request quota."""
         limit = self._limit(QuotaKind.REQUEST, session, client_id)
         if limit is not None:
             rate = self._use_rate(_Key(QuotaKind.REQUEST, limit.counted))
             rate.record(self._clock.monotonic_ms(), work_ns * _PER_CENT_OF_NS)
 
     def fetch_bytes_max(self, session: Session, client_id: str | None) -> int | None:
-        """Return how many bytes one fetch may return under the quota, None without a quota."""
+        """Return how many bytes the response to one Fetch may have, None without a quota.
+
+        It is the quota for all windows of a sample but one, as in Kafka.
+        """
         limit = self._limit(QuotaKind.FETCH, session, client_id)
         if limit is None:
             return None
@@ -141,7 +144,10 @@ class EnforcedQuotas:
     def mutation_quota(
         self, session: Session, client_id: str | None, *, is_strict: bool
     ) -> MutationQuota:
-        """Return the quota that counts the partitions of a request."""
+        """Return the quota that counts the partitions which one request creates or deletes.
+
+        `is_strict`: partitions are refused above the quota, otherwise the client is only throttled.
+        """
         limit = self._limit(QuotaKind.MUTATION, session, client_id)
         if limit is None:
             return UNBOUNDED
@@ -155,18 +161,24 @@ class EnforcedQuotas:
         return _Mutations(bucket, limit.per_s, self._clock, is_strict=is_strict)
 
     def call_later(self, delay_ms: int, run: Callable[[], None]) -> None:
-        """Call `run` after a throttle time."""
+        """Call `run` after `delay_ms`, a throttle time."""
         self._timers.call_at(self._clock.monotonic_ms() + delay_ms, run)
 
     def _limit(self, kind: QuotaKind, session: Session, client_id: str | None) -> Limit | None:
-        """Return the quota of a client's user and client id, None without one and for brokers."""
+        """Return the quota of a kind that applies to a client's user and client id.
+
+        None if there is none, and for brokers of this process.
+        """
         if session.is_own_broker:
             return None
         user = self._sanitize(session.principal.removeprefix(_PRINCIPAL_TYPE))
         return self._limits.limit_of(kind, user, self._sanitize(client_id or ""))
 
     def _count(self, kind: QuotaKind, session: Session, client_id: str | None, size: int) -> int:
-        """Record bytes against the rate quota; return the throttle time in ms, 0 within quota."""
+        """Count bytes for the byte rate quota `kind`.
+
+        Returns the throttle time in ms, 0 within the quota.
+        """
         limit = self._limit(kind, session, client_id)
         if limit is None:
             return 0
@@ -176,7 +188,10 @@ class EnforcedQuotas:
         return _java_int(rate.throttle_ms(limit.per_s, now_ms))
 
     def _use_rate(self, key: _Key) -> SampledRate:
-        """Return the sampled rate of a quota entity, created at first use; mark it as used now."""
+        """Return the measured rate of a quota's owner, created at first use.
+
+        It is marked as used now.
+        """
         rate = self._rates.get(key)
         if rate is None:
             rate = self._rates[key] = SampledRate(
@@ -207,9 +222,10 @@ class _Mutations:
     def __init__(
         self, bucket: TokenBucket, rate_per_s: float, clock: Clock, *, is_strict: bool
     ) -> None:
-        """Create for one request; with `is_strict` partitions are refused once the bucket is empty.
+        """Create the quota of one request for the partitions that it creates or deletes.
 
-        Otherwise the client is only throttled.
+        With `is_strict` partitions are refused once the bucket is empty; otherwise the client is
+        only throttled.
         """
         self._bucket = bucket
         self._rate_per_s = rate_per_s
@@ -221,11 +237,14 @@ class _Mutations:
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether partitions were refused."""
+        """True if partitions were refused, with THROTTLING_QUOTA_EXCEEDED."""
         return self._is_strict and self._throttle_ms > 0
 
     def take_tokens(self, partition_count: int) -> bool:
-        """Take tokens for partitions; return whether they may be created or deleted now."""
+        """Count partitions that are to be created or deleted.
+
+        Returns True if the partitions may be created or deleted now.
+        """
         now_ms = self._clock.monotonic_ms()
         if self._is_strict:
             left = self._bucket.refill(self._rate_per_s, now_ms)

@@ -62,7 +62,7 @@ class EncodedRows(NamedTuple):
     def rows(self) -> tuple[Any, str, int, list[bytes]]:
         """Return message, array field, number of rows and encoded rows.
 
-        The arguments of `with_rows`.
+        They are the arguments of `with_rows`.
         """
         return self.message, self.field, self.row_count, self.parts
 

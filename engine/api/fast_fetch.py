@@ -90,7 +90,10 @@ class FastFetch:
         max_bytes: int,
         answer_after_wait: AnswerAfterWait,
     ) -> None:
-        """Create the fast path; `max_bytes` is fetch.max.bytes of the broker."""
+        """Create the fast path; `max_bytes` is the broker's fetch.max.bytes.
+
+        `answer_after_wait` is the general path for a fetch that has waited.
+        """
         self._replica_manager = replica_manager
         self._partitions = replica_manager.partitions
         self._metadata_cache = metadata_cache
@@ -103,7 +106,10 @@ class FastFetch:
     def answer(
         self, request: FetchRequest, exchange: Exchange
     ) -> FastResponse | Promise[FastResponse] | None:
-        """Return the response or a promise of it; None, with nothing done, for the general path."""
+        """Serve a consumer's Fetch of one partition; return the response or a promise of it.
+
+        None, with nothing done, if the general path must serve the request.
+        """
         (
             replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
             forgotten, rack_id, _,
@@ -148,7 +154,7 @@ class FastFetch:
         size = len(records) if isinstance(records, bytes) else records.size_bytes
         if size < min_bytes and size < max_bytes and max_wait_ms > 0:
             if size:
-                _release(records)
+                _release_slice(records)
                 return None
             params = new_tuple(
                 FetchParams,
@@ -169,12 +175,15 @@ class FastFetch:
             partition.spec = spec
         read.counts.fast_reads += ONE + size
         has_aborted = reader is _COMMITTED
-        return _encode(partition, session, read, version, has_aborted=has_aborted)
+        return _encode_response(partition, session, read, version, has_aborted=has_aborted)
 
     def _only_requested(
         self, topics: list[RequestedTopic]
     ) -> tuple[SessionPartition, FetchSpec] | None:
-        """Return the only partition that a request names, None if it names none or several."""
+        """Return the one partition that a request names, with the read.
+
+        None if it names another number.
+        """
         if len(topics) != 1:
             return None
         ((topic, partitions),) = topics
@@ -187,7 +196,11 @@ class FastFetch:
     def _read(
         self, partition: SessionPartition, spec: FetchSpec, max_bytes: int, isolation: Isolation
     ) -> FastRead | None:
-        """Read one partition; None if `Fetch.answer` must serve it (unknown, refused, an error)."""
+        """Read one partition for a consumer.
+
+        None if the general path, `Fetch.answer`, must serve it. That is so for an unknown or
+        refused partition, and after an error.
+        """
         topic_partition = partition.topic_partition
         if topic_partition is None:
             return None
@@ -251,7 +264,7 @@ class FastFetch:
                 size = len(records) if isinstance(records, bytes) else records.size_bytes
                 read.counts.bytes_out += size
                 has_aborted = isolation is _COMMITTED
-                return _encode(
+                return _encode_response(
                     partition, session, read, exchange.api_version, has_aborted=has_aborted
                 )
         if session is None:
@@ -262,7 +275,7 @@ class FastFetch:
 def _only_partition_of_session(
     session: FetchSession, topics: list[RequestedTopic]
 ) -> tuple[SessionPartition, FetchSpec] | None:
-    """Return the only partition of a session, with the read that the request wants.
+    """Return the only partition of a session, with the read that the request wants of it.
 
     None if the session has several partitions, or the request names another one.
     """
@@ -283,13 +296,13 @@ def _only_partition_of_session(
     )
 
 
-def _release(records: bytes | FetchSlice) -> None:
-    """Release a slice of a log file that is not sent."""
+def _release_slice(records: bytes | FetchSlice) -> None:
+    """Release the slice of a log file that is not sent; bytes need no release."""
     if isinstance(records, FetchSlice):
         records.release()
 
 
-def _encode(
+def _encode_response(
     partition: SessionPartition,
     session: FetchSession | None,
     read: FastRead,
@@ -297,7 +310,10 @@ def _encode(
     *,
     has_aborted: bool,
 ) -> FastResponse:
-    """Return the response for one partition; without partitions if nothing has changed."""
+    """Return the encoded response for one partition; `session` None: the fetch has no session.
+
+    If nothing has changed since the session's last response, it has no partitions.
+    """
     records, watermark, stable, log_start, _ = read
     on_sent: Callable[[], None] | None = None
     part: bytes | FileRegion
@@ -324,7 +340,10 @@ def _encode(
 def region_of(
     records: FetchSlice,
 ) -> tuple[bytes | FileRegion, int, Callable[[], None] | None]:
-    """Return a file region to send, its size, and the function that releases the file."""
+    """Convert a slice of a log file into a part of a response, its size, and its release function.
+
+    The part is a file region for sendfile; bytes, without a release, for a file in memory.
+    """
     size = records.size_bytes
     descriptor = None if records.file is None else records.file.fileno()
     if descriptor is None:

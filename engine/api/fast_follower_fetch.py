@@ -68,7 +68,7 @@ class FastFollowerFetch:
     def __init__(
         self, metadata_cache: MetadataCache, sessions: FetchSessionCache, clock: Clock
     ) -> None:
-        """Create without parked fetches."""
+        """Create the fast path for followers that repeat a parked fetch; no fetch is parked yet."""
         self._is_known = metadata_cache.is_known
         self._sessions = sessions
         self._clock = clock
@@ -87,7 +87,7 @@ class FastFollowerFetch:
         exchange: Exchange,
         answer_all: AnswerAll,
     ) -> ParkedSession | None:
-        """Return a parked session for a follower's request, None if the request may not be parked.
+        """Return a parked session for a follower's request; None if the request may not be parked.
 
         The caller's read calls its `park` if there are no records yet. A request without a fetch
         session is never parked.
@@ -178,9 +178,10 @@ class ParkedSession:
         answer_all: AnswerAll,
         client: Session,
     ) -> None:
-        """Create without a parked fetch.
+        """Create the state of a follower's fetch session, without a parked fetch yet.
 
-        `client` is the connection of the session's first request.
+        `client` is the connection of the session's first request; `limits` are the fields that
+        later requests must repeat. `answer_all` is the general path.
         """
         self.session = session
         self.limits = limits
@@ -215,7 +216,10 @@ class ParkedSession:
         keys: Iterable[TopicPartition],
         leader: LeaderSide,
     ) -> ParkedFetch:
-        """Return the parked fetch, see `engine.replication.parked_fetch.Park`."""
+        """Park a fetch that waits for records at this leader; return it.
+
+        The read calls this if there are no records yet, see `engine.replication.parked_fetch.Park`.
+        """
         fetch = ParkedFetch(deadline_ms, params, keys, leader, self.partitions, self.encoder)
         self.fetch = fetch
         self._parked[self.session.id] = self
@@ -250,9 +254,9 @@ class ParkedSession:
         return response
 
     def end(self) -> None:
-        """End the parked fetch unless a request waits.
+        """End the parked fetch, because the general path has advanced the session.
 
-        The general path has advanced the session.
+        A fetch whose request still waits for its response remains.
         """
         fetch = self.fetch
         if fetch is not None and not self.encoder.is_requested and fetch.abandon():
@@ -266,11 +270,10 @@ class ParkedSession:
             self._forget()
 
     def _respond(self, here: Partition, records: bytes | FetchSlice) -> bool:
-        """Respond with records of one partition.
+        """Respond to the waiting request with records of one partition.
 
-        False if the general path has advanced the session.
-
-        Raises StorageError, with nothing changed, if the records cannot be read.
+        Called when they are appended. False if the general path has advanced the session. Raises
+        StorageError, with nothing changed, if the records cannot be read.
         """
         session = self.session
         partition = self.partitions[here.topic_partition]
@@ -298,7 +301,7 @@ class ParkedSession:
         response, self._response = self._response, None
         assert response is not None
         response.source = None
-        response.keep(_join(head, sent))
+        response.keep(_join_parts(head, sent))
         return True
 
     def _on_fetch_end(self, read: Promise[FetchResults]) -> None:
@@ -316,7 +319,10 @@ class ParkedSession:
         response.keep_with(lambda: self._encode_all(read.result()))
 
     def _encode_all(self, results: FetchResults) -> EncodedResponse:
-        """Encode all results; fast-path requests get the response header prepended."""
+        """Encode the results of all partitions by the general path.
+
+        A request of the fast path gets its response header too, which the server writes for others.
+        """
         partitions = self.named_by(results)
         body = self._answer_all(self.session, self.epoch, partitions, results)
         if self._correlation_id is None:
@@ -326,7 +332,7 @@ class ParkedSession:
         return EncodedResponse([head, *body.parts], body.on_sent, body.errors)
 
     def named_by(self, results: FetchResults) -> list[SessionPartition]:
-        """Return the session's partition of each result."""
+        """Return the session's partition of each result, in the order of the results."""
         return [self.partitions[topic_partition] for topic_partition, _ in results]
 
     def _forget(self) -> None:
@@ -337,10 +343,13 @@ class ParkedSession:
             del self._parked[self.session.id]
 
 
-def _join(
+def _join_parts(
     head: bytes, records: bytes | tuple[SendPart, int, Callable[[], None] | None]
 ) -> FollowerResponse:
-    """Return head and records as one response; a file region stays a separate part."""
+    """Return head and records as one response.
+
+    A file region, and large records, stay a separate part, so that they are not copied.
+    """
     if isinstance(records, bytes):
         if len(records) <= JOINED_FETCH_BYTES_MAX:
             return head + records + TAGS_AFTER_RECORDS

@@ -52,7 +52,7 @@ class FastOffsetCommit:
     """Answers complete frames of OffsetCommit; see the module's docstring."""
 
     def __init__(self, commits: OffsetCommits, metadata_cache: MetadataCache, clock: Clock) -> None:
-        """Create with an empty cache of parsed heads."""
+        """Create the fast path for commits of one partition, with an empty cache of heads."""
         self._commit_fast = commits.commit_fast
         self._is_known = metadata_cache.is_known
         self._wall_ms = clock.wall_ms
@@ -78,7 +78,7 @@ class FastOffsetCommit:
             if request is None:
                 return None
             correlation_id, _, offset, leader_epoch, metadata = request
-            head = self._remember(frame, request.head)
+            head = self._cached_head(frame, request.head)
         _, member, partition, record_key, answer = head
         if not (
             session.may_take_fast_path or _is_admitted(session, member.group_id, partition.topic)
@@ -98,8 +98,8 @@ class FastOffsetCommit:
             return code.then(lambda written: _response(answer(correlation_id, written), written))
         return None if code is None else _response(answer(correlation_id, code), code)
 
-    def _remember(self, frame: memoryview, head: CommitHead) -> _Head:
-        """Cache a commit's parsed head by its bytes, unless the cache has it.
+    def _cached_head(self, frame: memoryview, head: CommitHead) -> _Head:
+        """Return the parsed head of a commit, from the cache if it is there; else add it.
 
         Commits with metadata are parsed at each request, so that this is called for each of them.
         """
@@ -119,7 +119,10 @@ class FastOffsetCommit:
 
 
 def _is_admitted(session: Session, group_id: str, topic: str) -> bool:
-    """Return True if a client is known to be allowed to read a group and a topic."""
+    """Return True if the cache of grants shows that a client may read a group and a topic.
+
+    False decides nothing: the general path asks the authorizer.
+    """
     read = AclOperation.READ
     return session.is_admitted(read, AclResource.GROUP, group_id) and session.is_admitted(
         read, AclResource.TOPIC, topic
@@ -127,5 +130,5 @@ def _is_admitted(session: Session, group_id: str, topic: str) -> bool:
 
 
 def _response(frame: bytes, code: int) -> FastResponse:
-    """Return the response frame; `code` is the only partition's, counted in the error metrics."""
+    """Return the response frame; with an error, its code is counted in the metrics."""
     return EncodedResponse([frame], None, {code: 1}) if code else frame

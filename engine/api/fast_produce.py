@@ -33,7 +33,7 @@ class FastProduce:
     """Answers complete frames of Produce; see the module's docstring."""
 
     def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
-        """Create the fast path past `produce`."""
+        """Create the fast path of Produce; `produce` is the general path's handler."""
         self._produce = produce
         self._append_fast = produce.replica_manager.append_records_fast
         self._is_known = metadata_cache.is_known
@@ -42,7 +42,7 @@ class FastProduce:
     def answer(
         self, frame: memoryview, session: Session
     ) -> FastResponse | Promise[FastResponse] | None:
-        """Serve a produce of one batch; return the response with its header.
+        """Serve a Produce of one batch; return the response with its header, or a promise of it.
 
         Returns None, with nothing done, if the general path must serve the request. It checks that
         the client may write to the topic, unless nothing can be denied to the client.
@@ -74,7 +74,7 @@ class FastProduce:
     def _respond_later(
         self, appended: Promise[ProduceResults], request: FastRequest, session: Session
     ) -> Promise[FastResponse]:
-        """Promise the response to a request that waits for followers."""
+        """Promise the response to a request with acks=all, whose batch waits for followers."""
         version, correlation_id, head, _ = request
 
         def response(results: ProduceResults) -> FastResponse:

@@ -142,7 +142,7 @@ class Fetch:
         return self.answer(request, exchange) if response is None else response
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
-        """Serve any Fetch request, the general path: return the response, or a promise of it.
+        """Serve any Fetch request by the general path; return the response, or a promise of it.
 
         A request of many partitions is served in turns of the event loop; one without enough
         records waits.
@@ -187,6 +187,7 @@ class Fetch:
             interesting = parked.named_by(read)
 
         def response(results: FetchResults) -> EncodedResponse:
+            """Encode the response from the read of the partitions that were not refused."""
             return self._response(
                 context, interesting, results, refused, exchange, replica_id=request.replica_id
             )
@@ -201,13 +202,16 @@ class Fetch:
         *,
         is_follower: bool,
     ) -> None:
-        """Sort the partitions of a request into those to read and those to refuse."""
+        """Add each partition of a request to `wanted`: as one to read, or as refused with a code.
+
+        A follower needs CLUSTER_ACTION, a consumer READ on the topic.
+        """
         refused, interesting, specs = wanted
         partitions = list(partitions)
         if is_follower:
             if not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
                 refused += [
-                    (it, _refused(it.index, TOPIC_AUTHORIZATION_FAILED)) for it in partitions
+                    (it, _refused_row(it.index, TOPIC_AUTHORIZATION_FAILED)) for it in partitions
                 ]
                 return
             denied: set[str] = set()
@@ -217,7 +221,7 @@ class Fetch:
             topic_partition = partition.topic_partition
             code = self._refusal(topic_partition, partition.topic_id_text, denied)
             if code:
-                refused.append((partition, _refused(partition.index, code)))
+                refused.append((partition, _refused_row(partition.index, code)))
             else:
                 assert topic_partition is not None
                 interesting.append(partition)
@@ -230,9 +234,10 @@ class Fetch:
     def _answer_large(
         self, request: FetchRequest, exchange: Exchange, context: FetchContext | None
     ) -> Promise[EncodedResponse | None]:
-        """Answer a request of many partitions in several turns of the loop.
+        """Answer a request of many partitions in several turns of the event loop.
 
-        `context` None: the named partitions are checked first, then a session may begin.
+        `context` is the request's fetch context. None: the named partitions are checked first, then
+        a session may begin.
         """
         over: Promise[None] = Promise()
         return in_order(promised(self._answer_in_turns(request, exchange, context, over)), over)
@@ -244,7 +249,11 @@ class Fetch:
         context: FetchContext | None,
         over: Promise[None],
     ) -> EncodedResponse | None:
-        """Serve a Fetch of many partitions, a few rows per turn; `over` ends its wait early."""
+        """Serve a Fetch of many partitions, a few of them per turn of the event loop.
+
+        `over` is kept when only the wait for records remains: the connection's next request may
+        then be served. Returns None if the reading has ended meanwhile, as when the broker stops.
+        """
         share = self._turns.begin()
         if context is None:
             named: dict[SessionKey, SessionPartition] = {}
@@ -298,9 +307,10 @@ class Fetch:
         *,
         replica_id: int,
     ) -> EncodedResponse | None:
-        """Return the response, which owns the open files of `reading`.
+        """Encode the response in several turns of the event loop.
 
-        None if the reading has ended.
+        It owns the open files of `reading`. None if the reading has ended, as when the broker
+        stops.
         """
         records = FetchedRecords(exchange.api_version)
         fetched: FetchedPartitions = []
@@ -334,7 +344,7 @@ class Fetch:
         return EncodedResponse(parts, on_sent, fetch_errors(whole))
 
     def _answer_after_wait(self, requested: Requested, context: FetchContext) -> EncodedResponse:
-        """Respond to a fetch that has waited, with the records that exist now."""
+        """Respond to a fast-path fetch that has waited, with the records that exist now."""
         partition, spec, params, _, _, exchange = requested
         assert partition.topic_partition is not None
         specs = [(partition.topic_partition, spec)]
@@ -351,7 +361,7 @@ class Fetch:
         partitions: list[SessionPartition],
         results: FetchResults,
     ) -> EncodedResponse:
-        """Answer a request of a follower's parked session.
+        """Encode the response to a request of a follower's parked session, by the general path.
 
         `epoch` is the session's after the request, `exchange` that of the request that parked it.
         """
@@ -397,7 +407,7 @@ class Fetch:
             (
                 topic,
                 [
-                    _refused(requested.partition, UNKNOWN_SERVER_ERROR, None)
+                    _refused_row(requested.partition, UNKNOWN_SERVER_ERROR, None)
                     for requested in partitions
                 ],
             )
@@ -425,13 +435,16 @@ class Fetch:
         return fetch_refusal(topic_partition, topic_id, self._metadata_cache, here)
 
     def _count_reads(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
-        """Count the partitions that a request reads, each once, however often it waits."""
+        """Count in the topic metrics the partitions that a request reads.
+
+        A wait does not count again.
+        """
         counts_of = self._replica_manager.topic_counts.counts_of
         for (topic, _), _ in specs:
             counts_of(topic).fetches += 1
 
     def _count_sent(self, fetched: FetchedPartitions, replica_id: int) -> None:
-        """Count the bytes of records that are sent, to a consumer or to a follower."""
+        """Count in the topic metrics the bytes of sent records, to a consumer or to a follower."""
         partitions = self._replica_manager.partitions
         for partition, row in fetched:
             key, records = partition.topic_partition, row.records
@@ -477,7 +490,10 @@ class Fetch:
     def _session_response(
         self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> FetchResponse:
-        """Return the response with the rows that the session has to send."""
+        """Return the response with the rows that the fetch session has to send.
+
+        From a certain version on, rows of a partition that has moved name its current leader.
+        """
         version = exchange.api_version
         leaders: CurrentLeaders | None = None
         session_response = context.answer(fetched_partitions)
@@ -513,7 +529,10 @@ class Fetch:
     def partition_row(
         self, partition: SessionPartition, result: FetchResult, records: FetchedRecords
     ) -> FetchedPartition:
-        """Return one partition's result in the form of the response; `records` owns its bytes."""
+        """Return the response row of one partition from the result of its read.
+
+        `records` owns the bytes and open files of the response.
+        """
         index = partition.index
         (
             error, records_read, watermark, stable_offset, log_start_offset, diverging, preferred,
@@ -541,7 +560,7 @@ class Fetch:
         if here is not None and (more := records.converted_count - converted_before):
             here.counts.fetch_conversions += more
         if refused:
-            return _refused(index, refused, None)
+            return _refused_row(index, refused, None)
         return new_tuple(
             FetchedPartition,
             (
@@ -560,24 +579,27 @@ class Fetch:
 
 
 def _opens_session_without_id(request: FetchRequest) -> bool:
-    """Return whether a session would hold a topic without an id, at which Kafka fails."""
+    """True if the request opens a session with a topic that has no id, at which Kafka fails."""
     if request.session_epoch != INITIAL_EPOCH:
         return False
     return any(topic == NO_UUID and partitions for topic, partitions in request.topics)
 
 
 def is_of_follower(request: FetchRequest, _version: int) -> bool:
-    """Return whether a request is a follower's fetch."""
+    """True if a Fetch comes from a follower: metrics count it under another name."""
     return request.replica_id >= 0
 
 
-def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPartition:
+def _refused_row(index: int, code: int, records: SendPart | None = b"") -> FetchedPartition:
     """Return the row of a partition that was not read; aborted transactions are empty, not null."""
     return FetchedPartition(index, code, records=records, aborted=())
 
 
 def _denied_topics(partitions: Iterable[SessionPartition], session: Session) -> set[str]:
-    """Return the requested topics that a client may not read."""
+    """Return the requested topics that a client may not read.
+
+    Each topic is checked and logged once.
+    """
     if session.may_take_fast_path:
         return set()
     counts = Counter(

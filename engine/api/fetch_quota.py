@@ -28,7 +28,7 @@ _ONE_ROW: Final = [0, 0]
 
 
 def quota_bytes_max(exchange: Exchange) -> int:
-    """Return how many bytes a consumer's fetch may return under its quota."""
+    """Return how many bytes a consumer's fetch may return under its quota; huge without a quota."""
     quotas = exchange.session.admission.quotas
     bound = quotas.fetch_bytes_max(exchange.session, exchange.client_id)
     return _UNBOUNDED if bound is None else bound
@@ -64,7 +64,10 @@ def throttled_response(
 
 
 def fetch_errors(whole: FetchResponse) -> ErrorCounts | None:
-    """Return the count of each error code in a response, for `EncodedResponse`."""
+    """Return how often each error code occurs in a response, for the error metrics.
+
+    None if there is one row and no error.
+    """
     codes = [whole.error_code]
     for _, rows in whole.topics:
         codes += [row.error_code for row in rows]

@@ -49,19 +49,21 @@ class FetchedRecords:
 
     @property
     def has_regions(self) -> bool:
-        """Return whether files must be released after the response is sent."""
+        """True if the response has regions of files, which must be released after it is sent."""
         return bool(self._regions)
 
     def release(self) -> None:
-        """Release the files of the regions."""
+        """Release the files of the response's regions: the response is sent, or is dropped."""
         regions, self._regions = self._regions, []
         for region in regions:
             region.release()
 
     def take_part(self, records: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
-        """Return an error code, or 0 and the part to send; takes ownership of the slice.
+        """Return error code 0 and the part of the response with the records.
 
-        `log` is the log that the slice was read from, None if it was deleted meanwhile.
+        After a failure, returns an error code and b"". The records are converted to an older format
+        for an old version of Fetch. Takes ownership of the slice. `log` is the log that the slice
+        was read from, None if it was deleted meanwhile.
         """
         version = self.api_version
         if version >= _FIRST_WITH_ZSTD:
@@ -77,7 +79,10 @@ class FetchedRecords:
             records.release()
 
     def _unconverted_part(self, records: FetchSlice) -> SendPart:
-        """Return stored bytes unconverted: a region of the file if it has a descriptor."""
+        """Return the stored records unconverted.
+
+        They are a region of the file if it has a descriptor, else bytes.
+        """
         file = records.file
         if file is None:
             return records.data
@@ -92,7 +97,10 @@ class FetchedRecords:
     def _convert(
         self, records: FetchSlice, log: LocalLog | None, magic: int
     ) -> tuple[int, SendPart]:
-        """Return an error code and the records converted to an older magic, as bytes."""
+        """Return error code 0 and the records converted to an older magic.
+
+        After a failure, returns an error code and b"".
+        """
         if log is None:
             return 0, b""
         if not log.config.is_down_conversion_enabled:
@@ -117,5 +125,5 @@ class FetchedRecords:
             return NOT_LEADER_OR_FOLLOWER, b""
 
     def _note_converted(self, record_count: int) -> None:
-        """Count records that were converted to an older format."""
+        """Count records that were converted to an older format, for the topic metrics."""
         self.converted_count += record_count

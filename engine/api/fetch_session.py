@@ -74,7 +74,10 @@ class SessionPartition:
     def __init__(
         self, key: SessionKey, requested: RequestedPartition, metadata_cache: MetadataCache
     ) -> None:
-        """Create from a requested partition; a topic id is resolved to a name."""
+        """Create from a partition as a Fetch requests it.
+
+        A topic id is resolved to the topic's name.
+        """
         self.key = key
         #: Position and limits as last requested.
         self.spec = make_spec(requested)
@@ -99,19 +102,23 @@ class SessionPartition:
         return index
 
     def resolve(self, metadata_cache: MetadataCache) -> None:
-        """Resolve the topic id to a name again: the topic may have been created or deleted."""
+        """Set the topic's name by its id again.
+
+        The topic may have been created or deleted meanwhile.
+        """
         topic, index = self.key
         name = metadata_cache.topic_name(topic) if isinstance(topic, bytes) else topic
         self.topic_partition = None if name is None else TopicPartition(name, index)
 
     def update_request_params(self, requested: RequestedPartition) -> None:
-        """Update the partition by a later request."""
+        """Store position and limits of a later request for the partition."""
         self.spec = make_spec(requested)
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Store the offsets that are sent to the client.
+        """Store the offsets that a response has for the partition.
 
-        Return True if they differ from the last ones.
+        True if they differ from the last. Only a partition with a difference, or with records, is
+        in an incremental response.
         """
         if self.high_watermark == high_watermark and self.log_start_offset == log_start_offset:
             return False
@@ -120,7 +127,10 @@ class SessionPartition:
         return True
 
     def note_response(self, fetched: FetchedPartition) -> bool:
-        """Store the response sent to the client; return True if it differs from the last one."""
+        """Store the offsets of a response row; True if the row has news for the client.
+
+        That are other offsets than before, records, a diverging epoch, or an error.
+        """
         is_news = self.note_offsets(fetched.high_watermark, fetched.log_start_offset)
         if fetched.records or fetched.diverging is not None:
             is_news = True
@@ -184,7 +194,7 @@ class FetchSession:
         self.epoch = _next_epoch(INITIAL_EPOCH)
 
     def put_last(self, partition: SessionPartition) -> None:
-        """Move a partition whose records were returned to the end.
+        """Move a partition whose records were returned to the end, so that others are read first.
 
         A removed partition stays removed.
         """
@@ -218,7 +228,10 @@ class FetchContext:
         self.partitions: Sequence[SessionPartition] = list(partitions)
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
-        """Return the rows to send, and record them in the session; called once."""
+        """Return the rows to send from the fetched ones, and note them in the session, if any.
+
+        Called once per request. Without a session, all rows are sent.
+        """
         return SessionResponse(partitions)
 
     def throttled(self) -> SessionResponse:
@@ -237,9 +250,11 @@ class _ErrorContext(FetchContext):
         self._error_code = error_code
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        """Return the error for which the request has no session; no partition is sent."""
         return SessionResponse([], NO_SESSION, self._error_code)
 
     def throttled(self) -> SessionResponse:
+        """Return the same error as `answer`: it comes before the throttling."""
         return self.answer([])
 
 
@@ -255,7 +270,10 @@ class _FullContext(FetchContext):
         is_follower: bool,
         uses_ids: bool,
     ) -> None:
-        """`answer` creates the session, if the cache has room."""
+        """Create the context of a full Fetch.
+
+        `answer` creates its session, if the cache has room.
+        """
         super().__init__(partitions)
         self._sessions = sessions
         self._now_ms = now_ms
@@ -304,6 +322,10 @@ class _IncrementalContext(FetchContext):
         return SessionResponse(news, session.id)
 
     def throttled(self) -> SessionResponse:
+        """Return the response of a throttled fetch, which has no rows.
+
+        The code is INVALID_FETCH_SESSION_EPOCH if a later request has advanced the session.
+        """
         is_overtaken = self.session.epoch != self._epoch
         code = INVALID_FETCH_SESSION_EPOCH if is_overtaken else 0
         return SessionResponse([], self.session.id, code)
@@ -325,6 +347,7 @@ class FetchSessionCache:
         self._sessions: dict[int, FetchSession] = {}
 
     def __len__(self) -> int:
+        """Return the number of sessions."""
         return len(self._sessions)
 
     @property
@@ -339,10 +362,10 @@ class FetchSessionCache:
         now_ms: int,
         named: dict[SessionKey, SessionPartition] | None = None,
     ) -> FetchContext:
-        """Return the context that a request's session id and epoch name; advance its session.
+        """Return the context of a Fetch by its session id and epoch; advance its session.
 
         A full request ends its session, INITIAL_EPOCH begins another one. `named` is the result of
-        `name` for all partitions of the request, if it has no session.
+        `add_named` for all partitions of the request, if it has no session.
         """
         uses_ids = api_version >= FIRST_WITH_TOPIC_IDS
         epoch = request.session_epoch
@@ -387,7 +410,10 @@ class FetchSessionCache:
     def _update_session(
         self, session: FetchSession, request: FetchRequest, now_ms: int
     ) -> FetchContext:
-        """Update the session by the request and return its context; an empty session is closed."""
+        """Update a session's partitions by the request, and return the request's context.
+
+        A session that becomes empty is closed.
+        """
         partitions = session.partitions
         for topic, requested_partitions in request.topics:
             for requested in requested_partitions:
@@ -397,7 +423,7 @@ class FetchSessionCache:
                     partitions[key] = SessionPartition(key, requested, self._metadata_cache)
                 else:
                     partition.update_request_params(requested)
-        _forget(partitions, request.forgotten)
+        _remove_forgotten(partitions, request.forgotten)
         if not partitions:
             del self._sessions[session.id]
             return FetchContext(())
@@ -445,7 +471,10 @@ class FetchSessionCache:
         is_follower: bool,
         uses_ids: bool,
     ) -> int:
-        """Create a session if a slot is free or can be freed; return its id, or 0."""
+        """Create a session if a slot is free or can be freed.
+
+        Returns its id, 0 if none was created.
+        """
         kept = {partition.key: partition for partition in partitions}
         if len(self._sessions) >= self._slots and not self._evict(is_follower, len(kept), now_ms):
             return NO_SESSION
@@ -458,9 +487,11 @@ class FetchSessionCache:
         return session_id
 
     def _evict(self, is_follower: bool, size: int, now_ms: int) -> bool:
-        """Remove a session in favour of a new one of `size` partitions.
+        """Remove a session to make room for a new one of `size` partitions.
 
-        Return whether one was removed.
+        Returns True if one was removed. It is one that was unused for long; else the least
+        privileged old one (consumers before followers, smaller before larger), if the new session
+        is more privileged.
         """
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None:
@@ -484,7 +515,7 @@ class FetchSessionCache:
         return True
 
 
-def _forget(
+def _remove_forgotten(
     partitions: dict[SessionKey, SessionPartition], forgotten: Iterable[ForgottenTopic]
 ) -> None:
     """Remove the request's forgotten partitions; unknown partitions are ignored."""

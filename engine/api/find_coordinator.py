@@ -75,7 +75,10 @@ class FindCoordinator:
         partition_of_transaction: Callable[[str], int],
         create_topics: CreateTopics,
     ) -> None:
-        """Create the handler; two functions return the partition of a group or transactional id."""
+        """Create the handler of FindCoordinator.
+
+        Each function returns the partition of a group or a transactional id.
+        """
         self._metadata_cache = metadata_cache
         #: By key type, the coordinators' topic and the function from a key to its partition.
         self._topics = {
@@ -110,7 +113,7 @@ class FindCoordinator:
         return messages.FindCoordinatorResponse(coordinators=rows)
 
     def _find(self, key_type: int, key: str, version: int, session: Session) -> Coordinator:
-        """Return the coordinator of a key, or an error code.
+        """Return the coordinator of one key, or the error code for which there is none.
 
         The client must be allowed to DESCRIBE the group or transactional id.
         """
@@ -127,10 +130,10 @@ class FindCoordinator:
     def _leader_of(
         self, topic: str, partition_of: Callable[[str], int], key: str, listener: str
     ) -> Coordinator:
-        """Return the leader of the key's partition; begin to create a missing topic.
+        """Return the coordinator: the leader of the key's partition in the topic of its key type.
 
         COORDINATOR_NOT_AVAILABLE, at which clients retry, if the topic or its leader does not exist
-        yet.
+        yet; the creation of a missing topic is begun.
         """
         cache = self._metadata_cache
         if topic not in cache.topics:

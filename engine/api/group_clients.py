@@ -10,6 +10,9 @@ from engine.groups.member import ClientOfMember
 
 
 def client_of(exchange: Exchange) -> ClientOfMember:
-    """Return the client id and address of a request; a missing id is "null"."""
+    """Return the client id and address of a request's client, as a group member has them.
+
+    A missing client id is "null", as in Kafka.
+    """
     client_id = exchange.client_id
     return ClientOfMember("null" if client_id is None else client_id, f"/{exchange.session.host}")

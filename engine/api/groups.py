@@ -105,6 +105,7 @@ class Groups:
 
 
 def _may_describe(session: Session, group_id: str, audit: Audit = NAMED) -> bool:
+    """Return True if ACLs allow the client to DESCRIBE a group."""
     return session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id, audit)
 
 
@@ -123,7 +124,7 @@ def _listed_group_row(group: ListedGroup, version: int) -> messages.ListGroupsRe
 def _described_group_row(
     group_id: str, group: DescribedGroup
 ) -> messages.DescribeGroupsResponse.DescribedGroup:
-    """Return DescribeGroups' row of one group."""
+    """Return the DescribeGroups row of one group, with its members."""
     response = messages.DescribeGroupsResponse
     return response.DescribedGroup(
         error_code=group.error_code,

@@ -49,18 +49,19 @@ class _Parts:
         self._parts = parts
 
     def abandon(self) -> None:
-        """Abandon all promised responses: each may be parked by itself."""
+        """Abandon the promised responses of all portions, as when the client disconnects."""
         for part in self._parts:
             part.abandon()
 
 
 def _promise_all(parts: Sequence[Promise[Message]]) -> Promise[None]:
-    """Return a promise that is kept when all parts are kept, or one has failed."""
+    """Return a promise that is kept when all `parts` are kept, or when one has failed."""
     there: Promise[None] = Promise()
     there.source = _Parts(parts)
     missing = {id(part) for part in parts}
 
     def came(part: Promise[Message]) -> None:
+        """Note that one part is kept or has failed."""
         missing.discard(id(part))
         if not there.is_kept and (part.error is not None or not missing):
             there.keep(None)
@@ -81,20 +82,24 @@ class InTurns:
         self._turns = turns
 
     def handle(self, request: Message, exchange: Exchange) -> Handled:
-        """Return the handler's response to a request; a promise of it if there are many rows."""
+        """Serve a request by the handler: at once, or row by row in turns if it has many rows.
+
+        Returns the response or a promise of it. A request that names a row twice is served at once,
+        because its handler treats duplicates.
+        """
         rows = getattr(request, self._rows.requested)
         if rows is None or len(rows) <= ROWS_PER_SHARE or not self._are_single(rows):
             return self._handler(request, exchange)
         return in_order(promised(self._serve_in_turns(request, rows, exchange)))
 
     def _are_single(self, rows: Sequence[Message]) -> bool:
-        """Return whether no row is repeated."""
+        """Return True if no two rows have the same name."""
         return len(set(map(self._rows.name_of, rows))) == len(rows)
 
     async def _serve_in_turns(
         self, request: Message, rows: Sequence[Message], exchange: Exchange
     ) -> EncodedRows:
-        """Serve the rows in portions, each in a turn of the loop; return all encoded rows."""
+        """Serve the rows in portions, each in a turn of the event loop; return all encoded rows."""
         share = self._turns.begin()
         begun: list[EncodedRows | Promise[Message]] = []
         at_once = self._rows.at_once
@@ -130,9 +135,10 @@ class InTurns:
     def _encode_if_kept(
         self, handled: Handled, exchange: Exchange
     ) -> EncodedRows | Promise[Message]:
-        """Encode a response that is complete; return a promise that is not kept yet unchanged.
+        """Encode a portion's response if it is complete.
 
-        The objects of a response take ten times the memory of its bytes.
+        Returns a promise that is not kept unchanged. The objects of a response take ten times the
+        memory of its bytes.
         """
         if not isinstance(handled, Promise):
             return self._encode(handled, exchange)

@@ -40,7 +40,7 @@ class IncrementalAlterConfigs:
     def handle(
         self, request: messages.IncrementalAlterConfigsRequest, exchange: Exchange
     ) -> Promise[messages.IncrementalAlterConfigsResponse]:
-        """Set, delete, append or subtract settings of each resource; promise a result for each."""
+        """Set, delete, append or subtract settings of each resource; promise the response."""
 
         async def alter(
             resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource,
@@ -58,6 +58,7 @@ class IncrementalAlterConfigs:
                 _check_topic(resource.resource_name)
 
             def edit(current: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, str]:
+                """Return the settings after the requested operations on the current ones."""
                 return apply_operations(current, resource.configs, keys)
 
             named = {config.name: config.value for config in resource.configs}

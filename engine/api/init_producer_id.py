@@ -51,7 +51,7 @@ class InitProducerId:
 
         Without a transactional id an idempotent producer gets the next id of this broker's block.
         """
-        code = _denial(request.transactional_id, exchange.session)
+        code = _denial_code(request.transactional_id, exchange.session)
         if code:
             return self._refusal_response(code)
         has_id = request.producer_id != _NO_PRODUCER
@@ -73,6 +73,7 @@ class InitProducerId:
         return messages.InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
     def _refusal_response(self, code: int) -> messages.InitProducerIdResponse:
+        """Return the response with an error code and no producer id."""
         return messages.InitProducerIdResponse(
             error_code=code, producer_id=_NO_PRODUCER, producer_epoch=-1
         )
@@ -88,7 +89,7 @@ def _response(result: InitResult, version: int) -> messages.InitProducerIdRespon
     )
 
 
-def _denial(transactional_id: str | None, session: Session) -> int:
+def _denial_code(transactional_id: str | None, session: Session) -> int:
     """Return the error code if a client may not get a producer id, 0 if it may.
 
     Without a transactional id the right to write to any topic is enough.

@@ -40,9 +40,9 @@ class JoinGroup:
     def handle(
         self, request: messages.JoinGroupRequest, exchange: Exchange
     ) -> messages.JoinGroupResponse | Promise[messages.JoinGroupResponse]:
-        """Join the client to the group.
+        """Add the client to the group as a member, or let it rejoin.
 
-        Promise the response, which comes once the generation begins.
+        Promises the response, which comes once the generation begins.
         """
         version = exchange.api_version
         if not exchange.session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
@@ -53,7 +53,7 @@ class JoinGroup:
 
 
 def _join_request(request: messages.JoinGroupRequest, exchange: Exchange) -> JoinRequest:
-    """Convert the request to a JoinRequest; fields that old versions lack get defaults."""
+    """Convert the request for the group coordinator; fields that old versions lack get defaults."""
     version, session_ms = exchange.api_version, request.session_timeout_ms
     has_rebalance_timeout = version >= _WITH_REBALANCE_TIMEOUT
     return JoinRequest(

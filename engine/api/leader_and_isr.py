@@ -55,7 +55,8 @@ class LeaderAndIsr:
     ) -> None:
         """Create the handler; `line` orders the controller's requests of all APIs.
 
-        `broker_epoch` returns the epoch of this broker's registration.
+        `broker_epoch` returns the epoch of this broker's registration. `load_topics` reads settings
+        of topics from the store before their first replica is created.
         """
         self._leadership = leadership
         self._turns = turns
@@ -66,7 +67,10 @@ class LeaderAndIsr:
     def handle(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> Promise[messages.LeaderAndIsrResponse]:
-        """Promise the error code of each partition."""
+        """Apply the leader and ISR states of a controller's request.
+
+        Promises each partition's code.
+        """
         return promised(self._apply(request, exchange))
 
     async def _apply(
@@ -87,10 +91,10 @@ class LeaderAndIsr:
     async def _apply_in_line(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
-        """Apply the leader and ISR states one by one, in turns of the loop.
+        """Apply the leader and ISR states one by one, in turns of the event loop.
 
-        A request with a stale controller epoch or broker epoch is refused, even if the epoch
-        becomes stale between two turns.
+        Returns the response. A request with a stale controller epoch or broker epoch is refused,
+        even if the epoch becomes stale between two turns.
         """
         code = self._refusal(request)
         if code:
@@ -135,8 +139,9 @@ class LeaderAndIsr:
     ) -> Iterable[TopicPartition]:
         """Return the partitions in the order in which Kafka creates their logs.
 
-        Each new log is placed in the directory with the fewest logs, so that the order decides
-        which. Source: ReplicaManager.becomeLeaderOrFollower, which leads first; two hash maps.
+        The order matters: each new log is placed in the directory with the fewest logs at that
+        time.
+        Source: ReplicaManager.becomeLeaderOrFollower, which leads first; two hash maps.
         """
         if len(states) < 2:
             return states
@@ -157,7 +162,7 @@ class LeaderAndIsr:
         return unknown
 
     def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:
-        """Return the error code that refuses the request, 0 if it is current."""
+        """Return the code that refuses a request with a stale epoch, else 0."""
         return check_controller(request, self._leadership, self._broker_epoch())
 
 

@@ -77,7 +77,10 @@ class ListOffsets:
     def handle(
         self, request: messages.ListOffsetsRequest, exchange: Exchange
     ) -> messages.ListOffsetsResponse:
-        """Return an offset, or an error, for each partition; denied topics come last."""
+        """Return the offset of each partition at its requested timestamp, or an error code.
+
+        Topics that are denied to the client come last.
+        """
         repeated = _repeated_partitions(request)
         topics: list[messages.ListOffsetsResponse.ListOffsetsTopicResponse] = []
         denied: list[messages.ListOffsetsResponse.ListOffsetsTopicResponse] = []
@@ -107,7 +110,10 @@ class ListOffsets:
         return messages.ListOffsetsResponse(topics=[*topics, *denied])
 
     def _row_without_offset(self, requested: _Requested, code: int) -> _Row:
-        """Return a row with an error code and no offset; with 0 the caller fills it."""
+        """Return a partition's row with an error code and no offset.
+
+        With code 0 the caller adds it.
+        """
         return messages.ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=requested.partition_index, error_code=code
         )
@@ -119,7 +125,10 @@ class ListOffsets:
         request: messages.ListOffsetsRequest,
         version: int,
     ) -> _Row:
-        """Return the row of one partition: the offset of the requested time, or an error code."""
+        """Return the row of one partition.
+
+        It has the offset at the requested timestamp, or an error code.
+        """
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
         if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
@@ -132,14 +141,14 @@ class ListOffsets:
                     return self._row_without_offset(requested, UNKNOWN_SERVER_ERROR)
                 offsets = _offsets_before(partition.log, requested.timestamp, self._clock.wall_ms())
                 if is_consumer:
-                    offsets = _below(offsets, partition.high_watermark)
+                    offsets = _below_high_watermark(offsets, partition.high_watermark)
                 row = self._row_without_offset(requested, 0)
                 row.old_style_offsets = offsets[: requested.max_num_offsets]
                 return row
             epoch = requested.current_leader_epoch
             result = partition.find_offset(
                 requested.timestamp,
-                _isolation(request),
+                _offset_limit(request),
                 current_leader_epoch=None if epoch == _NO_EPOCH else epoch,
                 is_leader_required=is_leader_required,
             )
@@ -158,7 +167,10 @@ class ListOffsets:
     def _code_of(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, version: int
     ) -> int:
-        """Return the error code; before version 5 OFFSET_NOT_AVAILABLE is LEADER_NOT_AVAILABLE."""
+        """Return the error code for the version of a request.
+
+        Before version 5 OFFSET_NOT_AVAILABLE is LEADER_NOT_AVAILABLE.
+        """
         code = self._replica_manager.answer_to(topic_partition, failure).code
         if code == OFFSET_NOT_AVAILABLE and version < _FIRST_WITH_NOT_AVAILABLE:
             return LEADER_NOT_AVAILABLE
@@ -176,8 +188,11 @@ def _repeated_partitions(request: messages.ListOffsetsRequest) -> set[TopicParti
     return repeated
 
 
-def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
-    """Return the reader's bound: log end for replicas and debuggers, else HW or LSO."""
+def _offset_limit(request: messages.ListOffsetsRequest) -> Isolation:
+    """Return up to where the client may see offsets: the log end for replicas and debuggers.
+
+    For consumers it is the high watermark, or the last stable offset if read_committed.
+    """
     if request.replica_id != CONSUMER_ID:
         return Isolation.LOG_END
     if request.isolation_level == READ_COMMITTED:
@@ -186,7 +201,7 @@ def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
 
 
 def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
-    """Return the offsets of a version 0 request: base offsets of segments up to a time.
+    """Return the offsets for a version 0 request: base offsets of segments last modified by a time.
 
     The newest comes first. The log end offset is one of them if the active segment has records.
     """
@@ -205,7 +220,7 @@ def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
     return sorted((offset for offset, _ in starts[: newest + 1]), reverse=True)
 
 
-def _below(offsets: list[int], high_watermark: int) -> list[int]:
-    """Return the offsets up to the high watermark; it comes first if some are above it."""
+def _below_high_watermark(offsets: list[int], high_watermark: int) -> list[int]:
+    """Return the offsets up to the high watermark, which replaces those above it."""
     visible = [offset for offset in offsets if offset <= high_watermark]
     return offsets if len(visible) == len(offsets) else [high_watermark, *visible]

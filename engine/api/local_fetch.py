@@ -58,13 +58,14 @@ class AnswerLocalFetch:
             )
 
         def answer(results: FetchResults) -> LocalFetched:
+            """Return the response with the results of the fetch."""
             self._count_sent(results, params.replica_id)
             return _respond(session, refused, results)
 
         return read.then(answer) if isinstance(read, Promise) else Promise.of(answer(read))
 
     def _count_sent(self, results: FetchResults, replica_id: int) -> None:
-        """Count the bytes sent per partition for the metrics of replication."""
+        """Count the bytes that are sent to a follower, in the metrics of each partition."""
         partitions = self._deps.replica_manager.partitions
         for key, result in results:
             here = partitions.get(key) if result.size_bytes else None
@@ -95,7 +96,10 @@ def _respond(
     refused: Mapping[TopicPartition, PartitionResponse],
     results: FetchResults,
 ) -> LocalFetched:
-    """Return the response for a session, and store its offsets as the last ones sent."""
+    """Return the response with all results.
+
+    Its offsets are stored in the session as the last ones sent.
+    """
     answers = [(key, _read_result(result)) for key, result in results]
     answers += refused.items()
     positions = session.positions

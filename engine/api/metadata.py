@@ -120,7 +120,11 @@ class Metadata:
         turns: LoopTurns,
         auto_create: AutoCreate | None = None,
     ) -> None:
-        """Create with an empty cache; large responses are built in several turns of the loop."""
+        """Create with an empty cache of responses; large responses are built in several turns.
+
+        `auto_create` creates missing topics (auto.create.topics.enable); None: they are not
+        created.
+        """
         self._turns = turns
         #: Responses that are being built; equal requests meanwhile share them.
         self._in_progress: dict[_ResponseKey, Promise[_Response]] = {}
@@ -171,7 +175,11 @@ class Metadata:
     def _answer_large(
         self, key: _ResponseKey
     ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
-        """Serve a request for many topics in turns of the loop; equal requests share the work."""
+        """Serve a request for many topics in turns of the event loop.
+
+        Equal requests share the work. With topic ids, or with a name that does not exist, it is
+        served in one turn.
+        """
         if key.ids or self._lacks_a_name(key):
             return self._answer(key)
         work = self._in_progress.get(key)
@@ -188,9 +196,10 @@ class Metadata:
         return in_order(work.then(lambda response: response))
 
     async def _answer_in_turns(self, key: _ResponseKey) -> _Response:
-        """Return a response that has one version of the metadata, built in several turns.
+        """Build a response in several turns, all from one version of the metadata.
 
-        If the metadata keeps changing, or a topic is deleted, it is built in one turn.
+        Returns it encoded. If the metadata keeps changing, or a topic is deleted, it is built in
+        one turn.
         """
         share = self._turns.begin()
         for _ in range(METADATA_RESTARTS_MAX):
@@ -204,7 +213,7 @@ class Metadata:
         return await answer if isinstance(answer, Promise) else answer
 
     def _lacks_a_name(self, key: _ResponseKey) -> bool:
-        """Return whether a named topic does not exist: it may have to be created."""
+        """True if a requested topic name does not exist: the topic may have to be created."""
         known = self._metadata_cache.topics
         return any(name not in known for name in key.names or ())
 
@@ -246,7 +255,10 @@ class Metadata:
     # Answers that are kept
 
     def _find_cached(self, key: _ResponseKey) -> EncodedResponse | None:
-        """Return the cached response, or None; new metadata first clears all cached responses."""
+        """Return the cached response for a request, or None; new metadata first clears the cache.
+
+        A response that depends on the client's ACLs is never cached.
+        """
         if key.session is not None:
             return None
         if self._answers_version != self._metadata_cache.version:
@@ -264,7 +276,10 @@ class Metadata:
         return self._cache_bytes(key, encoded)
 
     def _cache_bytes(self, key: _ResponseKey, encoded: EncodedResponse) -> EncodedResponse:
-        """Cache an encoded response without a session within the limits, and return it."""
+        """Cache an encoded response within the limits of number and bytes, and return it.
+
+        A response that depends on the client's ACLs is not cached.
+        """
         if key.session is not None:
             return encoded
         size_bytes = sum(map(len, encoded.parts))
@@ -282,7 +297,7 @@ class Metadata:
     # Answers that are made
 
     def _answer(self, key: _ResponseKey) -> _Response | Promise[messages.MetadataResponse]:
-        """Return the response from the cache, or a promise of it if topics must be created."""
+        """Build the response in one turn; a promise of it if topics must be created first."""
         known_topics = self._metadata_cache.topics
         rows = [self._unknown_id_row(topic_id) for topic_id in key.ids if self._lacks(topic_id)]
         names, hidden = self._visible_names(key)
@@ -306,7 +321,7 @@ class Metadata:
     def _create_missing(
         self, key: _ResponseKey, rows: list[_Topic], missing: list[str], hidden: list[_Topic]
     ) -> Promise[messages.MetadataResponse]:
-        """Create the missing topics, then return the response with their rows and `hidden` last."""
+        """Create the missing topics; promise the response with their rows, and `hidden` last."""
         wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
 
         auto_create = self._auto_create
@@ -331,7 +346,7 @@ class Metadata:
         return [name for name in by_id if name is not None] or list(key.names)
 
     def _in_order(self, names: list[str], key: _ResponseKey) -> Iterator[str]:
-        """Yield the visible topics in the order of Kafka's sets."""
+        """Yield visible topic names in the order of the Scala set that Kafka iterates."""
         # A large set stays one of its kind without the topics that are not visible, but for that of
         # all topics, which is a view of a map.
         count = len(names if key.names is None else key.ids or key.names)
@@ -368,16 +383,20 @@ class Metadata:
         )
 
     def _lacks(self, topic_id: bytes) -> bool:
-        """Return whether no topic has the id."""
+        """True if no topic has the topic id."""
         return self._metadata_cache.topic_name(topic_id) is None
 
     def _unknown_id_row(self, topic_id: bytes) -> _Topic:
+        """Return the row of a requested topic id that no topic has."""
         return messages.MetadataResponse.MetadataResponseTopic(
             error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
         )
 
     def _error_of(self, name: str) -> int:
-        """Return the error code for a name that the metadata cache lacks."""
+        """Return the error code for a topic name that the metadata cache lacks.
+
+        It is LEADER_NOT_AVAILABLE before the cache has a controller: the topic may exist.
+        """
         try:
             validate_topic(name)
         except InvalidTopicName:
@@ -434,7 +453,7 @@ class Metadata:
         )
 
     def _is_reached(self, broker_id: int, listener: str) -> bool:
-        """Return whether a live broker has an endpoint at the client's listener."""
+        """True if a live broker has an endpoint at the client's listener."""
         broker = self._metadata_cache.brokers.get(broker_id)
         return broker is not None and broker.endpoint(listener) is not None
 
@@ -468,9 +487,9 @@ class Metadata:
 def _permitted_operations(
     session: Session | None, kind: AclResource, name: str, operations: int
 ) -> int:
-    """Return the operations that a client may perform on a resource, a bit each.
+    """Return the bit set of operations that a client may perform on a resource.
 
-    0 without DESCRIBE.
+    0 without DESCRIBE; all `operations` for a client to whom nothing is denied (`session` None).
     """
     if session is None:
         return operations
@@ -483,9 +502,10 @@ def _permitted_operations(
 def _refusal_code(
     topics: Sequence[messages.MetadataRequest.MetadataRequestTopic], version: int
 ) -> int:
-    """Return the error code of a request whose version does not allow its topics, else 0.
+    """Return the error code that refuses a request's topics in its version, else NONE.
 
-    From version 12 on a topic without name and id fails the request unless another topic has an id.
+    Ids need version 12. From there on a topic without name and id fails the request unless another
+    topic has an id.
     """
     has_ids = any(topic.topic_id != NO_UUID for topic in topics)
     has_nameless = any(topic.name is None and topic.topic_id == NO_UUID for topic in topics)

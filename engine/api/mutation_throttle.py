@@ -17,7 +17,10 @@ T = TypeVar("T", bound=Message | EncodedRows)
 
 
 def quota_of(exchange: Exchange, *, strict_since: int) -> MutationQuota:
-    """Return the quota for the partitions of a request, strict from version `strict_since` on."""
+    """Return the controller mutation quota of a request's client, which counts its partitions.
+
+    From version `strict_since` on partitions above it are refused; before only throttled.
+    """
     session = exchange.session
     is_strict = exchange.api_version >= strict_since
     return session.admission.quotas.mutation_quota(session, exchange.client_id, is_strict=is_strict)

@@ -45,14 +45,17 @@ class OffsetCommit:
     def handle(
         self, request: messages.OffsetCommitRequest, exchange: Exchange
     ) -> messages.OffsetCommitResponse | Promise[messages.OffsetCommitResponse]:
-        """Check the client's rights and commit the offsets; promise an error code per partition."""
+        """Commit the offsets that the client may commit.
+
+        Promises an error code for each partition.
+        """
         session = exchange.session
         if not session.may(AclOperation.READ, AclResource.GROUP, request.group_id):
             return _response(
                 request, refuse_offsets(request.topics, GROUP_AUTHORIZATION_FAILED), {}
             )
         if exchange.api_version < _WITH_TIMES:
-            return _refused(request, UNSUPPORTED_VERSION)
+            return _refused_response(request, UNSUPPORTED_VERSION)
         now_ms = self._clock.wall_ms()
         retention_ms = request.retention_time_ms
         expire_ms = None if retention_ms == _DEFAULT else int64(now_ms + retention_ms)
@@ -79,7 +82,11 @@ def _committed_offset(
     now_ms: int,
     expire_ms: int | None,
 ) -> CommittedOffset:
-    """Return the offset to store; a commit without a time of its own gets the broker's time."""
+    """Return the offset to store for a row of the request.
+
+    A row without a commit timestamp of its own gets the broker's time. `expire_ms` None: the offset
+    expires by the broker's retention.
+    """
     has_time = row.commit_timestamp != _DEFAULT
     return CommittedOffset(
         row.committed_offset,
@@ -90,7 +97,9 @@ def _committed_offset(
     )
 
 
-def _refused(request: messages.OffsetCommitRequest, code: int) -> messages.OffsetCommitResponse:
+def _refused_response(
+    request: messages.OffsetCommitRequest, code: int
+) -> messages.OffsetCommitResponse:
     """Return the response with one error code for all partitions."""
     return _response(request, refuse_offsets(request.topics, code), {})
 

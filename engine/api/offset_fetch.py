@@ -65,7 +65,7 @@ class OffsetFetch:
     def handle(
         self, request: messages.OffsetFetchRequest, exchange: Exchange
     ) -> messages.OffsetFetchResponse:
-        """Return the committed offsets of the named group, since version 8 of several groups."""
+        """Return the committed offsets of a group; from version 8 on, of several groups."""
         version, session = exchange.api_version, exchange.session
         response = messages.OffsetFetchResponse
         if version >= _WITH_GROUPS:
@@ -86,11 +86,11 @@ class OffsetFetch:
             request.group_id, request.topics, session, is_stable=request.require_stable
         )
         if version < _WITH_LOG and fetched.error_code != GROUP_AUTHORIZATION_FAILED:
-            fetched = _refused(request.topics, UNSUPPORTED_VERSION)
+            fetched = _refused_group(request.topics, UNSUPPORTED_VERSION)
         if version < _WITH_ERROR:
             is_denied = fetched.error_code == GROUP_AUTHORIZATION_FAILED
             if fetched.error_code and not (is_denied and version == _WITH_LOG):
-                fetched = _refused(request.topics, fetched.error_code)
+                fetched = _refused_group(request.topics, fetched.error_code)
             return response(topics=_topics_of_only_group(fetched))
         return response(error_code=fetched.error_code, topics=_topics_of_only_group(fetched))
 
@@ -110,7 +110,7 @@ class OffsetFetch:
         """
         if not session.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id):
             return _Fetched(GROUP_AUTHORIZATION_FAILED, {})
-        requested = None if topics is None else list(_partitions(topics))
+        requested = None if topics is None else list(_iter_requested(topics))
         may = {
             topic: session.may(AclOperation.DESCRIBE, AclResource.TOPIC, topic)
             for topic in {key.topic for key in requested or ()}
@@ -141,22 +141,23 @@ class OffsetFetch:
         return _Fetched(0, rows | {key: denied for key in requested if not may[key.topic]})
 
 
-def _partitions(topics: Iterable[RequestedTopic]) -> Iterable[TopicPartition]:
+def _iter_requested(topics: Iterable[RequestedTopic]) -> Iterable[TopicPartition]:
+    """Yield the partitions that a request names."""
     for topic in topics:
         for index in topic.partition_indexes:
             yield TopicPartition(topic.name, index)
 
 
-def _refused(topics: Iterable[RequestedTopic] | None, code: int) -> _Fetched:
-    """Return a group's error, which each requested partition repeats, without an offset."""
+def _refused_group(topics: Iterable[RequestedTopic] | None, code: int) -> _Fetched:
+    """Return a group's error, which each requested partition repeats for old versions."""
     nothing = CommittedOffset(NO_OFFSET)
-    return _Fetched(code, dict.fromkeys(_partitions(topics or ()), (code, nothing)))
+    return _Fetched(code, dict.fromkeys(_iter_requested(topics or ()), (code, nothing)))
 
 
 def _topics_of_only_group(
     fetched: _Fetched,
 ) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopic]:
-    """Return the rows by topic for versions below 8, which name one group per request."""
+    """Return the response's topic rows for versions below 8, which have one group per request."""
     response = messages.OffsetFetchResponse
     topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartition]] = {}
     for key, (code, committed) in fetched.partitions.items():
@@ -177,7 +178,7 @@ def _topics_of_only_group(
 def _topics_of_group(
     fetched: _Fetched,
 ) -> list[messages.OffsetFetchResponse.OffsetFetchResponseTopics]:
-    """Return the rows by topic for versions since 8, which name several groups per request."""
+    """Return a group's topic rows for versions since 8, which have several groups per request."""
     response = messages.OffsetFetchResponse
     topics: dict[str, list[messages.OffsetFetchResponse.OffsetFetchResponsePartitions]] = {}
     for key, (code, committed) in fetched.partitions.items():

@@ -34,9 +34,10 @@ class OffsetForLeaderEpoch:
     def handle(
         self, request: messages.OffsetForLeaderEpochRequest, exchange: Exchange
     ) -> messages.OffsetForLeaderEpochResponse:
-        """Return the end offset of an epoch, or an error, per partition.
+        """Return at which offset the requested leader epoch ends in each partition, or an error
+        code.
 
-        Denied partitions come last.
+        Topics that are denied to the client come last.
         """
         allowed, denied = [], []
         for topic in request.topics:
@@ -48,7 +49,7 @@ class OffsetForLeaderEpoch:
                 allowed.append(result)
             else:
                 result.partitions = [
-                    _denied_topic(requested.partition) for requested in topic.partitions
+                    _denied_row(requested.partition) for requested in topic.partitions
                 ]
                 denied.append(result)
         return messages.OffsetForLeaderEpochResponse(topics=[*allowed, *denied])
@@ -56,7 +57,10 @@ class OffsetForLeaderEpoch:
     def _find(
         self, topic: str, requested: messages.OffsetForLeaderEpochRequest.OffsetForLeaderPartition
     ) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
-        """Return the end offset (exclusive) of an epoch in one partition, or its error code."""
+        """Return the row of one partition.
+
+        It has the end offset (exclusive) of the epoch, or an error code.
+        """
         topic_partition = TopicPartition(topic, requested.partition)
         row = messages.OffsetForLeaderEpochResponse.EpochEndOffset(partition=requested.partition)
         current = requested.current_leader_epoch
@@ -74,13 +78,14 @@ class OffsetForLeaderEpoch:
 
 
 def _may_describe(session: Session, topic: str) -> bool:
-    """Return whether a client may request epochs of a topic: as a follower, or by DESCRIBE."""
+    """Return True if a client may request epochs of a topic: as a follower, or by DESCRIBE."""
     return session.may_on_cluster(AclOperation.CLUSTER_ACTION, UNLOGGED_DENIAL) or session.may(
         AclOperation.DESCRIBE, AclResource.TOPIC, topic
     )
 
 
-def _denied_topic(partition: int) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
+def _denied_row(partition: int) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
+    """Return the row of a partition whose topic is denied to the client."""
     return messages.OffsetForLeaderEpochResponse.EpochEndOffset(
         partition=partition, error_code=TOPIC_AUTHORIZATION_FAILED
     )

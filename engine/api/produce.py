@@ -89,7 +89,10 @@ class _Judged(NamedTuple):
     transactional: dict[TopicPartition, TransactionalBatch]
 
     def refuse(self, errors: Mapping[TopicPartition, ApiError]) -> None:
-        """Refuse partitions with errors: their batches are not appended."""
+        """Refuse partitions with these errors: their batches are not appended.
+
+        An earlier refusal stays.
+        """
         for key, error in errors.items():
             del self.batches[key]
             self.refused.setdefault(key, ProduceResult(error))
@@ -131,10 +134,11 @@ class Produce:
         self._turns = turns
 
     def handle(self, request: ProduceRequest, exchange: Exchange) -> Handled:
-        """Append and return the response, a promise of it, or None for acks=0.
+        """Serve a Produce: append the batches of the request.
 
-        No part of the request is kept: its records are in a buffer that the next frame overwrites.
-        Records of many partitions are copied, and appended in several turns of the loop.
+        Returns the response, a promise of it, or None for acks=0. No part of the request is kept:
+        its records are in a buffer that the next frame overwrites. Records of many partitions are
+        copied, and appended in several turns of the event loop.
         """
         response = self.answer_fast(request, exchange)
         return self.answer(request, exchange) if response is None else response
@@ -186,7 +190,7 @@ class Produce:
         return self.encode_all({topic_partition: appended}, exchange)
 
     def _encode_one(self, results: Results, exchange: Exchange) -> Encoded:
-        """Return the response to a request of one batch, after its wait for followers."""
+        """Encode the response to a request of one batch, after the wait for acks=all."""
         (((topic, index), (error, *offsets)),) = results.items()
         if error is not None:
             return self.encode_all(results, exchange)
@@ -197,7 +201,10 @@ class Produce:
     def answer(
         self, request: ProduceRequest, exchange: Exchange
     ) -> Encoded | Promise[Encoded | None] | None:
-        """Append on the general path; return the response, a promise of it, or None for acks=0."""
+        """Append the batches by the general path; return the response, a promise of it, or None.
+
+        None is for acks=0. An error that refuses the whole request is the code of all partitions.
+        """
         if has_many_partitions(request.topics):
             over: Promise[None] = Promise()
             return in_order(
@@ -227,7 +234,10 @@ class Produce:
     def _verify(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Promise[Verified]:
-        """Promise which transactional batches the coordinator confirms (KIP-890)."""
+        """Promise which transactional batches may be appended.
+
+        Their coordinator confirms them (KIP-890).
+        """
         assert request.transactional_id is not None
         return self._verifier.verify(
             request.transactional_id,
@@ -243,9 +253,10 @@ class Produce:
         verified: Promise[Verified],
         ended: Promise[None],
     ) -> Encoded | None:
-        """Append once the coordinator has answered.
+        """Append the batches once the transaction's coordinator has confirmed them.
 
-        `ended` is then kept, before followers are waited for.
+        Returns the response. `ended` is kept after the append, before the wait for followers: the
+        connection's next request may then be served.
         """
         found.refuse(self._verifier.check(await verified, found.transactional))
         response = self._append(request, exchange, found)
@@ -255,12 +266,16 @@ class Produce:
     def _append(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Encoded | Promise[Encoded | None] | None:
-        """Append the accepted batches; return the response, or promise it while acks miss."""
+        """Append the batches that are not refused; return the response, or promise it.
+
+        A promise waits for the acks of followers (acks=all). None is for acks=0.
+        """
         _, refused, _ = found
         version, acks = exchange.api_version, request.acks
         appended = self._append_batches(request, exchange, found) if found.batches else {}
 
         def response(results: Results) -> Encoded | None:
+            """Encode the results of the appends together with the refused partitions."""
             if version < _FIRST_WITH_BATCHES:
                 results = _accept_no_batch(results)
             return self._response_unless_acks_0(
@@ -272,9 +287,9 @@ class Produce:
     def _append_batches(
         self, request: ProduceRequest, exchange: Exchange, found: _Judged
     ) -> Results | Promise[Results]:
-        """Append the batches; return each result, or promise all while acks are missing.
+        """Append the batches; return the results, or promise them if acks of followers are missing.
 
-        One transactional batch goes through the fast append.
+        One transactional batch takes the fast append.
         """
         batches, acks, timeout_ms = found.batches, request.acks, request.timeout_ms
         is_internal_allowed = exchange.client_id == ADMIN_CLIENT_ID
@@ -297,10 +312,11 @@ class Produce:
     async def _answer_in_turns(
         self, request: ProduceRequest, exchange: Exchange, over: Promise[None]
     ) -> Encoded | None:
-        """Answer a request of many partitions; `over` is kept when all are appended.
+        """Serve a request of many partitions in several turns.
 
-        All partitions are judged before the first is appended. If the client closes its connection
-        meanwhile, its records are still appended, as in Kafka.
+        `over` is kept when all are appended. All partitions are judged before the first is
+        appended. If the client closes its connection meanwhile, its records are still appended, as
+        in Kafka.
         """
         share = self._turns.begin()
         try:
@@ -341,7 +357,9 @@ class Produce:
     async def _judge_in_turns(
         self, request: ProduceRequest, exchange: Exchange, share: Share
     ) -> _Judged:
-        """Run `_judge` for all partitions of a large request, in several turns of the loop."""
+        """Decide for each partition of a large request whether its batch may be appended,
+        in turns.
+        """
         found = _Judged({}, {}, {})
         for topic, partitions in pieces(request.topics):
             if share.is_over():
@@ -358,10 +376,10 @@ class Produce:
         exchange: Exchange,
         found: _Judged,
     ) -> None:
-        """Sort a topic's partitions into batches to append, refused ones and transactional ones.
+        """Add each partition of a topic to `found`: its batch is to be appended, or refused.
 
-        The result is added to `found`. Raises the errors that refuse the whole request:
-        CorruptMessage, TransactionalIdRefused, UnreadableRecords.
+        A batch of a transaction is also added to those to verify. Raises the errors that refuse the
+        whole request: CorruptMessage, TransactionalIdRefused, UnreadableRecords.
         """
         batches, refused, transactional = found
         version, session = exchange.api_version, exchange.session
@@ -404,7 +422,9 @@ class Produce:
     def _refuse_all(
         self, request: ProduceRequest, exchange: Exchange, error: ApiError
     ) -> EncodedResponse:
-        """Refuse all partitions with the error of one batch.
+        """Return the response that refuses all partitions with the error of one batch.
+
+        With acks=0 it raises CloseConnection.
 
         Source: ProduceRequest.getErrorResponse, whose partitions have the order of a hash map that
         `compute` fills.
@@ -430,7 +450,7 @@ class Produce:
     def _response_unless_acks_0(
         self, results: Results, acks: int, exchange: Exchange
     ) -> Encoded | None:
-        """Return the response, None for acks=0.
+        """Encode the response; return None for acks=0, where the client expects none.
 
         With acks=0 an error raises CloseConnection, the only way to signal it to the client.
         """
@@ -448,7 +468,7 @@ class Produce:
         return None
 
     def encode(self, results: Results, exchange: Exchange) -> Encoded:
-        """Encode results in the form that the client of an exchange expects."""
+        """Encode the results as a response, one success by the fast encoder."""
         version = exchange.api_version
         if len(results) == 1 and version >= _FIRST_WITH_LOG_START and not exchange.throttle_ms:
             (((topic, index), (error, base_offset, append_time_ms, log_start)),) = results.items()
@@ -458,7 +478,7 @@ class Produce:
         return self.encode_all(results, exchange)
 
     def encode_all(self, results: Results, exchange: Exchange) -> EncodedResponse:
-        """Encode results of any number, with or without errors."""
+        """Encode any number of results, with or without errors, as a response."""
         answered = _Answered(exchange)
         self._add_rows(results.items(), answered)
         return answered.encode()
@@ -466,7 +486,7 @@ class Produce:
     async def _encode_in_turns(
         self, results: Results, exchange: Exchange, share: Share
     ) -> EncodedResponse:
-        """Encode many results in several turns of the loop, so that other requests proceed."""
+        """Encode many results in several turns, between which other requests are served."""
         answered = _Answered(exchange)
         left = iter(results.items())
         while some := tuple(islice(left, ROWS_PER_SHARE)):
@@ -479,7 +499,10 @@ class Produce:
     def _add_rows(
         self, results: Iterable[tuple[TopicPartition, ProduceResult]], answered: _Answered
     ) -> None:
-        """Add one row per partition; recent versions also name the new leader after an error."""
+        """Add a response row for each partition to `answered`.
+
+        From version 10 on the row of NOT_LEADER_OR_FOLLOWER names the current leader.
+        """
         exchange, topics = answered.exchange, answered.topics
         version = exchange.api_version
         for topic_partition, result in results:
@@ -500,14 +523,14 @@ class Produce:
                 rows.append(row)
 
     def _leaders(self, exchange: Exchange) -> CurrentLeaders:
-        """Return the source of current leaders for rows with NOT_LEADER_OR_FOLLOWER (KIP-951)."""
+        """Return the finder of current leaders, for rows with NOT_LEADER_OR_FOLLOWER (KIP-951)."""
         return CurrentLeaders(self.replica_manager, self._metadata_cache, exchange.session.listener)
 
     @staticmethod
     def _refused_row(
         topic_partition: TopicPartition, result: ProduceResult, error: ApiError
     ) -> ProducedPartition:
-        """Return the row of a refused partition, with error message and record errors if any."""
+        """Return the response row of a refused partition, with its message and record errors."""
         made = ProducedPartition(
             topic_partition.partition,
             error.code,
@@ -523,7 +546,7 @@ class Produce:
 
 
 def _check_producers(found: _Judged) -> None:
-    """Raise TwoProducers unless all transactional batches have the same producer."""
+    """Raise TwoProducers unless all transactional batches of the request have the same producer."""
     if (
         len({(batch.producer_id, batch.producer_epoch) for batch in found.transactional.values()})
         > 1
@@ -544,6 +567,7 @@ def _copy_request(request: ProduceRequest) -> ProduceRequest:
 
 
 def _copy_of(records: memoryview | None) -> memoryview | None:
+    """Return a copy of the records; null stays None."""
     return None if records is None else memoryview(bytearray(records))
 
 

@@ -27,11 +27,14 @@ class CurrentLeaders:
 
     @property
     def endpoints(self) -> list[NodeEndpoint]:
-        """Return the live leaders that `find` has returned, each once."""
+        """Return the endpoints of the leaders that `find` has returned, each once.
+
+        Dead ones have none.
+        """
         return list(self._nodes.values())
 
     def find(self, topic_partition: TopicPartition) -> tuple[int, int] | None:
-        """Return (id, epoch) of the leader, by the replica here or else by the metadata.
+        """Return id and epoch of a partition's leader, by the replica here or else by the metadata.
 
         Its endpoint is added to `endpoints`. None if the leader is unknown: the response omits it.
         """

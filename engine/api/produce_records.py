@@ -77,7 +77,7 @@ class TwoProducers(ApiError):
 def is_fast_path(
     records: memoryview | None, api_version: int, transactional_id: str | None = None
 ) -> bool:
-    """Return True if records are one batch that `refusal_of_records` surely accepts.
+    """Return True if `records` are one batch that `refusal_of_records` surely accepts.
 
     False does not mean that they are refused. `transactional_id` is given only if the client may
     write with it: then a transactional batch may be accepted too.
@@ -97,9 +97,10 @@ def is_fast_path(
 
 
 def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
-    """Return the error of records that a request of this version may not have, None if it may.
+    """Return the error of a partition's records in a Produce of this version.
 
-    Raises UnreadableRecords, which refuses the whole request, for an unknown codec.
+    None if they are valid. It must be exactly one batch, of a format and codec that the version
+    allows. Raises UnreadableRecords, which refuses the whole request, for an unknown codec.
     """
     if api_version < _FIRST_WITH_BATCHES:
         return None
@@ -135,7 +136,7 @@ def _corrupt_message(error: CorruptRecord) -> CorruptMessage:
 
 
 def needs_transaction(records: memoryview | None, transactional_id: str | None) -> bool:
-    """Return whether the first batch is transactional.
+    """Return True if the first batch is transactional, so that its transaction is to be verified.
 
     Raises the errors that refuse the whole request, also for unknown topics: CorruptMessage for the
     header of the batch, TransactionalIdRefused.
@@ -153,9 +154,10 @@ def refusal_of_records(
     *,
     is_in_transaction: bool,
 ) -> ApiError | None:
-    """Return the error of records that may not be appended to a known topic, None if they may.
+    """Return the error for which records may not be appended to a known topic, None if they may.
 
-    Raises UnreadableRecords, which refuses the whole request.
+    A transactional batch needs a transactional id. Raises UnreadableRecords, which refuses the
+    whole request.
     """
     if is_in_transaction and not transactional_id:
         return NoTransactionalId()
@@ -163,7 +165,7 @@ def refusal_of_records(
 
 
 def transactional_batch(records: memoryview) -> TransactionalBatch | None:
-    """Return the producer and sequence of a transactional batch, None for another batch.
+    """Return producer id, epoch and base sequence of a transactional batch; None for another batch.
 
     The batch must be on the fast path, or `needs_transaction` must have returned True for it.
     """

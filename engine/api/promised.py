@@ -24,10 +24,10 @@ class HandlerFailed(ApiError):
 
 
 def promised(work: PromiseCoroutine[T]) -> Promise[T]:
-    """Drive a handler's coroutine; an unexpected error fails the promise with HandlerFailed.
+    """Run a handler's coroutine and promise its result; an unexpected error is HandlerFailed.
 
-    The server catches only errors of the first turn. Without this the client of a later error
-    would wait for ever. A failed assertion ends the process, in any turn.
+    The server catches only errors of the first turn. Without this the client of a later error would
+    wait for ever. A failed assertion ends the process, in any turn.
     """
     return drive(_await_handler(work))
 
@@ -44,6 +44,7 @@ def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise
     response.turns = turns
 
     def end() -> None:
+        """Let the next request start, if it has not started yet."""
         if not turns.is_kept:
             turns.keep(None)
 

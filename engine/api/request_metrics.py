@@ -156,9 +156,10 @@ class OpenRequest:
     def __init__(
         self, number: int, size_bytes: int, began_ns: int, handled_ns: int | None = None
     ) -> None:
-        """Create for a request; `number` combines API key and version.
+        """Create the times of a request that has no response yet.
 
-        `handled_ns` is when the handler returned, None if it returned the response.
+        `number` combines API key and version. `handled_ns` is when the handler returned, None if it
+        returned the response.
         """
         self.number = number
         self.size_bytes = size_bytes
@@ -171,7 +172,10 @@ class OpenRequest:
         self.errors: ErrorCounts | None = None
 
     def times(self, now_ns: int) -> RequestTimes | None:
-        """Return the times of a request that ends now; None if they all round to 0 ms."""
+        """Return how long each part of the request took, as it ends now; None if all round to 0 ms.
+
+        The parts are those of Kafka's RequestMetrics.
+        """
         if now_ns - self.began_ns < NOTED_NS and not self.throttle_ms:
             return None
         filled_ns = now_ns if self.filled_ns is None else self.filled_ns
@@ -186,7 +190,10 @@ class OpenRequest:
 
 
 def _rounded_ms(duration_ns: int) -> int:
-    """Return whole milliseconds. Source: nanosToMs, whose microseconds Math.round rounds up."""
+    """Return nanoseconds as milliseconds, rounded half up.
+
+    Source: nanosToMs, whose microseconds Math.round rounds up.
+    """
     return (duration_ns // _NS_PER_US + _US_PER_MS // 2) // _US_PER_MS
 
 
@@ -200,7 +207,7 @@ class _Figures:
     __slots__ = ("_frequent", "_sample", "_sizes", "_times")
 
     def __init__(self, now_s: int) -> None:
-        """Create without requests, at `now_s`, monotonic seconds."""
+        """Create the figures of a request name, without requests; `now_s` are monotonic seconds."""
         #: Sums over all requests; percentiles come from `_sample`, which favours recent requests.
         self._sizes = Moments()
         self._times = tuple(Moments() for _ in TIME_NAMES)
@@ -209,7 +216,10 @@ class _Figures:
         self._frequent: dict[_Value, _Value] = {}
 
     def add(self, sizes: list[int], noted: list[RequestTimes], now_s: int) -> None:
-        """Add requests: the sizes of all, and in `noted` the times of those of 0.5 ms or more."""
+        """Add requests to the figures: the sizes of all, and the times of those of 0.5 ms or more.
+
+        `noted` has these times; all other requests count as 0 ms.
+        """
         noted_count = len(noted)
         self._sizes.add_all(sizes)
         for index, moments in enumerate(self._times):
@@ -227,7 +237,7 @@ class _Figures:
         self._sample.offer(len(sizes), value_of, now_s)
 
     def readings(self) -> Iterator[tuple[str, HistogramReading]]:
-        """Yield the histograms by name."""
+        """Yield name and reading of each histogram: the times, then the sizes."""
         values = self._sample.values
         for index, (name, moments) in enumerate(zip(TIME_NAMES, self._times, strict=True)):
             yield name, moments.read_distribution(times[index] for _, times in values)
@@ -238,7 +248,7 @@ class RequestMetrics:
     """The requests that came to one broker over its listeners."""
 
     def __init__(self) -> None:
-        """Create without requests."""
+        """Create the metrics of a broker that has served no request."""
         #: Sizes of requests since the last fold, by API key and version in one number: those of
         #: fast paths (of Fetch only for followers), and all others.
         self.fast: dict[int, list[int]] = {}
@@ -260,27 +270,33 @@ class RequestMetrics:
         self._figures: dict[str, _Figures] = {}
 
     def note_deprecated(self, number: int, software_name: str, software_version: str) -> None:
-        """Count a request of a deprecated version."""
+        """Count a request of a deprecated version, by the client's software name and version.
+
+        Clients choose these names: beyond a limit they are counted as unknown.
+        """
         key = number, software_name, software_version
         if key not in self._deprecated and len(self._deprecated) >= _SOFTWARE_MAX:
             key = number, _UNKNOWN, _UNKNOWN
         self._deprecated[key] = self._deprecated.get(key, 0) + 1
 
     def deprecated(self) -> Iterator[DeprecatedCount]:
-        """Yield the counts of requests of deprecated versions, by API, version and software."""
+        """Yield how many requests of deprecated versions came, by version and client."""
         for (number, software_name, software_version), count in sorted(self._deprecated.items()):
             for name in _names_of(number):
                 version = number & _VERSION_MASK
                 yield DeprecatedCount(name, version, software_name, software_version, count)
 
     def report(self, api_key: int, errors: ErrorCounts) -> None:
-        """Count the error codes of a response, unless it is the API's most frequent one."""
+        """Count the error codes of a response that differs from the API's most frequent one.
+
+        Most responses have no error and are only counted as requests.
+        """
         self._reported[api_key] = self._reported.get(api_key, 0) + 1
         for code, count in errors.items():
             self._errors[api_key, code] = self._errors.get((api_key, code), 0) + count
 
     def end(self, request: OpenRequest, now_ns: int) -> None:
-        """Count a request whose response was sent, or that has none."""
+        """Count a request whose response was sent, or that has none (acks=0), with its times."""
         number, times = request.number, request.times(now_ns)
         self.general.setdefault(number, []).append(request.size_bytes)
         if times is not None:
@@ -296,9 +312,9 @@ class RequestMetrics:
     def size_recorder(
         self, number: int, software_name: str, software_version: str
     ) -> Callable[[int], None]:
-        """Return the function that records a request's size.
+        """Return the function that records the size of a request with this number.
 
-        A deprecated version is counted here.
+        A deprecated version is counted here, because its clients are listed by their software.
         """
         note_size = self.general.setdefault(number, []).append
         if number & ~OF_OTHERS in DEPRECATED:
@@ -308,7 +324,7 @@ class RequestMetrics:
         return note_size
 
     def note_frame(self, api_and_version: int, took_ns: int) -> None:
-        """Record the time of a request that a fast path has served and counted."""
+        """Record the time of a request whose frame a fast path has served."""
         self.note_time(number_of_frame(api_and_version), took_ns)
 
     def note_time(self, number: int, took_ns: int) -> None:
@@ -317,7 +333,10 @@ class RequestMetrics:
         self.noted.append((number, RequestTimes(took_ms, took_ms, 0, 0, 0)))
 
     def fold(self, now_s: int) -> Iterator[None]:
-        """Add the requests since the last call to the figures, a bounded number in each step."""
+        """Add the requests since the last call to the figures; each step adds a bounded number.
+
+        The caller may serve requests between two steps. `now_s` are monotonic seconds.
+        """
         noted: dict[int, list[RequestTimes]] = {}
         for number, times in self.noted:
             noted.setdefault(number, []).append(times)
@@ -346,7 +365,10 @@ class RequestMetrics:
         return figures
 
     def counts(self) -> Iterator[RequestCount]:
-        """Yield the number of requests by API and version; fetches also by consumer or follower."""
+        """Yield the number of requests by name and version.
+
+        A Fetch also counts for its kind of client.
+        """
         rows: dict[tuple[str, int], int] = {}
         for number, count in sorted(self._totals().items()):
             for name in _names_of(number):
@@ -357,7 +379,10 @@ class RequestMetrics:
                 yield RequestCount(name, version, count)
 
     def errors(self) -> Iterator[ErrorCount]:
-        """Yield how often each error code was in the responses of each API."""
+        """Yield how often each error code was in the responses of each API.
+
+        Responses that were not reported have only the API's most frequent codes: success.
+        """
         found = dict(self._errors)
         for number, count in self._totals().items():
             key = number >> VERSION_BITS & _KEY_MASK
@@ -376,7 +401,10 @@ class RequestMetrics:
         return totals
 
     def _pending_sizes(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield the sizes since the last fold by number, which may be on both paths."""
+        """Yield the list of sizes since the last fold by request number.
+
+        A number may come twice: once for the fast path, once for the general path.
+        """
         for number, sizes in self.fast.items():
             yield number_of_frame(number), sizes
         yield from self.general.items()
@@ -397,13 +425,19 @@ def _codes_of_success(api_key: int) -> int:
 
 
 def number_of_frame(api_and_version: int) -> int:
-    """Return the number of a fast-path request; the fast path of Fetch serves only followers."""
+    """Return the metric's number of a fast-path request: of Fetch it is that of followers.
+
+    The fast path of Fetch frames serves only followers.
+    """
     is_fetch = api_and_version >> VERSION_BITS == _FETCH
     return api_and_version | OF_OTHERS if is_fetch else api_and_version
 
 
 def _names_of(number: int) -> tuple[str, ...]:
-    """Return the names in metrics that a request counts for. Source: RequestMetrics of 3.9.1."""
+    """Return the names in metrics for which a request with this number counts.
+
+    Source: RequestMetrics of 3.9.1.
+    """
     key = number >> VERSION_BITS & _KEY_MASK
     if key == _FETCH:
         return ("Fetch", "FetchFollower" if number & OF_OTHERS else "FetchConsumer")

@@ -12,7 +12,7 @@ P = TypeVar("P")
 
 
 def has_many_partitions(topics: Sequence[tuple[K, Sequence[P]]]) -> bool:
-    """Return whether a request is served in several turns of the loop."""
+    """True if a request has so many partitions that it is served in several turns."""
     if len(topics) == 1:
         ((_, partitions),) = topics
         return len(partitions) > PARTITIONS_AT_ONCE_MAX
@@ -20,7 +20,10 @@ def has_many_partitions(topics: Sequence[tuple[K, Sequence[P]]]) -> bool:
 
 
 def pieces(topics: Iterable[tuple[K, Sequence[P]]]) -> Iterator[tuple[K, Sequence[P]]]:
-    """Yield topics in their order, each with up to ROWS_PER_SHARE of its partitions at a time."""
+    """Yield topics in their order, each with up to ROWS_PER_SHARE of its partitions at a time.
+
+    The caller checks between two items whether its turn of the event loop is over.
+    """
     for topic, partitions in topics:
         if len(partitions) <= ROWS_PER_SHARE:
             yield topic, partitions

@@ -36,7 +36,10 @@ class _Codes(NamedTuple):
     rows: tuple[tuple[str, _Codes], ...]
 
     def of(self, message: Message) -> Iterator[int]:
-        """Yield the codes of a message."""
+        """Yield the error codes in a response.
+
+        The response's own come first, then those of its rows, in nested arrays too.
+        """
         for attribute in self.own:
             yield getattr(message, attribute)
         for attribute, codes in self.rows:
@@ -45,24 +48,24 @@ class _Codes(NamedTuple):
 
 
 def error_counts(name: str, response: Struct) -> ErrorCounts:
-    """Return how often each error code occurs in the response of an API."""
+    """Return how often each error code occurs in a response of the API `name`, for the metrics."""
     own = _OTHERS.get(name)
-    return Counter(_codes(name).of(response) if own is None else own(response))
+    return Counter(_error_fields(name).of(response) if own is None else own(response))
 
 
 @cache
-def _codes(name: str) -> _Codes:
-    """Return the fields of an API's response that hold error codes, over all stable versions."""
+def _error_fields(name: str) -> _Codes:
+    """Return the fields with error codes in an API's response, over all stable versions."""
     versions = api(name).stable
     layouts = (
         message_layout(f"{name}Response", version)
         for version in range(versions.lowest, versions.highest + 1)
     )
-    return _merge([_codes_of_layout(layout) for layout in layouts])
+    return _merge_fields([_codes_of_layout(layout) for layout in layouts])
 
 
 def _codes_of_layout(layout: StructLayout) -> _Codes:
-    """Return the fields of one version's layout that hold error codes, in nested arrays too."""
+    """Return the fields with error codes in one version's layout, in nested arrays too."""
     own = tuple(
         field.attribute
         for field in layout.fields
@@ -76,18 +79,24 @@ def _codes_of_layout(layout: StructLayout) -> _Codes:
     return _Codes(own, tuple((attribute, codes) for attribute, codes in rows if any(codes)))
 
 
-def _merge(all_codes: list[_Codes]) -> _Codes:
-    """Merge the error code fields of several versions; absent ones read as their defaults."""
+def _merge_fields(all_codes: list[_Codes]) -> _Codes:
+    """Merge the fields with error codes of several versions.
+
+    A field that is absent in a response's version reads as its default.
+    """
     own = dict.fromkeys(attribute for codes in all_codes for attribute in codes.own)
     rows: dict[str, list[_Codes]] = {}
     for codes in all_codes:
         for attribute, inner in codes.rows:
             rows.setdefault(attribute, []).append(inner)
-    return _Codes(tuple(own), tuple((name, _merge(inner)) for name, inner in rows.items()))
+    return _Codes(tuple(own), tuple((name, _merge_fields(inner)) for name, inner in rows.items()))
 
 
 def _make_row_reader(*path: str) -> Callable[[Message], Iterator[int]]:
-    """Return a function that yields only the codes of rows, through the arrays of a path."""
+    """Return a function that yields only the codes of the rows at the end of a path of arrays.
+
+    For APIs whose own code Kafka does not count.
+    """
 
     def codes(message: Message, depth: int = 0) -> Iterator[int]:
         """Yield the codes of the rows at the end of `path`; `depth` is how far it is walked."""
@@ -101,7 +110,10 @@ def _make_row_reader(*path: str) -> Callable[[Message], Iterator[int]]:
 
 
 def _codes_of_offset_fetch(response: Message) -> Iterator[int]:
-    """Yield the codes of groups and their partitions; before version 8 of the only group."""
+    """Yield the codes of groups and of their partitions.
+
+    Before version 8 the response is the group.
+    """
     for group in response.groups or (response,):
         yield group.error_code
         for topic in group.topics:
@@ -109,8 +121,11 @@ def _codes_of_offset_fetch(response: Message) -> Iterator[int]:
                 yield partition.error_code
 
 
-def _of_find_coordinator(response: Message) -> Iterator[int]:
-    """Yield the codes of the coordinators; before version 4 the only code of the response."""
+def _codes_of_find_coordinator(response: Message) -> Iterator[int]:
+    """Yield the codes of a FindCoordinator response: one per coordinator.
+
+    Before version 4 there is only one.
+    """
     for row in response.coordinators or (response,):
         yield row.error_code
 
@@ -127,7 +142,7 @@ def _codes_of_add_partitions(response: Message) -> Iterator[int]:
 
 
 def _codes_of_orders(response: Message) -> Iterator[int]:
-    """Yield the codes of LeaderAndIsr and StopReplica: the response's, then one per partition.
+    """Yield the codes of a LeaderAndIsr or StopReplica response: its own, then one per partition.
 
     A code of the whole response also counts for each partition.
     """
@@ -141,7 +156,7 @@ def _codes_of_orders(response: Message) -> Iterator[int]:
 
 _OTHERS: Final[dict[str, Callable[[Message], Iterator[int]]]] = {
     "OffsetFetch": _codes_of_offset_fetch,
-    "FindCoordinator": _of_find_coordinator,
+    "FindCoordinator": _codes_of_find_coordinator,
     "AddPartitionsToTxn": _codes_of_add_partitions,
     "LeaderAndIsr": _codes_of_orders,
     "StopReplica": _codes_of_orders,

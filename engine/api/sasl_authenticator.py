@@ -79,15 +79,15 @@ class SaslListener(Protocol):
 
     @property
     def mechanisms(self) -> Sequence[str]:
-        """Return the enabled mechanisms, in the order in which responses list them."""
+        """Return the SASL mechanisms of the listener, in the order in which responses list them."""
         ...
 
     def new_server(self, mechanism: str) -> SaslServer:
-        """Return the server's side of a new authentication by a mechanism."""
+        """Return the server's side of a new authentication by a SASL mechanism."""
         ...
 
     def session_lifetime_ms(self, mechanism: str) -> int:
-        """Return how long an authentication is valid; 0 means without end."""
+        """Return for how long an authentication by a mechanism is valid; 0 means without end."""
         ...
 
 
@@ -119,9 +119,9 @@ class SaslAuthenticator:
         api_versions: ApiVersions,
         monotonic_ms: Callable[[], int],
     ) -> None:
-        """Create for a new connection; `session` gets the client's principal at the end.
+        """Create the authenticator of a new connection.
 
-        `monotonic_ms` is a clock.
+        `session` gets the client's principal at the end. `monotonic_ms` is a clock.
         """
         self._session = session
         self._listener = listener
@@ -146,19 +146,22 @@ class SaslAuthenticator:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the client is authenticated."""
+        """True if the client is authenticated: its next frames are ordinary requests."""
         return self._state is _State.COMPLETE
 
     @property
     def is_expired(self) -> bool:
-        """Return whether the session has expired without a re-authentication."""
+        """True if the session has expired without a re-authentication.
+
+        The connection is to be closed.
+        """
         return self.expires_ms is not None and self._monotonic_ms() > self.expires_ms
 
     def begin_reauthentication(self) -> bool:
-        """Return True if a SaslHandshake begins a re-authentication, and record the time.
+        """Return True if a SaslHandshake now begins a re-authentication, and record the time.
 
-        False, for an ordinary request, if sessions do not expire or the last one was under a second
-        ago.
+        False, if sessions do not expire or the last one was under a second ago: the frame is then
+        served as an ordinary request.
         """
         if self.expires_ms is None:
             return False
@@ -169,7 +172,10 @@ class SaslAuthenticator:
         return True
 
     def reauthenticate(self, frame: memoryview) -> AuthenticationStep:
-        """Process the SaslHandshake that starts a re-authentication."""
+        """Process the SaslHandshake with which a client begins to authenticate again.
+
+        Returns the response, or the reason to close the connection.
+        """
         self._known = self._session.principal, self._mechanism
         self._has_raw_tokens = True
         self._state = _State.VERSIONS_KNOWN
@@ -179,7 +185,10 @@ class SaslAuthenticator:
         return AuthenticationStep(None, step.end_reason)
 
     def take(self, frame: memoryview) -> AuthenticationStep:
-        """Process a frame of an authentication in progress."""
+        """Process the next frame of an authentication: a handshake request or a token.
+
+        Returns the response, or the reason to close the connection, with any last response.
+        """
         try:
             if self._state is _State.WRONG_MECHANISM:
                 raise _Refused(
@@ -197,7 +206,7 @@ class SaslAuthenticator:
             return AuthenticationStep(None, str(error))
 
     def refuse_large_frame(self, size_bytes: int) -> AuthenticationStep:
-        """Refuse a frame whose size is beyond `sasl.server.max.receive.size`."""
+        """Return the step that closes a connection with a too large frame."""
         reason = f"Failing SASL authentication due to invalid receive size {size_bytes}"
         return AuthenticationStep(None, reason, is_delayed=True)
 
@@ -237,7 +246,10 @@ class SaslAuthenticator:
         return _encode_response("ApiVersions", exchange, response)
 
     def _serve_handshake(self, exchange: Exchange, body: memoryview) -> bytes:
-        """Choose the mechanism of SaslHandshake; re-authentication must use the first one again."""
+        """Choose the mechanism that SaslHandshake names, and return the response.
+
+        A re-authentication must use the mechanism of the first authentication.
+        """
         request = _decode_request("SaslHandshake", exchange, body)
         assert isinstance(request, messages.SaslHandshakeRequest)
         mechanism, offered = request.mechanism, list(self._listener.mechanisms)
@@ -262,7 +274,11 @@ class SaslAuthenticator:
     # Tokens
 
     def _answer_raw_token(self, frame: memoryview) -> bytes:
-        """Return the server's token for a raw frame (handshake 0); failures get no response."""
+        """Return the mechanism's response to a token in a bare frame, as after SaslHandshake
+        version 0.
+
+        A failure gets no response: it raises _Refused.
+        """
         try:
             return self._respond(bytes(frame))
         except SaslFailed as failure:
@@ -297,7 +313,7 @@ class SaslAuthenticator:
         return _encode_response("SaslAuthenticate", exchange, answer)
 
     def _unexpected_request(self, exchange: Exchange) -> _Refused:
-        """Return the refusal of a request other than SaslAuthenticate in place of a token."""
+        """Return the refusal of a request that comes where SaslAuthenticate is expected."""
         name, version = api(exchange.api_key).name, exchange.api_version
         reason = f"Unexpected Kafka request of type {name} during SASL authentication."
         if not api(exchange.api_key).stable.has(version):
@@ -312,7 +328,7 @@ class SaslAuthenticator:
         return _Refused(reason, _encode_response(name, exchange, response), is_delayed=True)
 
     def _respond(self, token: bytes) -> bytes:
-        """Return the mechanism's response to a token.
+        """Return the mechanism's response to a client's token.
 
         The last token completes the authentication.
         """
@@ -353,7 +369,10 @@ class SaslAuthenticator:
 
 
 def _authentication_failed(exchange: Exchange, message: str, reason: str) -> _Refused:
-    """Return the refusal with SASL_AUTHENTICATION_FAILED; `reason` is only for the log."""
+    """Return the refusal with SASL_AUTHENTICATION_FAILED.
+
+    `message` is for the client, `reason` for the log.
+    """
     response = messages.SaslAuthenticateResponse(
         error_code=SASL_AUTHENTICATION_FAILED, error_message=message
     )
@@ -363,7 +382,10 @@ def _authentication_failed(exchange: Exchange, message: str, reason: str) -> _Re
 
 
 def _decode_request(name: str, exchange: Exchange, body: memoryview) -> object:
-    """Decode a request; raises WireError for wrong bytes, _Refused for a version not served."""
+    """Decode a request of the handshake.
+
+    Raises WireError for wrong bytes, _Refused for a version that is not served.
+    """
     version = exchange.api_version
     if not api(name).stable.has(version):
         raise _Refused(f"version {version} of {name} is not served", is_delayed=False)

@@ -20,13 +20,19 @@ class SaslRequests:
     def handshake(
         self, _request: messages.SaslHandshakeRequest, _exchange: Exchange
     ) -> messages.SaslHandshakeResponse:
-        """Return ILLEGAL_SASL_STATE."""
+        """Return ILLEGAL_SASL_STATE.
+
+        An authentication does not take this path, which follows it.
+        """
         return messages.SaslHandshakeResponse(error_code=ILLEGAL_SASL_STATE)
 
     def authenticate(
         self, _request: messages.SaslAuthenticateRequest, _exchange: Exchange
     ) -> messages.SaslAuthenticateResponse:
-        """Return ILLEGAL_SASL_STATE."""
+        """Return ILLEGAL_SASL_STATE.
+
+        An authentication does not take this path, which follows it.
+        """
         return messages.SaslAuthenticateResponse(
             error_code=ILLEGAL_SASL_STATE, error_message=_TOO_LATE
         )

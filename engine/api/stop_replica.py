@@ -66,13 +66,16 @@ class StopReplica:
     def handle(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> Promise[messages.StopReplicaResponse]:
-        """Promise the error code of each partition."""
+        """Stop the replicas that a controller's request names; promise the error code of each."""
         return promised(self._carry_out(request, exchange))
 
     async def _carry_out(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
-        """Refuse a stale controller; else wait for the request's turn and stop the replicas."""
+        """Execute a StopReplica request, unless its controller is stale.
+
+        Otherwise wait for the request's turn and stop the replicas.
+        """
         # Before the line: so requests of an earlier controller, in the line, end at their next
         # turn.
         code = self._refusal(request)
@@ -87,7 +90,10 @@ class StopReplica:
     async def _carry_out_in_line(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
-        """Stop the replicas in turns of the loop; record deletions even if a later step fails."""
+        """Stop the replicas in turns of the event loop; return the response.
+
+        Deletions are recorded even if a later step fails.
+        """
         share = self._turns.begin()
         stopped = _Stopped({}, {})
         code, fault = 0, None
@@ -114,7 +120,10 @@ class StopReplica:
         share: Share,
         stopped: _Stopped,
     ) -> int:
-        """Stop replicas one by one; return 0, or the error code that refuses the remaining ones."""
+        """Stop replicas one by one, and delete those whose order requires it; fill `stopped`.
+
+        Returns 0, or the error code that refuses the remaining ones: a new controller came.
+        """
         code = self._refusal(request)
         for key, order in _parse_orders(request, version).items():
             if not code and share.is_over():
@@ -126,7 +135,7 @@ class StopReplica:
         return code
 
     def _refusal(self, request: messages.StopReplicaRequest) -> int:
-        """Return the error code that refuses the request, 0 if it is current."""
+        """Return the code that refuses a request with a stale epoch, else 0."""
         return check_controller(request, self._leadership, self._broker_epoch())
 
 
@@ -150,7 +159,7 @@ async def _build_response(
 def _parse_orders(
     request: messages.StopReplicaRequest, version: int
 ) -> dict[TopicPartition, StopOrder]:
-    """Return the leader epoch and delete flag of each partition, from any version's layout."""
+    """Return the leader epoch and delete flag for each partition, from any version's layout."""
     if version >= _BY_PARTITION:
         return {
             TopicPartition(topic.topic_name, state.partition_index): StopOrder(

@@ -35,9 +35,9 @@ class SyncGroup:
     def handle(
         self, request: messages.SyncGroupRequest, exchange: Exchange
     ) -> messages.SyncGroupResponse | Promise[messages.SyncGroupResponse]:
-        """Hand in the leader's assignments; promise this member's assignment.
+        """Pass the leader's assignments to the coordinator; promise this member's assignment.
 
-        The promise waits until the group's leader has sent its SyncGroup request.
+        The promise is kept when the group's leader has sent its SyncGroup request.
         """
         version = exchange.api_version
         has_protocol = request.protocol_type is not None and request.protocol_name is not None

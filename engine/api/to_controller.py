@@ -28,29 +28,35 @@ class ToController:
     def controlled_shutdown(
         self, request: messages.ControlledShutdownRequest, _exchange: Exchange
     ) -> Promise[messages.ControlledShutdownResponse]:
-        """Promise the partitions that the broker still leads."""
+        """Move leaders away from a broker that stops.
+
+        Promises the partitions that it still leads.
+        """
         return self._controller.controlled_shutdown(request)
 
     def alter_reassignments(
         self, request: messages.AlterPartitionReassignmentsRequest, _exchange: Exchange
     ) -> Promise[messages.AlterPartitionReassignmentsResponse]:
-        """Promise the controller's result for each reassignment to begin or cancel."""
+        """Begin or cancel reassignments at the controller; promise the result of each partition."""
         return self._controller.alter_reassignments(request)
 
     def list_reassignments(
         self, request: messages.ListPartitionReassignmentsRequest, _exchange: Exchange
     ) -> Promise[messages.ListPartitionReassignmentsResponse]:
-        """Promise the partitions that are being reassigned."""
+        """Promise the partitions that are being reassigned, from the controller."""
         return self._controller.list_reassignments(request)
 
     def alter_partition(
         self, request: messages.AlterPartitionRequest, exchange: Exchange
     ) -> Promise[messages.AlterPartitionResponse]:
-        """Promise the new ISR of each partition, or its error."""
+        """Change ISRs at the controller, as their leaders request.
+
+        Promises each new ISR or error.
+        """
         return self._controller.alter_partition(request, exchange.api_version)
 
     def allocate_producer_ids(
         self, request: messages.AllocateProducerIdsRequest, _exchange: Exchange
     ) -> Promise[messages.AllocateProducerIdsResponse]:
-        """Promise a block of producer ids."""
+        """Promise a block of producer ids, allocated by the controller."""
         return self._controller.allocate_producer_ids(request)

@@ -31,7 +31,7 @@ class TransactionAdminApis:
     def describe(
         self, request: messages.DescribeTransactionsRequest, exchange: Exchange
     ) -> messages.DescribeTransactionsResponse:
-        """Return the state of each transactional id, or its error code."""
+        """Return the state of each transactional id's transaction, or its error code."""
         session = exchange.session
         states = []
         for transactional_id in request.transactional_ids:
@@ -45,7 +45,10 @@ class TransactionAdminApis:
     def list(
         self, request: messages.ListTransactionsRequest, exchange: Exchange
     ) -> messages.ListTransactionsResponse:
-        """Return the transactional ids that this broker coordinates, by the request's filters."""
+        """Return the transactions that this broker coordinates and that pass the request's filters.
+
+        Those that the client may not describe are left out.
+        """
         found = self._admin.list(
             TransactionFilter(
                 request.state_filters,
@@ -70,13 +73,14 @@ class TransactionAdminApis:
 
 
 def _may_describe(session: Session, transactional_id: str) -> bool:
+    """Return True if ACLs allow the client to DESCRIBE a transactional id."""
     return session.may(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID, transactional_id)
 
 
 def _transaction_row(
     transactional_id: str, described: DescribedTransaction, session: Session
 ) -> _Described.TransactionState:
-    """Return the row of one transaction, with the partitions that the client may describe."""
+    """Return the response row of one transaction, with the partitions visible to the client."""
     topics: dict[str, list[int]] = {}
     for partition in described.partitions:
         if session.may(AclOperation.DESCRIBE, AclResource.TOPIC, partition.topic):

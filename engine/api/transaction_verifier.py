@@ -96,9 +96,9 @@ class TransactionVerifier:
         verify_with_coordinator: VerifyWithCoordinator,
         is_enabled: Callable[[], bool],
     ) -> None:
-        """Create; `find` returns a partition of this broker or raises an ApiError.
+        """Create the verifier; `find` returns a partition of this broker or raises an ApiError.
 
-        `is_enabled` returns whether partitions are verified
+        `is_enabled` returns True if partitions are verified
         (transaction.partition.verification.enable).
         """
         self._find = find
@@ -112,10 +112,11 @@ class TransactionVerifier:
         *,
         knows_abortable: bool,
     ) -> Promise[Verified]:
-        """Promise which batches may be appended; kept at once if none needs verification.
+        """Promise which transactional batches may be appended, and the errors of the others.
 
-        All batches have the same producer. `knows_abortable` is True if the client knows
-        TRANSACTION_ABORTABLE.
+        It asks the coordinator whether the transaction has the partitions; it is kept at once if
+        none needs verification. All batches have the same producer. `knows_abortable` is True if
+        the client knows TRANSACTION_ABORTABLE.
         """
         if not self._is_enabled():
             return Promise.of(Verified({}, {}))
@@ -158,14 +159,19 @@ class TransactionVerifier:
         errors = dict(verified.errors)
         for key, requested in verified.verifications.items():
             try:
-                _check(self._find(key), requested, batches[key])
+                _check_still_verified(self._find(key), requested, batches[key])
             except ApiError as error:
                 errors[key] = error
         return errors
 
 
-def _check(partition: Partition, requested: LeaderVerification, batch: TransactionalBatch) -> None:
-    """Raise an ApiError if a verified batch may not be appended now."""
+def _check_still_verified(
+    partition: Partition, requested: LeaderVerification, batch: TransactionalBatch
+) -> None:
+    """Raise an ApiError if a verified batch may not be appended now.
+
+    The partition's leader or the producer's state has changed since the verification began.
+    """
     partition.ensure_serves(None, is_leader_required=True)
     producers = partition.log.producers
     try:
@@ -179,7 +185,10 @@ def _check(partition: Partition, requested: LeaderVerification, batch: Transacti
 
 
 def _error(code: int, *, knows_abortable: bool) -> ApiError:
-    """Return the error that Kafka's Produce response has for a verification's error code."""
+    """Return the error of a batch in a Produce response for the coordinator's code.
+
+    `knows_abortable`: the client knows TRANSACTION_ABORTABLE.
+    """
     if code == PRODUCER_FENCED:
         code = INVALID_PRODUCER_EPOCH
     elif code == TRANSACTION_ABORTABLE and not knows_abortable:

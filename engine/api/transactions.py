@@ -61,7 +61,9 @@ class _Producer(NamedTuple):
 
 
 def is_verification(request: _Request, version: int) -> bool:
-    """Return whether a request only verifies partitions, for a broker.
+    """True if a broker's AddPartitionsToTxn only verifies partitions.
+
+    Metrics count it by another name.
 
     Source: AddPartitionsToTxnRequest.allVerifyOnlyRequest.
     """
@@ -77,7 +79,10 @@ class Transactions:
         metadata_cache: MetadataCache,
         partition_of_group: Callable[[str], int],
     ) -> None:
-        """Create; `partition_of_group` returns a group's partition of `__consumer_offsets`."""
+        """Create the handlers of the requests about transactions.
+
+        `partition_of_group` returns a group's partition of `__consumer_offsets`.
+        """
         self._coordinator = coordinator
         self._metadata_cache = metadata_cache
         self._partition_of_group = partition_of_group
@@ -85,7 +90,10 @@ class Transactions:
     def add_partitions(
         self, request: _Request, exchange: Exchange
     ) -> _Response | Promise[_Response]:
-        """Promise an error code for each partition of each transaction."""
+        """Add partitions to transactions, or verify them; promise an error code for each partition.
+
+        From a client it is one transaction; from a broker (version 4 on) it may be several.
+        """
         version, session = exchange.api_version, exchange.session
         if version < _FIRST_OF_BROKERS:
             producer = _Producer(
@@ -130,7 +138,7 @@ class Transactions:
         ]
         is_client = version < _FIRST_OF_BROKERS
         if is_client and not _may_write_as(exchange.session, producer.transactional_id):
-            return Promise.of(_alike(topics, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            return Promise.of(_rows_with_code(topics, TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         denied = self._denied_topics(partitions, exchange.session) if is_client else set()
         codes = self._refusal_codes(partitions, denied)
         if codes:
@@ -141,7 +149,7 @@ class Transactions:
             codes = {key: _code_by_version(verified[key], version) for key in ordered}
             return Promise.of(_topic_rows(codes))
         added = self._coordinator.partitions.add_partitions(*producer, partitions)
-        return added.then(lambda code: _alike(topics, _code_by_version(code, version)))
+        return added.then(lambda code: _rows_with_code(topics, _code_by_version(code, version)))
 
     def verify_local(
         self, owners: Sequence[TransactionOwner], _exchange: Exchange
@@ -152,7 +160,7 @@ class Transactions:
         )
 
     def _verify_partitions(self, owner: TransactionOwner) -> _Codes:
-        """Return an error code per partition: whether it belongs to the owner's transaction.
+        """Return for each partition NONE if it is in the owner's transaction, else an error code.
 
         Nothing is added. The coordinator is called only if all partitions exist.
         """
@@ -160,17 +168,19 @@ class Transactions:
         return refused or self._coordinator.partitions.verify_partitions(*owner)
 
     def _denied_topics(self, partitions: Sequence[TopicPartition], session: Session) -> set[str]:
-        """Return the topics that a client may not write to."""
+        """Return the topics that a client may not write to.
+
+        Each topic is checked and logged once.
+        """
         counts: dict[str, int] = {}
         for topic, _ in partitions:
             counts[topic] = counts.get(topic, 0) + 1
         return {topic for topic in counts if not _may_write(session, topic, counts[topic])}
 
     def _refusal_codes(self, partitions: Sequence[TopicPartition], denied: Set[str]) -> _Codes:
-        """Return the error codes of a refused transaction; empty if the request may proceed.
+        """Return the codes of all partitions if one is denied or unknown; empty if none is.
 
-        One denied or unknown partition refuses the request: its other partitions get
-        OPERATION_NOT_ATTEMPTED.
+        One such partition refuses the request: its other partitions get OPERATION_NOT_ATTEMPTED.
         """
         failed: _Codes = {}
         for partition in partitions:
@@ -187,7 +197,7 @@ class Transactions:
     ) -> messages.AddOffsetsToTxnResponse | Promise[messages.AddOffsetsToTxnResponse]:
         """Add a group's partition of `__consumer_offsets` to a transaction.
 
-        Promise an error code.
+        Promises the error code.
         """
         session, group_id = exchange.session, request.group_id
         response = messages.AddOffsetsToTxnResponse
@@ -206,7 +216,7 @@ class Transactions:
     def end(
         self, request: messages.EndTxnRequest, exchange: Exchange
     ) -> messages.EndTxnResponse | Promise[messages.EndTxnResponse]:
-        """Commit or abort a transaction; promise an error code."""
+        """Commit or abort a transaction by EndTxn; promise the error code."""
         response = messages.EndTxnResponse
         if not _may_write_as(exchange.session, request.transactional_id):
             return response(error_code=TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -233,6 +243,7 @@ def _batched_response(request: _Request, added: list[list[_Topic]]) -> _Response
 
 
 def _may_write_as(session: Session, transactional_id: str) -> bool:
+    """Return True if ACLs allow the client to WRITE with a transactional id."""
     return session.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
 
 
@@ -245,7 +256,7 @@ def _may_write(session: Session, topic: str, count: int) -> bool:
 
 
 def _code_by_version(code: int, version: int) -> int:
-    """Return a code that clients of this version know, in place of a newer code."""
+    """Return the error code, or an older one in place of a code that the version does not have."""
     if code == PRODUCER_FENCED and version < _FIRST_WITH_FENCED:
         return INVALID_PRODUCER_EPOCH
     if code == TRANSACTION_ABORTABLE and version < _FIRST_WITH_ABORTABLE:
@@ -253,30 +264,35 @@ def _code_by_version(code: int, version: int) -> int:
     return code
 
 
-def _alike(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> list[_Topic]:
-    """Return the requested topics with one code for all partitions.
+def _rows_with_code(topics: Sequence[_Request.AddPartitionsToTxnTopic], code: int) -> list[_Topic]:
+    """Return a row for each requested topic, with the same code for all its partitions.
 
     Source: AddPartitionsToTxnRequest.errorResponseForTransaction.
     """
     return [
-        _topic(topic.name, [_partition_row(index, code) for index in topic.partitions])
+        _topic_row(topic.name, [_partition_row(index, code) for index in topic.partitions])
         for topic in topics
     ]
 
 
 def _topic_rows(codes: _Codes) -> list[_Topic]:
-    """Return topics in the order of a hash map. Source: AddPartitionsToTxnResponse."""
+    """Return the rows of topics with the code of each partition, in the order of Java's hash map.
+
+    Source: AddPartitionsToTxnResponse.
+    """
     rows: dict[str, list[_Response.AddPartitionsToTxnPartitionResult]] = {}
     for key, code in codes.items():
         rows.setdefault(key.topic, []).append(_partition_row(key.partition, code))
-    return [_topic(name, rows[name]) for name in in_java_hash_order(rows)]
+    return [_topic_row(name, rows[name]) for name in in_java_hash_order(rows)]
 
 
 def _partition_row(index: int, code: int) -> _Response.AddPartitionsToTxnPartitionResult:
+    """Return the response row of a partition with an error code."""
     return _Response.AddPartitionsToTxnPartitionResult(
         partition_index=index, partition_error_code=code
     )
 
 
-def _topic(name: str, rows: list[_Response.AddPartitionsToTxnPartitionResult]) -> _Topic:
+def _topic_row(name: str, rows: list[_Response.AddPartitionsToTxnPartitionResult]) -> _Topic:
+    """Return the response row of a topic with the rows of its partitions."""
     return _Response.AddPartitionsToTxnTopicResult(name=name, results_by_partition=rows)

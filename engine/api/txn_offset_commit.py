@@ -71,7 +71,10 @@ class TxnOffsetCommit:
         self._verifier = verifier
 
     def handle(self, request: _Request, exchange: Exchange) -> _Response | Promise[_Response]:
-        """Check the client's rights and commit offsets in its transaction; promise each code."""
+        """Commit a group's offsets in a transaction, as far as the client may.
+
+        Promises each code.
+        """
         session, group_id = exchange.session, request.group_id
         id_ = request.transactional_id
         if not session.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, id_):
@@ -85,7 +88,10 @@ class TxnOffsetCommit:
         now_ms = self._clock.wall_ms()
 
         def committed_of(row: _Request.TxnOffsetCommitRequestPartition) -> CommittedOffset:
-            """Return a request row as a committed offset, committed now (wall clock)."""
+            """Convert a row of the request to a committed offset.
+
+            Its commit time is now (wall clock).
+            """
             return CommittedOffset(
                 row.committed_offset,
                 row.committed_leader_epoch,
@@ -98,6 +104,7 @@ class TxnOffsetCommit:
             return _response(request, admitted, {})
 
         async def answer() -> _Response:
+            """Commit the admitted offsets, and return the response with all partitions."""
             written = await self._commit(request, exchange.api_version, admitted.offsets)
             return _response(request, admitted, written)
 
@@ -131,9 +138,9 @@ class TxnOffsetCommit:
         return written
 
     async def _verify_group_partition(self, request: _Request, version: int) -> int:
-        """Ask the transaction's coordinator whether it has the group's partition; return a code.
+        """Return 0 if the transaction includes the group's partition of `__consumer_offsets`.
 
-        0 if the transaction includes the partition.
+        Else the error code with which the transaction's coordinator refuses it.
         """
         partition = TopicPartition(CONSUMER_OFFSETS, self._partition_of(request.group_id))
         batch = TransactionalBatch(request.producer_id, request.producer_epoch, NO_SEQUENCE)
@@ -147,11 +154,11 @@ class TxnOffsetCommit:
 
 
 def _replace_loading(code: int) -> int:
-    """Replace COORDINATOR_LOAD_IN_PROGRESS, which clients of old versions do not know."""
+    """Return the code for old clients, which do not know COORDINATOR_LOAD_IN_PROGRESS."""
     return COORDINATOR_NOT_AVAILABLE if code == COORDINATOR_LOAD_IN_PROGRESS else code
 
 
-def _refused(request: _Request, code: int) -> _Response:
+def _refused_response(request: _Request, code: int) -> _Response:
     """Return the response with one error code for all partitions."""
     return _response(request, refuse_offsets(request.topics, code), {})
 

@@ -43,14 +43,17 @@ class UpdateFeatures:
     def handle(
         self, request: messages.UpdateFeaturesRequest, exchange: Exchange
     ) -> messages.UpdateFeaturesResponse:
-        """Return a refusal for each feature, in the order of the request."""
+        """Return a refusal for each feature: a cluster with ZooKeeper has no features to update.
+
+        The rows are in the order of the request.
+        """
         if not self._controller.is_active:
             return messages.UpdateFeaturesResponse(
                 error_code=NOT_CONTROLLER,
                 error_message="This is not the correct controller for this cluster.",
             )
         refusals = {
-            update.feature: _refusal(update, exchange.api_version)
+            update.feature: _refusal_message(update, exchange.api_version)
             for update in reversed(request.feature_updates)
         }
         names = dict.fromkeys(update.feature for update in request.feature_updates)
@@ -64,7 +67,7 @@ class UpdateFeatures:
         )
 
 
-def _refusal(update: messages.UpdateFeaturesRequest.FeatureUpdateKey, version: int) -> str:
+def _refusal_message(update: messages.UpdateFeaturesRequest.FeatureUpdateKey, version: int) -> str:
     """Return Kafka's message for a refused update in a cluster without features."""
     upgrade_type = update.upgrade_type
     if version < _FIRST_VERSION_OF_TYPES:

@@ -79,7 +79,7 @@ class UpdateMetadata:
     def handle(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> Promise[messages.UpdateMetadataResponse]:
-        """Update the metadata cache; promise an error code."""
+        """Update the metadata cache by a controller's request; promise the error code."""
         return promised(self._carry_out(request, exchange))
 
     async def _carry_out(
@@ -101,9 +101,10 @@ class UpdateMetadata:
     async def _carry_out_in_line(
         self, request: messages.UpdateMetadataRequest, version: int
     ) -> int:
-        """Apply the update to the metadata cache as a whole; return its error code.
+        """Apply the update to the metadata cache as a whole; return the error code.
 
-        The update is staged in turns of the loop: a new controller during that time refuses it.
+        The update is staged in turns of the event loop: a new controller during that time refuses
+        it.
         """
         share, code = self._turns.begin(), self._refusal(request)
         if code:
@@ -137,17 +138,20 @@ class UpdateMetadata:
         return NONE
 
     def _refusal(self, request: messages.UpdateMetadataRequest) -> int:
-        """Return the error code that refuses the request, 0 if it is current."""
+        """Return the code that refuses a request with a stale epoch, else 0."""
         return check_controller(request, self._leadership, self._broker_epoch())
 
     def _not_led_yet(self, metadata: PartitionMetadata) -> PartitionMetadata:
-        """Return the metadata, without a leader if it names this broker before its roles came."""
+        """Return the metadata, without a leader if that is this broker and it has no roles yet.
+
+        So clients are not sent to it before its first LeaderAndIsr request.
+        """
         if self._leadership.is_informed or metadata.leader_id != self._leadership.broker_id:
             return metadata
         return metadata._replace(leader_id=_NO_LEADER)
 
     def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
-        """Return True if the topics that the request lacks are to be deleted from the cache.
+        """True if topics that the request lacks are to be deleted from the cache.
 
         A controller sends one such request after each start of a broker. A second one is the same
         request repeated, and may arrive after newer topics.
@@ -163,7 +167,10 @@ def _stage_partitions(
     not_led_yet: Callable[[PartitionMetadata], PartitionMetadata],
     is_full: bool,
 ) -> Iterator[None]:
-    """Parse the partitions of a request and stage them, one in each step."""
+    """Stage the partitions of a request in `staged`, one in each step of the iterator.
+
+    The caller may end its turn of the event loop between two steps.
+    """
     partitions: dict[TopicPartition, PartitionMetadata | None] = {}
     for topic, state in _named_states(request, version):
         metadata = _partition_metadata(state)
@@ -191,7 +198,7 @@ def _broker_node(
 def _named_states(
     request: messages.UpdateMetadataRequest, version: int
 ) -> Iterator[tuple[str, messages.UpdateMetadataRequest.UpdateMetadataPartitionState]]:
-    """Yield (topic, partition state) from the flat or the by-topic form of the request."""
+    """Yield pairs of topic and partition state from either form of the request."""
     if version < _BY_TOPIC:
         for state in request.ungrouped_partition_states:
             yield state.topic_name, state

@@ -57,7 +57,10 @@ class UserScramCredentials:
     def alter(
         self, request: messages.AlterUserScramCredentialsRequest, exchange: Exchange
     ) -> Struct | Promise[messages.AlterUserScramCredentialsResponse]:
-        """Delete and upsert SCRAM credentials, on the active controller; promise each result."""
+        """Delete and set SCRAM credentials at the active controller.
+
+        Promises the result of each user.
+        """
         if not self._controller.is_active:
             refused = ApiError(NOT_CONTROLLER, _NOT_CONTROLLER)
             users = [one.name for one in (*request.upsertions, *request.deletions)]
@@ -76,6 +79,7 @@ class UserScramCredentials:
         changes += [CredentialChange(one.name, one.mechanism, None) for one in request.deletions]
 
         async def alter_users() -> messages.AlterUserScramCredentialsResponse:
+            """Apply the changes, and return the response."""
             return _alter_response(await self._admin.alter(changes))
 
         return promised(alter_users())
@@ -111,7 +115,10 @@ def _credentials_row(
 def _alter_response(
     results: dict[str, EngineError | None] | dict[str, ApiError],
 ) -> messages.AlterUserScramCredentialsResponse:
-    """Return the response: the code and message of each user, empty for a success."""
+    """Return the response with the error of each user.
+
+    A success has code 0 and an empty message.
+    """
     response = messages.AlterUserScramCredentialsResponse
     rows = []
     no_error: tuple[int, str | None] = (0, "")

@@ -54,7 +54,10 @@ class WriteTxnMarkers:
         self._timeout_ms = timeout_ms
 
     def handle(self, request: _Request, _exchange: Exchange) -> Promise[_Response]:
-        """Append the markers; promise an error code for each partition."""
+        """Append the transaction markers of a coordinator.
+
+        Promises an error code for each partition.
+        """
         return self._write_all(
             list(map(_make_marker, request.markers)), partial(_response, request)
         )
@@ -68,7 +71,7 @@ class WriteTxnMarkers:
     def _write_all(
         self, markers: Sequence[Marker], answer: Callable[[list[MarkerCodes]], _Answer]
     ) -> Promise[_Answer]:
-        """Append markers; promise the response that `answer` makes of the codes of each marker."""
+        """Append markers; promise what `answer` makes of the codes of each marker."""
         try:
             written = [self._write(marker) for marker in markers]
         except BatchRefused:
@@ -112,7 +115,7 @@ class WriteTxnMarkers:
     def _append(
         self, keys: list[TopicPartition], batch: bytearray
     ) -> ProduceResults | Promise[ProduceResults]:
-        """Append a marker to partitions, with acks=-1."""
+        """Append a marker's batch to partitions with acks=all; return or promise the results."""
         if len(keys) == 1:
             appended = self._replica_manager.append_records_fast(
                 keys[0],
@@ -133,7 +136,10 @@ class WriteTxnMarkers:
 
     # 2
     def _decide_commits(self, marker: Marker, codes: MarkerCodes) -> None:
-        """Commit or drop pending group offsets in the `__consumer_offsets` partitions written."""
+        """Commit or drop the offsets that are pending in the partitions with the marker.
+
+        Only partitions of `__consumer_offsets` without an error count.
+        """
         ended = {
             key.partition
             for key, code in codes.items()
@@ -174,7 +180,7 @@ def _response(request: _Request, written: list[MarkerCodes]) -> _Response:
 
 
 def _topic_rows(codes: MarkerCodes) -> list[_Response.WritableTxnMarkerTopicResult]:
-    """Return the codes by topic; Kafka keeps topics and partitions in hash maps."""
+    """Return the codes of a marker's partitions by topic, in the order of Java's hash maps."""
     topics: dict[str, list[_Response.WritableTxnMarkerPartitionResult]] = {}
     for key in partitions_in_java_hash_order(codes):
         row = _Response.WritableTxnMarkerPartitionResult(

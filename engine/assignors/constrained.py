@@ -28,7 +28,10 @@ class ConstrainedAssignment:
     """The state of one assignment while it is computed."""
 
     def __init__(self, topics: Topics, owners: PreviousOwners, racks: StickyRacks) -> None:
-        """Begin without an assignment; `owners` are the members' previous partitions."""
+        """Create an assignment in which no partition has a member.
+
+        `owners` are the members' previous partitions.
+        """
         self._topics = topics
         self._owners = owners
         self._racks = racks
@@ -49,9 +52,9 @@ class ConstrainedAssignment:
         self._given_up: dict[TopicPartition, str] = {}
 
     def build(self) -> Assignment:
-        """Compute and return the assignment. Raises NoAssignment."""
+        """Compute and return the assignment; raises NoAssignment."""
         for member_id, owned in self._owners.owned.items():
-            self._keep(member_id, owned)
+            self._keep_previous(member_id, owned)
         self._below.sort(key=utf16_units)
         self._with_fewest.sort(key=utf16_units)
         kept = [partition for partitions in self.assignment.values() for partition in partitions]
@@ -59,11 +62,11 @@ class ConstrainedAssignment:
         if self._racks.decide:
             left = self._assign_by_racks(self._racks.by_choice(left))
         self._assign_in_turn(left)
-        self._check()
+        self._check_shares()
         return self.assignment
 
-    def _keep(self, member_id: str, owned: Iterable[TopicPartition]) -> None:
-        """Assign a member its previous partitions, up to its quota (step 1)."""
+    def _keep_previous(self, member_id: str, owned: Iterable[TopicPartition]) -> None:
+        """Assign a member its previous partitions, up to its share (step 1 of the module)."""
         mismatched = [key for key in owned if self._racks.mismatch(member_id, key)]
         self._given_up.update(dict.fromkeys(mismatched, member_id))
         barred = self._owners.contested.union(mismatched)
@@ -89,9 +92,9 @@ class ConstrainedAssignment:
             self._with_fewest.clear()
 
     def _assign_by_racks(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Assign partitions to members in their racks (step 2).
+        """Assign partitions to members in their racks (step 2 in the module's docstring).
 
-        Return those without such a member.
+        Returns those for which there is no such member.
         """
         left = []
         turn = 0
@@ -106,7 +109,7 @@ class ConstrainedAssignment:
                     left.append(partition)
                     continue
                 member_id = self._with_fewest[index]
-                self._fill(index)
+                self._leave_if_full(index)
             self._assign(partition, member_id)
         return left
 
@@ -126,14 +129,14 @@ class ConstrainedAssignment:
             index += 1
         return index % len(self._below) if self._below else 0
 
-    def _fill(self, index: int) -> None:
+    def _leave_if_full(self, index: int) -> None:
         """Remove a member from `_with_fewest` if one more partition gives it `_most`."""
         if len(self.assignment[self._with_fewest[index]]) + 1 == self._most:
             del self._with_fewest[index]
             self._add_larger()
 
     def _assign_in_turn(self, partitions: Iterable[TopicPartition]) -> None:
-        """Assign the remaining partitions to members in turn (step 3)."""
+        """Assign the remaining partitions to members in turn (step 3 in the module's docstring)."""
         index = 0
         for partition in partitions:
             if index >= len(self._below):
@@ -155,13 +158,13 @@ class ConstrainedAssignment:
                 self._larger += 1
 
     def _assign(self, partition: TopicPartition, member_id: str) -> None:
-        """Assign a partition; add it to `moved` if another member had or claimed it."""
+        """Assign a partition to a member; add it to `moved` if another member had or claimed it."""
         self.assignment[member_id].append(partition)
         former = self._given_up.get(partition, member_id)
         if former != member_id or partition in self._owners.contested:
             self.moved[partition] = member_id
 
-    def _check(self) -> None:
+    def _check_shares(self) -> None:
         """Raise NoAssignment if a member has fewer partitions than its share."""
         if self._below and self._larger != self._larger_wanted:
             raise NoAssignment("fewer members than expected have one partition more")
@@ -173,6 +176,7 @@ def _unassigned(topics: Topics, assigned: list[TopicPartition]) -> list[TopicPar
     """Return the partitions of `topics` that are not in `assigned`, by topic and number."""
 
     def place(key: TopicPartition) -> tuple[bytes, int]:
+        """Return the sort key of a partition, by topic name as in Java."""
         return utf16_units(key.topic), key.partition
 
     names = sorted(topics, key=utf16_units)

@@ -46,7 +46,7 @@ class GeneralAssignment:
         owners: PreviousOwners,
         racks: StickyRacks,
     ) -> None:
-        """Begin with the members' previous partitions, `owners`."""
+        """Create an assignment that begins with the partitions of `owners`."""
         #: Number of partitions of each topic.
         self._sizes = {topic: len(rows) for topic, rows in topics.items()}
         self._racks = racks
@@ -82,8 +82,8 @@ class GeneralAssignment:
         self._has_given_up = False
 
     def build(self) -> Assignment:
-        """Compute and return the assignment. Raises NoAssignment."""
-        left = subtract_partitions(self._all, sorted(self._keep(), key=self._place))
+        """Compute and return the assignment; raises NoAssignment."""
+        left = subtract_partitions(self._all, sorted(self._keep_previous(), key=self._place))
         self._by_size.add_all(self._assigned)
         had_nothing = not any(self._assigned.values())
         self._assign(left)
@@ -98,7 +98,7 @@ class GeneralAssignment:
 
     # What members keep, and what they get (1, 2)
 
-    def _keep(self) -> list[TopicPartition]:
+    def _keep_previous(self) -> list[TopicPartition]:
         """Remove the partitions that members may not keep; return all partitions that they keep."""
         kept = []
         for member_id, owned in self._assigned.items():
@@ -109,21 +109,18 @@ class GeneralAssignment:
         return kept
 
     def _may_keep(self, member_id: str, key: TopicPartition) -> bool:
-        """Return whether the member subscribes to the topic and racks permit the assignment."""
+        """Return True if the member subscribes to the topic and racks permit the assignment."""
         return key.topic in self._wanted[member_id] and not self._racks.mismatch(member_id, key)
 
     def _assign(self, partitions: Sequence[TopicPartition]) -> None:
-        """Assign the partitions without a member (step 2)."""
+        """Assign the partitions that have no member (step 2 in the module's docstring)."""
         if self._racks.decide:
             partitions = [key for key in partitions if not self._assign_one(key, self._racks)]
         for key in partitions:
             self._assign_one(key, NO_RACKS)
 
     def _assign_one(self, key: TopicPartition, racks: StickyRacks) -> bool:
-        """Assign a partition to the permitted member with the fewest.
-
-        Return False if there is none.
-        """
+        """Assign a partition to the member with the fewest that may have it; False if none may."""
         for member_id in self._by_size:
             if key.topic in self._wanted[member_id] and not racks.mismatch(member_id, key):
                 self._by_size.remove(member_id)
@@ -153,18 +150,21 @@ class GeneralAssignment:
         )
 
     def _is_shared(self, topic: str) -> bool:
-        """Return whether more than one member subscribes to `topic`."""
+        """Return True if more than one member subscribes to `topic`."""
         return len(self._takers[topic]) > 1
 
     def _partition_count_max(self, member_id: str) -> int:
-        """Return the number of partitions of all topics that the member subscribes to."""
+        """Return the number of partitions of all topics to which the member subscribes."""
         wanted = self._wanted[member_id]
         if len(wanted) == len(self._sizes):
             return sum(self._sizes.values())
         return sum(self._sizes[topic] for topic in wanted)
 
     def _balance(self, left: Sequence[TopicPartition], *, had_nothing: bool) -> None:
-        """Move partitions between members (steps 3 and 4); `left` are the partitions of step 2."""
+        """Move partitions between members (steps 3 and 4 in the module's docstring).
+
+        `left` are the partitions that had no member. The moves are undone if they did not help.
+        """
         before = {member_id: list(keys) for member_id, keys in self._assigned.items()}
         if not self._has_given_up:
             self._move_partitions(left)
@@ -175,7 +175,7 @@ class GeneralAssignment:
     def _move_partitions(self, partitions: Iterable[TopicPartition]) -> bool:
         """Move partitions until the assignment is balanced or no partition moves.
 
-        Returns whether a partition moved.
+        Returns True if a partition moved.
         """
         candidates = [key for key in partitions if self._is_shared(key.topic)]
         has_moved = False
@@ -197,7 +197,7 @@ class GeneralAssignment:
         return has_moved
 
     def _target_member(self, key: TopicPartition) -> str | None:
-        """Return the member to which a partition moves, None if it stays.
+        """Return the member to which a partition moves, None if it stays; raises NoAssignment.
 
         Racks need no check here: a member in a rack of the partition with at least two fewer
         implies that some subscriber has at least two fewer.
@@ -216,8 +216,8 @@ class GeneralAssignment:
     def _reassign(self, key: TopicPartition, target: str) -> None:
         """Move a partition to `target`.
 
-        If another partition of the topic moved from `target` to the owner before, that one goes
-        back.
+        If another partition of the topic moved from `target` to the owner before, that one is moved
+        back instead.
         """
         key = self._movements.partition_to_move(key, self._owner_of[key], target)
         source = self._owner_of[key]
@@ -231,7 +231,7 @@ class GeneralAssignment:
         self._by_size.add(source)
 
     def _is_balanced(self) -> bool:
-        """Return whether no member could get a partition from a member with at least two more."""
+        """Return True if no member could get a partition from a member with at least two more."""
         smallest, largest = self._by_size.bounds()
         if smallest >= largest - 1:
             return True
@@ -261,7 +261,10 @@ class _MembersBySize:
         return (member_id for _, _, member_id in self._members)
 
     def _row(self, member_id: str) -> tuple[int, bytes, str]:
-        """Return the sort key of a member; ids are compared as Java compares strings."""
+        """Return the sort key of a member.
+
+        It is the partition count, then the id as Java compares strings.
+        """
         return len(self._assigned[member_id]), utf16_units(member_id), member_id
 
     def add_all(self, members: Iterable[str]) -> None:
@@ -269,11 +272,11 @@ class _MembersBySize:
         self._members = sorted(map(self._row, members))
 
     def add(self, member_id: str) -> None:
-        """Add a member."""
+        """Insert a member by its present number of partitions."""
         insort(self._members, self._row(member_id))
 
     def remove(self, member_id: str) -> None:
-        """Remove a member if it is present."""
+        """Remove a member if it is present; called before its number of partitions changes."""
         row = self._row(member_id)
         index = bisect_left(self._members, row)
         if index < len(self._members) and self._members[index] == row:

@@ -36,7 +36,7 @@ class PartitionMovements:
         return partition if back is None else back.first()
 
     def record(self, partition: TopicPartition, source: str, target: str) -> None:
-        """Record a move.
+        """Record the move of a partition between two members.
 
         Two moves of a partition count as one from the first to the last member.
         """
@@ -65,15 +65,17 @@ class _MovedPartitions:
         self._size_max = 0
 
     def add(self, partition: TopicPartition) -> None:
+        """Add a partition with its hash, which decides its place as in Java's set."""
         hashed = 31 * (31 + partition.partition) + java_string_hash(partition.topic)
         self._partitions[partition] = spread_hash(hashed)
         self._size_max = max(self._size_max, len(self._partitions))
 
     def discard(self, partition: TopicPartition) -> int:
-        """Remove a partition if present; return the number of remaining partitions."""
+        """Remove a partition if it is present; return the number of remaining partitions."""
         self._partitions.pop(partition, None)
         return len(self._partitions)
 
     def first(self) -> TopicPartition:
+        """Return the first partition in the order of Java's set."""
         mask = java_chains(self._size_max) - 1
         return min(self._partitions, key=lambda partition: self._partitions[partition] & mask)

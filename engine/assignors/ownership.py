@@ -68,7 +68,7 @@ def previous_owners(
 
 
 def have_equal_topics(subscriptions: Subscriptions) -> bool:
-    """Return whether all members subscribe to the same topics.
+    """Return True if all members subscribe to the same topics.
 
     Members without topics are ignored as long as no earlier member has topics.
     """

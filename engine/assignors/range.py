@@ -61,7 +61,7 @@ class _TopicState:
         members: Sequence[str],
         subscriptions: Subscriptions,
     ) -> None:
-        """Begin with all partitions of `topic` unassigned."""
+        """Create the state of a topic in which no partition has a member."""
         self.topic = topic
         self._racks = {row.partition: row.racks for row in partitions}
         self._member_racks = {
@@ -80,12 +80,12 @@ class _TopicState:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """Return the members that subscribe to the topic, in order."""
+        """The members that subscribe to the topic, in order."""
         return tuple(self._counts)
 
     @property
     def partition_count(self) -> int:
-        """Return the number of partitions of the topic."""
+        """The number of partitions of the topic."""
         return len(self._racks)
 
     def _needs_racks(self) -> bool:
@@ -97,12 +97,12 @@ class _TopicState:
         return any(racks != topic_racks for racks in self._racks.values())
 
     def is_of_rack(self, member_id: str, partition: int) -> bool:
-        """Return whether the member's rack has a replica; True for a member without a rack."""
+        """Return True if the member's rack has a replica of the partition, or it has no rack."""
         rack = self._member_racks[member_id]
         return rack is None or rack in self._racks[partition]
 
     def room(self, member_id: str) -> int:
-        """Return how many more partitions a member may get."""
+        """Return how many more partitions of the topic a member may get."""
         quota = self._quota + (self._extra_left > 0)
         return max(0, quota - self._counts[member_id])
 
@@ -115,7 +115,10 @@ class _TopicState:
         self.unassigned = [number for number in self.unassigned if number not in partitions]
 
     def assign_ranges(self, may_take: MayTake, assignment: Assignment) -> None:
-        """Assign each member in order the unassigned partitions it may take, up to its quota."""
+        """Assign each member in order the unassigned partitions it may have, up to its share.
+
+        `may_take` returns False for a partition that a member may not have.
+        """
         for member_id in self._counts:
             takes = [number for number in self.unassigned if may_take(member_id, number)]
             if takes := takes[: self.room(member_id)]:
@@ -123,7 +126,7 @@ class _TopicState:
 
 
 def _assign_by_racks(states: Sequence[_TopicState], assignment: Assignment) -> None:
-    """Assign partitions of rack-aware and of co-partitioned topics (step 2)."""
+    """Assign partitions of rack-aware and co-partitioned topics (step 2 of the module)."""
     together: dict[tuple[tuple[str, ...], int], list[_TopicState]] = {}
     for state in states:
         together.setdefault((state.members, state.partition_count), []).append(state)

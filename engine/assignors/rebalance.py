@@ -32,7 +32,8 @@ def rebalance(
     """Return the assignments of consecutive rebalances; the last one is stable.
 
     A cooperative assignor takes two: partitions are revoked in the first one and assigned in the
-    second. `had` is the previous assignment; members without an entry are new. Raises NoAssignment.
+    second. `had` is the previous assignment; members without an entry are new. Raises
+    NoAssignment.
     """
     assignments: list[Assignment] = []
     for generation_id in range(_FIRST_GENERATION, _FIRST_GENERATION + _REBALANCES_MAX):
@@ -49,7 +50,7 @@ def rebalance(
 
 
 def is_cooperative(assignor: Assignor) -> bool:
-    """Return whether the assignor prefers the cooperative protocol."""
+    """Return True if the assignor prefers the cooperative protocol."""
     return assignor.rebalance_protocols[0] is RebalanceProtocol.COOPERATIVE
 
 

@@ -42,17 +42,17 @@ COOPERATIVE_NAME = "cooperative-sticky"
 
 
 def assign_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Return the partitions of each member. Raises NoAssignment."""
-    assignment, _ = _assign(topics, subscriptions, _of_user_data)
+    """Return the partitions of each member by the sticky assignor; raises NoAssignment."""
+    assignment, _ = _compute_assignment(topics, subscriptions, _previous_of_user_data)
     return assignment
 
 
 def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> Assignment:
-    """Return the partitions of each member, without those that another member must revoke first.
+    """Return the partitions of each member by the cooperative sticky assignor.
 
-    Raises NoAssignment.
+    Partitions that another member must revoke first have no member. Raises NoAssignment.
     """
-    assignment, moved = _assign(topics, subscriptions, _previous_of_owned)
+    assignment, moved = _compute_assignment(topics, subscriptions, _previous_of_owned)
     if moved is None:
         moved = _moved_partitions(subscriptions, assignment)
     for partition, member_id in moved.items():
@@ -62,10 +62,7 @@ def assign_cooperative_sticky(topics: Topics, subscriptions: Subscriptions) -> A
 
 
 def sticky_user_data(previous: PreviousAssignment | None) -> bytes | None:
-    """Return the sticky assignor's user data.
-
-    A member's previous assignment, None if it has none.
-    """
+    """Return the sticky assignor's user data: a member's previous assignment, None without one."""
     return None if previous is None else encode_previous_assignment(previous)
 
 
@@ -74,13 +71,13 @@ def cooperative_user_data(previous: PreviousAssignment | None) -> bytes:
     return encode_generation(NO_GENERATION if previous is None else previous.generation_id)
 
 
-def _of_user_data(subscription: Subscription) -> PreviousAssignment:
-    """Return a member's previous assignment from its user data (sticky)."""
+def _previous_of_user_data(subscription: Subscription) -> PreviousAssignment:
+    """Return a member's previous assignment from its user data, for the sticky assignor."""
     return decode_previous_assignment(subscription.user_data)
 
 
 def _previous_of_owned(subscription: Subscription) -> PreviousAssignment:
-    """Return a member's previous assignment from its owned partitions (cooperative-sticky).
+    """Return a member's previous assignment from its owned partitions, for cooperative-sticky.
 
     Before version 2 of the subscription the generation is in the user data.
     """
@@ -90,12 +87,13 @@ def _previous_of_owned(subscription: Subscription) -> PreviousAssignment:
     return PreviousAssignment(subscription.owned_partitions, generation_id)
 
 
-def _assign(
+def _compute_assignment(
     topics: Topics, subscriptions: Subscriptions, previous_of: PreviousOf
 ) -> tuple[Assignment, Mapping[TopicPartition, str] | None]:
     """Return the assignment, and the partitions that change members with their new ones.
 
-    The second is None if members subscribe to different topics: that algorithm does not record it.
+    The second is None if members subscribe to different topics: that algorithm does not record
+    it.
     """
     members = {name: subscriptions[name] for name in in_java_hash_order(subscriptions)}
     if not members:

@@ -27,11 +27,11 @@ class StickyRacks(NamedTuple):
 
     @property
     def decide(self) -> bool:
-        """Return whether the assignment is rack-aware."""
+        """True if the assignment is rack-aware."""
         return bool(self.of_member)
 
     def mismatch(self, member_id: str, partition: TopicPartition) -> bool:
-        """Return whether the member has a rack and the partition has no replica in it."""
+        """Return True if the member has a rack and the partition has no replica in it."""
         rack = self.of_member.get(member_id)
         return rack is not None and rack not in self.of_partition.get(partition, _NO_RACKS)
 
@@ -51,10 +51,11 @@ class StickyRacks(NamedTuple):
         return None
 
     def by_choice(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Return the partitions sorted by the number of members in their racks, ascending."""
+        """Return the partitions by the number of members in their racks, fewest first."""
         members_in = Counter(self.of_member.values())
 
         def choice(partition: TopicPartition) -> int:
+            """Return the number of members in the racks of a partition."""
             return sum(members_in[rack] for rack in self.of_partition.get(partition, _NO_RACKS))
 
         return sorted(partitions, key=choice)
@@ -64,7 +65,7 @@ NO_RACKS: Final = StickyRacks({}, {})
 
 
 def sticky_racks(topics: Topics, subscriptions: Subscriptions) -> StickyRacks:
-    """Return the racks of members and partitions; NO_RACKS if the assignment is not rack-aware."""
+    """Return the racks of members and partitions, NO_RACKS if the assignment is not rack-aware."""
     of_member = {name: member.rack_id for name, member in subscriptions.items() if member.rack_id}
     if not of_member:
         return NO_RACKS

@@ -48,12 +48,13 @@ Assign: TypeAlias = Callable[[Topics, Subscriptions], Assignment]
 
 
 def members_in_order(subscriptions: Subscriptions) -> list[str]:
-    """Return the member ids in the assignors' order.
+    """Return the member ids in the order in which assignors handle them.
 
     Static members come first, by instance id, then the others by member id.
     """
 
     def rank(member_id: str) -> tuple[bool, bytes]:
+        """Return the sort key of a member."""
         instance_id = subscriptions[member_id].group_instance_id
         return instance_id is None, utf16_units(member_id if instance_id is None else instance_id)
 

@@ -39,9 +39,10 @@ NOTHING: Final = PreviousAssignment()
 
 
 def encode_previous_assignment(previous: PreviousAssignment) -> bytes:
-    """Return the user data of the sticky assignor, version 1; topics in Java's map order.
+    """Return a previous assignment as the sticky assignor's user data, version 1.
 
-    Within one hash chain the last topic comes first: Kafka inserts them by computeIfAbsent.
+    Topics are in Java's map order. Within one hash chain the last topic comes first: Kafka
+    inserts them by computeIfAbsent.
     """
     numbers: dict[str, list[int]] = {}
     for topic, number in previous.partitions:
@@ -57,7 +58,7 @@ def encode_previous_assignment(previous: PreviousAssignment) -> bytes:
 def decode_previous_assignment(data: bytes | None) -> PreviousAssignment:
     """Return the previous assignment in the sticky assignor's user data, version 0 or 1.
 
-    Malformed data gives NOTHING.
+    NOTHING if the data is malformed.
     """
     if not data:
         return NOTHING
@@ -73,12 +74,12 @@ def decode_previous_assignment(data: bytes | None) -> PreviousAssignment:
 
 
 def encode_generation(generation_id: int) -> bytes:
-    """Return the user data of the cooperative sticky assignor."""
+    """Return a generation as the user data of the cooperative sticky assignor."""
     return _INT32.pack(generation_id)
 
 
 def decode_generation(data: bytes | None) -> int:
-    """Return the generation in the user data of cooperative-sticky; NO_GENERATION without one."""
+    """Return the generation in the user data of cooperative-sticky, NO_GENERATION without one."""
     if data is None or len(data) < _INT32.size:
         return NO_GENERATION
     generation_id: int = _INT32.unpack_from(data)[0]
@@ -97,7 +98,7 @@ class _Fields:
         self._position = 0
 
     def _read_bytes(self, length: int) -> bytes:
-        """Return the next bytes; raises _BadField if there are fewer."""
+        """Return the next `length` bytes; raises _BadField if there are fewer."""
         end = self._position + length
         if length < 0 or end > len(self._data):
             raise _BadField
@@ -106,17 +107,22 @@ class _Fields:
         return taken
 
     def int32(self) -> int:
+        """Return the next number; raises _BadField."""
         number: int = _INT32.unpack(self._read_bytes(_INT32.size))[0]
         return number
 
     def read_count(self) -> int:
-        """Read an array length; raises _BadField if it is negative or exceeds the bytes left."""
+        """Return an array's length.
+
+        Raises _BadField if it is negative or exceeds the bytes left.
+        """
         count = self.int32()
         if not 0 <= count <= len(self._data) - self._position:
             raise _BadField
         return count
 
     def text(self) -> str:
+        """Return the next string; raises _BadField."""
         length: int = _INT16.unpack(self._read_bytes(_INT16.size))[0]
         return decode_java_utf8(self._read_bytes(length))
 

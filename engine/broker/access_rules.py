@@ -39,7 +39,10 @@ class AccessRules:
     def __init__(
         self, settings: BrokerSettings, znodes: ZnodeClient, *, clock: Clock, timers: Timers
     ) -> None:
-        """Create it from the authorizer's settings, which `unserved.py` has checked."""
+        """Create the broker's ACLs: their authorizer, their admin and the watches of their changes.
+
+        `settings` are the authorizer's settings, which `unserved.py` has checked.
+        """
         cache = AclCache()
         #: Reads and changes the ACLs in the metadata store, and updates the cache.
         self.admin = AclAdmin(znodes, cache)
@@ -62,13 +65,14 @@ class AccessRules:
         pattern_type: PatternType,
         decode: Callable[[bytes | None, str], AclChange],
     ) -> ChangeReader:
-        """Make the reader of one directory of change nodes, for patterns of one type.
+        """Return the reader of one directory of change nodes, for ACL patterns of one type.
 
         `decode` returns the changed pattern of a node; the reader then loads that pattern's ACLs
         again.
         """
 
         async def apply(data: bytes | None, path: str) -> None:
+            """Load the ACLs of the pattern that a change node names."""
             await self.admin.refresh(pattern_of(decode(data, path)))
 
         load = partial(self.admin.load, pattern_type)
@@ -81,7 +85,7 @@ class AccessRules:
             await watch.start()
 
     def stop(self) -> None:
-        """Ignore all later changes."""
+        """Stop the watches, so that all later changes of ACLs are ignored."""
         for watch in self._watches:
             watch.stop()
 

@@ -54,7 +54,10 @@ class AddPartitionsToTxnRequests:
     """The verify-only AddPartitionsToTxn requests of one broker to all coordinators."""
 
     def __init__(self, partition_of: Callable[[str], int], channels: TransactionChannels) -> None:
-        """Create it; `partition_of` returns the `__transaction_state` partition of an id."""
+        """Create the sender of verifications; no verification is queued.
+
+        `partition_of` returns the `__transaction_state` partition of a transactional id.
+        """
         self._partition_of = partition_of
         self._channels = channels
         self._queues: dict[int, list[_Verification]] = {}
@@ -67,10 +70,10 @@ class AddPartitionsToTxnRequests:
         producer_epoch: int,
         partitions: Collection[TopicPartition],
     ) -> Promise[_Codes]:
-        """Queue a verification for the transaction's coordinator; promise a code per partition.
+        """Ask the transaction's coordinator whether the transaction has these partitions.
 
-        0 if the transaction has the partition. COORDINATOR_NOT_AVAILABLE at once if the coordinator
-        is unknown.
+        Promises a code per partition, 0 if the transaction has it. COORDINATOR_NOT_AVAILABLE at
+        once if the coordinator is unknown.
         """
         broker_id = self._coordinator_of(transactional_id)
         if broker_id is None:
@@ -86,7 +89,7 @@ class AddPartitionsToTxnRequests:
         return answer
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
-        """Return the broker id of the id's coordinator, None without a known leader."""
+        """Return the broker id of a transactional id's coordinator, None without a leader."""
         partition = TopicPartition(TRANSACTION_STATE, self._partition_of(transactional_id))
         leader_id = self._channels.leader_of(partition)
         return None if leader_id is None or leader_id < 0 else leader_id
@@ -114,7 +117,10 @@ class AddPartitionsToTxnRequests:
         self._busy.add(broker_id)
         owners = [verification.owner for verification in sent.values()]
         call = Call(
-            "AddPartitionsToTxn", lambda _version: _request(owners), _FIRST_VERSION, local=owners
+            "AddPartitionsToTxn",
+            lambda _version: _verification_request(owners),
+            _FIRST_VERSION,
+            local=owners,
         )
         response = self._channels.send(broker_id, call)
         response.watch(lambda: self._on_response(broker_id, sent, response))
@@ -130,8 +136,10 @@ class AddPartitionsToTxnRequests:
         self._send_next(broker_id)
 
 
-def _request(owners: Collection[TransactionOwner]) -> messages.AddPartitionsToTxnRequest:
-    """Return a verify-only AddPartitionsToTxn request."""
+def _verification_request(
+    owners: Collection[TransactionOwner],
+) -> messages.AddPartitionsToTxnRequest:
+    """Return an AddPartitionsToTxn request that only verifies the owners' partitions."""
     request = messages.AddPartitionsToTxnRequest
     return request(
         transactions=[
@@ -151,7 +159,10 @@ def _request(owners: Collection[TransactionOwner]) -> messages.AddPartitionsToTx
 
 
 def _codes_by_id(sent: dict[str, _Verification], response: Promise[Message]) -> dict[str, _Codes]:
-    """Return the error codes by transactional id and partition, also for a failed request."""
+    """Return the codes of a response by transactional id and partition; a failed request fails all.
+
+    A coordinator that is too old to verify counts as a success.
+    """
     error = response.error
     if isinstance(error, NoCommonVersion):
         return _same_code_for_all(sent, 0)

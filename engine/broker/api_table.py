@@ -158,13 +158,13 @@ class Row(NamedTuple):
     is_of_others: KindOfRequest | None = None
 
 
-def _named(row: Message) -> str:
-    """Return the name of a request's row, which identifies it."""
+def _named_row(row: Message) -> str:
+    """Return the name of a request's row: rows of one request with equal names are duplicates."""
     return str(row.name)
 
 
-def _typed(row: Message) -> tuple[int, str]:
-    """Return the resource type and name of a request's row, which identify it."""
+def _resource_row(row: Message) -> tuple[int, str]:
+    """Return resource type and name of a request's row: rows with equal ones are duplicates."""
     return row.resource_type, row.resource_name
 
 
@@ -173,19 +173,19 @@ def _typed(row: Message) -> tuple[int, str]:
 _ROWS = {
     rows.api_name: rows
     for rows in (
-        Rows("ListOffsets", "topics", "topics", _named),
+        Rows("ListOffsets", "topics", "topics", _named_row),
         Rows("OffsetForLeaderEpoch", "topics", "topics", lambda row: str(row.topic)),
-        Rows("DescribeProducers", "topics", "topics", _named),
-        Rows("DeleteRecords", "topics", "topics", _named),
-        Rows("DescribeConfigs", "resources", "results", _typed),
-        Rows("AlterConfigs", "resources", "responses", _typed, at_once=1),
-        Rows("IncrementalAlterConfigs", "resources", "responses", _typed, at_once=1),
+        Rows("DescribeProducers", "topics", "topics", _named_row),
+        Rows("DeleteRecords", "topics", "topics", _named_row),
+        Rows("DescribeConfigs", "resources", "results", _resource_row),
+        Rows("AlterConfigs", "resources", "responses", _resource_row, at_once=1),
+        Rows("IncrementalAlterConfigs", "resources", "responses", _resource_row, at_once=1),
     )
 }
 
 
 def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
-    """Register the handlers of all APIs in the dispatch table."""
+    """Register the handlers of all APIs that a broker serves in the dispatch table."""
     table.serve("ApiVersions", ApiVersions(table).handle, Rule.ANYONE)
     for area in _AREAS:
         for row in area(deps):
@@ -195,13 +195,13 @@ def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
 
 
 def _in_turns(row: Row, turns: LoopTurns) -> Row:
-    """Return the row, with a handler that splits large requests if the API is in `_ROWS`."""
+    """Return the API's row with a handler that works in turns, if it is in `_ROWS`."""
     rows = _ROWS.get(row.name)
     return row if rows is None else row._replace(handler=InTurns(row.handler, rows, turns).handle)
 
 
 def _register(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
-    """Register the handlers of one API, for clients and for local callers."""
+    """Register one API's handlers in the table: for clients, and for brokers of this process."""
     table.serve(
         row.name,
         row.handler,
@@ -218,7 +218,7 @@ def _register(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
 
 
 def authentication_rows(_deps: ApiDeps) -> list[Row]:
-    """Return the rows of SASL requests on connections that need no authentication."""
+    """Return the API rows of SASL requests on connections that need no authentication."""
     sasl = SaslRequests()
     return [
         Row("SaslHandshake", sasl.handshake, Rule.ANYONE),
@@ -227,7 +227,7 @@ def authentication_rows(_deps: ApiDeps) -> list[Row]:
 
 
 def data_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of records and offsets: Produce, Fetch, ListOffsets and others."""
+    """Return the API rows of records and offsets: Produce, Fetch, ListOffsets and others."""
     replica_manager, metadata_cache = deps.replica_manager, deps.metadata_cache
     clock, rule = deps.clock, Rule.PER_RESOURCE
     sessions = deps.fetch_sessions
@@ -262,7 +262,7 @@ def data_rows(deps: ApiDeps) -> list[Row]:
 
 
 def transaction_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of producer ids and transactions."""
+    """Return the API rows of producer ids and transactions."""
     broker_side, groups, rule = deps.transactions, deps.groups, Rule.PER_RESOURCE
     coordinator, verifier = broker_side.coordinator, broker_side.verifier
     transactions = Transactions(coordinator, deps.metadata_cache, groups.registry.partition_of)
@@ -294,7 +294,7 @@ def transaction_rows(deps: ApiDeps) -> list[Row]:
 
 
 def cluster_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of the cluster, its brokers and their log directories."""
+    """Return the API rows of the cluster, its brokers and their log directories."""
     log_dirs = DescribeLogDirs(deps.files, deps.logs, deps.replica_manager, deps.turns)
     moves = AlterReplicaLogDirs(deps.move_to, deps.turns)
     topic_partitions = DescribeTopicPartitions(deps.metadata_cache)
@@ -315,7 +315,7 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
 
 
 def topic_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of the topic APIs: metadata, creation, partitions, deletion."""
+    """Return the API rows of topics: metadata, creation, partitions, deletion."""
     config, controller, metadata_cache = deps.config, deps.controller, deps.metadata_cache
     admin = TopicAdmin(config, _admin_ports(deps))
     creation = AutoCreation(config, admin)
@@ -331,7 +331,7 @@ def topic_rows(deps: ApiDeps) -> list[Row]:
 
 
 def group_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of the group APIs: members, offsets, administration, coordinators."""
+    """Return the API rows of groups: members, offsets, administration, coordinators."""
     groups, metadata_cache, rule = deps.groups, deps.metadata_cache, Rule.PER_RESOURCE
     members, commits, admin = groups.memberships, groups.commits, Groups(groups.admin)
     creation = AutoCreation(deps.config, TopicAdmin(deps.config, _admin_ports(deps)))
@@ -377,7 +377,7 @@ def _admin_ports(deps: ApiDeps) -> AdminPorts:
 
 
 def leader_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of elections, reassignments and features."""
+    """Return the API rows of elections, reassignments and features."""
     elect = ElectLeaders(deps.controller, deps.metadata_cache, deps.waiting, deps.clock)
     moves = ToController(deps.controller)
     return [
@@ -389,7 +389,7 @@ def leader_rows(deps: ApiDeps) -> list[Row]:
 
 
 def config_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of settings."""
+    """Return the API rows that describe and alter settings."""
     admin, loggers, rule = ConfigAdmin(deps.znodes), deps.loggers, Rule.PER_RESOURCE
     alteration = ConfigAlteration(
         deps.broker_id,
@@ -410,7 +410,7 @@ def config_rows(deps: ApiDeps) -> list[Row]:
 
 
 def quota_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of client quotas."""
+    """Return the API rows of client quotas."""
     admin = QuotaAdmin(deps.znodes, ConfigAdmin(deps.znodes), deps.address_of)
     quotas = ClientQuotas(admin)
     return [
@@ -420,7 +420,7 @@ def quota_rows(deps: ApiDeps) -> list[Row]:
 
 
 def credential_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of users' credentials."""
+    """Return the API rows of users' SCRAM credentials."""
     admin = CredentialAdmin(deps.znodes, ConfigAdmin(deps.znodes))
     credentials = UserScramCredentials(admin, deps.controller)
     return [
@@ -430,7 +430,7 @@ def credential_rows(deps: ApiDeps) -> list[Row]:
 
 
 def acl_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of ACLs."""
+    """Return the API rows of ACLs."""
     acls = Acls(deps.acl_admin)
     return [
         Row("DescribeAcls", acls.describe, Rule.CLUSTER_DESCRIBE),
@@ -440,7 +440,7 @@ def acl_rows(deps: ApiDeps) -> list[Row]:
 
 
 def token_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of delegation tokens."""
+    """Return the API rows of delegation tokens."""
     tokens, rule = DelegationTokens(deps.tokens, deps.security_protocol_of), Rule.PER_RESOURCE
     return [
         Row("CreateDelegationToken", tokens.create, rule),
@@ -451,7 +451,7 @@ def token_rows(deps: ApiDeps) -> list[Row]:
 
 
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of the APIs that only brokers call.
+    """Return the API rows that only brokers call.
 
     The controller's requests are applied one at a time (`line`), and take turns of the loop
     separately from the work of other requests (`apart`).

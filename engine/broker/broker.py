@@ -158,7 +158,7 @@ class Broker:
         *,
         on_fatal: Callable[[str], None],
     ) -> Broker:
-        """Start a broker (steps 1 to 6) and return it; if a step fails, undo the earlier ones.
+        """Start a broker and return it; if a step fails, undo the earlier ones.
 
         `peers` are the brokers in this process, by id. `on_fatal` is called with a reason when the
         broker cannot continue; its runner then stops it. Raises the errors of the metadata store,
@@ -180,7 +180,7 @@ class Broker:
     # Opening
 
     async def _open(self) -> None:
-        """Run the steps of `open`; each step first adds its undo function, or cleans up itself."""
+        """Start the parts of the broker in order; each first adds the function that closes it."""
         self._closing.add("the session", self.znodes.close)
         self._closing.add("the loggers", self.loggers.restore)
         self._closing.add("requests of brokers in this process", self._local_requests.end)
@@ -216,7 +216,7 @@ class Broker:
         _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
 
     async def _open_settings(self) -> None:
-        """Load the settings, quotas, ACLs and tokens, and watch them for changes."""
+        """Load the settings, policies, quotas, ACLs and tokens, and watch them for changes."""
         settings = await self._settings_with_id(self._settings)
         self.passwords = password_encoder(BrokerConfig.parse(settings), self.host.entropy)
         self.live = LiveConfig(settings, self.passwords)
@@ -253,15 +253,16 @@ class Broker:
             await self.tokens.start()
 
     async def _re_encode_passwords(self) -> None:
-        """Encode the stored passwords with the present secret, if `password.encoder.old.secret` is
-        set.
+        """Encode the stored passwords with the present secret, after that secret has changed.
+
+        Done only if `password.encoder.old.secret` is set.
         """
         old = password_encoder(self.live.config, self.host.entropy, is_old=True)
         if old is not None and self.passwords is not None:
             await re_encode_passwords(self.znodes, self.broker_id, old, self.passwords)
 
     def _open_delegation_tokens(self) -> BrokerTokens | None:
-        """Create the store of delegation tokens; None without `delegation.token.secret.key`."""
+        """Create the delegation tokens; None if they are disabled: without their secret key."""
         secret = secret_key(self.live.config)
         if secret is None:
             return None
@@ -369,12 +370,13 @@ class Broker:
         )
 
     def _new_controller_channel(self) -> NodeToControllerChannel:
+        """Return a channel that sends requests to the controller, whichever broker that is."""
         return NodeToControllerChannel(
             self.metadata_cache, self.peers, self.host.timers, self.host.clock
         )
 
     def _close_storage(self) -> None:
-        """Stop coordinators, cleaner and tasks, then close the logs."""
+        """Stop the coordinators, the cleaner and the tasks, then close the logs."""
         self.groups.stop()
         self.transactions.stop()
         self.storage.cleaner.stop()
@@ -388,7 +390,10 @@ class Broker:
         self.storage.stop()
 
     async def _settings_with_id(self, settings: BrokerSettings) -> BrokerSettings:
-        """Return the settings with the configured, stored or generated broker id."""
+        """Return the settings with the broker id.
+
+        The id is configured, stored in meta.properties, or generated.
+        """
         live = LiveConfig(settings).config
         broker_id = known_broker_id(self.host.files, live.data_dirs, live.broker_id)
         if broker_id is None:
@@ -399,7 +404,10 @@ class Broker:
         return settings.with_generated_id(broker_id)
 
     def _open_controller(self) -> None:
-        """Create the controller and the broker's session with the store; closing resigns."""
+        """Create the controller and the broker's session with the store.
+
+        The function that closes them resigns.
+        """
         self.controller = Controller(
             self.broker_id,
             self.live.config,
@@ -425,21 +433,21 @@ class Broker:
         self._closing.add("the controller", self._leave_cluster)
 
     def _on_elected(self) -> None:
-        """Schedule the removal of expired delegation tokens."""
+        """Schedule the removal of expired delegation tokens, which is the new controller's task."""
         if self.tokens is not None:
             self.host.timers.call_soon(self.tokens.remove_expired)
 
     def _leave_cluster(self) -> None:
-        """Stop serving local requests, end the broker's session, and resign as controller."""
+        """Stop serving brokers of this process, end the session, and resign."""
         if self._peers.get(self.broker_id) == self.serve_local:
             del self._peers[self.broker_id]
         self.session.stop()
         self.controller.stop()
 
     def _open_listeners(self) -> None:
-        """Fill the dispatch table and open the listeners.
+        """Fill the dispatch table with the APIs, and open the listeners.
 
-        `server.begin` starts to serve requests.
+        Requests are accepted but not served before `server.begin`.
         """
         self.table = DispatchTable(
             broker_admission(self.live.config, self.quotas, self.rules, self.host)
@@ -500,7 +508,9 @@ class Broker:
         }
 
     def _join_cluster(self) -> None:
-        """Serve local requests, keep the session, and stand for election as the controller."""
+        """Serve brokers of this process, keep the session alive, and take part in the controller
+        election.
+        """
         self._peers[self.broker_id] = self.serve_local
         self.session.start()
         self.controller.start()
@@ -560,21 +570,25 @@ class Broker:
                 return
 
     async def _register(self) -> None:
-        """Create the broker's znode and store the broker epoch."""
+        """Create the broker's znode; store the broker epoch that this gives."""
         self._epoch = await register(self.znodes, self.broker_id, self._registration())
 
     def _registration(self) -> BrokerRegistration:
+        """Return the content of the broker's znode: its endpoints, with the ports now open."""
         clock = self.host.clock
         return registration_of(self.live.config, self.ports, self.host.name, clock.wall_ms())
 
     async def _begin_session(self) -> None:
-        """Register in a new session and take part in the controller election again."""
+        """Register in a new session of the store, and join the election again."""
         await self._register_again()
         self.controller.session_began()
         _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
 
     async def _register_again(self) -> None:
-        """Register in a new session, and read and watch settings, ACLs and tokens again."""
+        """Register in a new session; read settings, ACLs and tokens, and watch them again.
+
+        The watches of the earlier session have ended with it.
+        """
         await create_persistent_paths(self.znodes)
         await self._register()
         await self.dynamic.start()
@@ -585,13 +599,16 @@ class Broker:
 
     @property
     def epoch(self) -> int:
-        """Return the broker epoch, −1 before the first registration."""
+        """Return the broker epoch of the present registration, −1 before the first."""
         return self._epoch
 
     # Running
 
     def address_for_clients(self) -> str:
-        """Return host:port of the first plaintext advertised listener, else of the first one."""
+        """Return host:port for clients of this process.
+
+        It is that of the first advertised listener without TLS and SASL, else of the first one.
+        """
         advertised = self.live.config.effective_advertised_listeners
         plain = (listener for listener in advertised if listener.security_protocol == "PLAINTEXT")
         first = next(plain, advertised[0])
@@ -600,11 +617,17 @@ class Broker:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def serve_local(self, name: str, version: int, request: object) -> Promise[Message]:
-        """Serve a request of a broker in this process, and promise the response."""
+        """Serve a request of a broker in this process, without a connection.
+
+        Promises the response.
+        """
         return self._local_server.serve(name, version, request)
 
     def _on_topic_change(self, topic: str) -> None:
-        """Apply a topic's settings to its logs; start unclean elections if they are allowed."""
+        """Apply a topic's changed settings to its logs.
+
+        Unclean elections start if they are allowed now.
+        """
         self.storage.reconfigure(topic)
         if self.live.topic_config(topic).unclean_leader_election_enable:
             self.controller.elect_after_setting_change(topic)
@@ -622,7 +645,7 @@ class Broker:
         _log.error("%s was not served: %r", row.name, error, exc_info=error)
 
     def _on_broken_rule(self, row: ApiRow, error: AssertionError) -> None:
-        """Log a failed assertion in a handler with the broker's state, and call `on_fatal`."""
+        """Log a failed assertion in a handler, with the broker's state, and call `on_fatal`."""
         reason = f"{row.name} broke a rule of the broker: {error!r}"
         _log.critical("%s", reason, exc_info=error)
         _log.critical("%s", self.state_text())
@@ -657,9 +680,10 @@ class Broker:
     # Stopping
 
     async def stop(self, *, moves_leaders: bool = True) -> None:
-        """Stop the broker (steps 7 to 12), so that the next start needs no recovery.
+        """Stop the broker, so that the next start needs no recovery.
 
-        May be called twice. `moves_leaders` False skips step 7, for a stop of the complete cluster.
+        May be called twice. `moves_leaders` False skips the controlled shutdown, for a stop of the
+        complete cluster.
         """
         if self._shutdown is not None and moves_leaders and not self._is_stopping:
             self._is_stopping = True
@@ -670,7 +694,7 @@ class Broker:
         _log.info("broker %d has stopped", self.broker_id)
 
     async def clean_up_logs(self) -> None:
-        """Delete the segments past retention, spread over turns of the loop (RET-2)."""
+        """Delete the segments past retention now, spread over turns of the event loop (RET-2)."""
         await self._process_turns().each(self.storage.logs.apply_retention(), lambda _: None)
 
     def clean_logs_soon(self, topics: Collection[str] | None) -> None:
@@ -681,13 +705,16 @@ class Broker:
         )
 
     async def compaction(self) -> list[LogCompaction]:
-        """Return the cleaner's progress in each compacted log; spread over turns of the loop."""
+        """Return the cleaner's progress in each compacted log.
+
+        It is collected in turns of the event loop.
+        """
         states: list[LogCompaction] = []
         await self._process_turns().each(self.storage.compaction(), states.append)
         return states
 
     async def metrics(self) -> list[BrokerMetric]:
-        """Return the broker's metrics by Kafka's names; spread over turns of the loop."""
+        """Return the broker's metrics by Kafka's names; collected in turns of the event loop."""
         turns, requests = self._process_turns(), self.table.request_metrics
         await turns.each(folded(requests, self.host.clock), lambda _: None)
         gauges = storage_metrics(self.storage, await self.compaction())

@@ -17,13 +17,13 @@ from engine.znode.paths import sanitized
 def broker_admission(
     config: BrokerConfig, quotas: QuotaSettings, rules: AccessRules | None, host: BrokerHost
 ) -> Admission:
-    """Return the admission of requests; it is refreshed when quotas or ACLs change.
+    """Return the rules by which requests are admitted; changed quotas or ACLs refresh them.
 
     Without `rules` every principal may do everything.
     """
     enforced = EnforcedQuotas(
         quotas.limits,
-        _windows(config),
+        _quota_windows(config),
         clock=host.clock,
         timers=host.timers,
         work_ns=host.work_ns,
@@ -36,7 +36,7 @@ def broker_admission(
     return admission
 
 
-def _windows(config: BrokerConfig) -> QuotaWindows:
+def _quota_windows(config: BrokerConfig) -> QuotaWindows:
     """Return the number and length (ms) of the windows in which client quotas are measured."""
     return QuotaWindows(
         config.quota_window_num,

@@ -11,7 +11,7 @@ class BrokerTimers:
     """Timers that `stop` cancels; implements `engine.host.ports.Timers`."""
 
     def __init__(self, timers: Timers) -> None:
-        """Wrap the timers of the process."""
+        """Create timers of one broker over those of the process; `stop` cancels only the former."""
         self._timers = timers
         #: Cancels each timer that is not due yet, by its number.
         self._cancels: dict[int, Callable[[], None]] = {}
@@ -26,10 +26,12 @@ class BrokerTimers:
         number = self._number
 
         def run() -> None:
+            """Call the callback, unless the timer was cancelled."""
             if self._cancels.pop(number, None) is not None:
                 callback()
 
         def cancel() -> None:
+            """Cancel the timer; no effect once it has run."""
             cancel_timer = self._cancels.pop(number, None)
             if cancel_timer is not None:
                 cancel_timer()
@@ -38,13 +40,13 @@ class BrokerTimers:
         return cancel
 
     def call_soon(self, callback: Callable[[], None]) -> None:
-        """Call `callback` in a later turn of the loop, after everything that is due."""
+        """Call `callback` in a later turn of the event loop, after everything that is due."""
         # The loop of a broker that has stopped may be closed.
         if not self._is_stopped:
             self._timers.call_soon(lambda: self._run(callback))
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
-        """The same as `call_soon`, callable from any thread."""
+        """Call `callback` in a later turn of the event loop; any thread may call this."""
         if not self._is_stopped:
             self._timers.call_from_thread(lambda: self._run(callback))
 
@@ -54,7 +56,7 @@ class BrokerTimers:
             callback()
 
     def stop(self) -> None:
-        """Cancel all timers and ignore new ones."""
+        """Cancel all timers of this broker, and ignore new ones."""
         self._is_stopped = True
         cancels, self._cancels = self._cancels, {}
         for cancel in cancels.values():

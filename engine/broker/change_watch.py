@@ -37,7 +37,10 @@ class ApplyNotification(Protocol):
     """Reloads the entity of a change node; raises InvalidZnodeValue for an invalid node."""
 
     def __call__(self, data: bytes | None, path: str) -> PromiseCoroutine[None]:
-        """Reload the entity; `data` and `path` are those of the change node."""
+        """Apply one change to the broker's settings.
+
+        Loads the entity that a change node names (its `data` and `path`).
+        """
         ...
 
 
@@ -61,7 +64,7 @@ class ChangeWatch:
     def __init__(
         self, znodes: ZnodeClient, reader: ChangeReader, *, clock: Clock, timers: Timers
     ) -> None:
-        """Create the watch.
+        """Create the watch of a directory of change nodes; nothing is read before `start`.
 
         `reader` loads everything at the start, and applies each change later.
         """
@@ -85,11 +88,11 @@ class ChangeWatch:
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether changes are ignored."""
+        """True before `start` and after `stop`: changes are ignored."""
         return self._is_stopped
 
     async def start(self) -> None:
-        """Read everything and watch for changes; must be called again in each new session.
+        """Load all entities and watch for changes; must be called again in each new session.
 
         Raises the errors of the store; the broker cannot start then.
         """
@@ -105,12 +108,12 @@ class ChangeWatch:
             self._end_reading()
 
     def stop(self) -> None:
-        """Ignore all later changes."""
+        """Stop the watch: changes that come later are not applied."""
         self._is_stopped = True
         self._cancel()
 
     async def _watch_changes(self) -> list[tuple[int, str]]:
-        """Watch the directory; return the present change nodes in the order of their creation."""
+        """Watch the directory; return number and name of its change nodes, in order of creation."""
         directory = self._reader.directory
         await self._znodes.watch(directory, WatchKind.CHILDREN, self._note)
         changes = []
@@ -122,7 +125,10 @@ class ChangeWatch:
         return sorted(changes)
 
     async def _change_count(self) -> int:
-        """Return how many changes were ever made: cversion is `2 x made - present`."""
+        """Return how many change nodes were ever created, the number that the next one gets.
+
+        The directory's cversion counts creations and deletions: it is `2 x made - present`.
+        """
         stat = await self._znodes.exists(self._reader.directory)
         return 0 if stat is None else (stat.cversion + stat.child_count) // 2
 
@@ -131,13 +137,13 @@ class ChangeWatch:
         self._schedule_reading()
 
     def _schedule_reading(self) -> None:
-        """Schedule a reading for a later turn, unless one is scheduled."""
+        """Read the changes in a later turn of the event loop, unless that is already scheduled."""
         if not self._is_due:
             self._is_due = True
             self._timers.call_soon(self._catch_up)
 
     def _catch_up(self) -> None:
-        """Read the new changes; if a read is in progress, another one follows it."""
+        """Start to read the new changes; if a read is in progress, another one follows it."""
         self._is_due = False
         if self._is_stopped:
             return
@@ -156,14 +162,17 @@ class ChangeWatch:
             self._schedule_reading()
 
     def _schedule_reading_in(self, delay_ms: int) -> None:
-        """Schedule a reading after a delay, in place of an earlier delay."""
+        """Read the changes after `delay_ms`; an earlier delayed read is cancelled."""
         self._cancel()
         self._cancel = self._timers.call_at(
             self._clock.monotonic_ms() + delay_ms, self._schedule_reading
         )
 
     def _on_applied(self, work: Promise[None]) -> None:
-        """Log a failed read and schedule a retry; after an expired session `start` reads again."""
+        """Process the end of a read: after an error log it, and read again later.
+
+        After an expired session nothing is scheduled: the next session begins with `start`.
+        """
         try:
             work.result()
         except SessionExpired:
@@ -176,7 +185,10 @@ class ChangeWatch:
                 self._schedule_reading_in(CONFIG_CHANGES_RETRY_MS)
 
     async def _apply_changes(self) -> None:
-        """Apply the changes since the last read; load everything if a node was deleted unread."""
+        """Apply the changes since the last read.
+
+        All entities are loaded if a change node was deleted unread.
+        """
         self._is_reading = True
         try:
             changes = await self._watch_changes()
@@ -193,7 +205,10 @@ class ChangeWatch:
             self._end_reading()
 
     async def _apply_all(self, names: Iterable[str]) -> bool:
-        """Apply changes in order; return False if a node was deleted before it was read."""
+        """Apply changes in order; return False if a change node was deleted before it was read.
+
+        A change that cannot be decoded is logged and left out.
+        """
         for name in names:
             path = f"{self._reader.directory}/{name}"
             try:
@@ -207,7 +222,10 @@ class ChangeWatch:
         return True
 
     async def _purge(self, changes: list[tuple[int, str]]) -> None:
-        """Delete the change nodes that are older than CONFIG_CHANGE_KEPT_MS."""
+        """Delete the change nodes that are older than CONFIG_CHANGE_KEPT_MS.
+
+        All brokers have read them.
+        """
         directory = self._reader.directory
         names = {name for _, name in changes}
         self._made_ms = {name: at for name, at in self._made_ms.items() if name in names}

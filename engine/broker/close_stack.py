@@ -24,7 +24,7 @@ class CloseStack:
         self._steps: list[tuple[str, Undo]] = []
 
     def add(self, name: str, undo: Undo) -> None:
-        """Push the function that closes a part which is being opened."""
+        """Add the function that closes a part which is being opened; `name` is for the log."""
         self._steps.append((name, undo))
 
     async def run(self) -> None:

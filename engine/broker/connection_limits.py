@@ -31,9 +31,9 @@ _OVERRIDES = "max.connections.per.ip.overrides"
 
 
 def limits_of(live: LiveConfig) -> ConnectionLimits:
-    """Return the limits of each connection by the present settings.
+    """Return the limits of each client connection by the present settings.
 
-    The limits are of frames, idle time and socket buffers.
+    They are of frames, idle time and socket buffers.
     """
     config, settings = live.config, live.settings
     return ConnectionLimits(
@@ -55,16 +55,16 @@ def channel_settings(live: LiveConfig) -> ChannelSettings:
 
 
 def in_flight_bytes_max(config: BrokerConfig) -> int:
-    """Return the limit of bytes in all incomplete frames.
+    """Return the limit in bytes of all incomplete frames together: queued.max.request.bytes.
 
-    The setting, at most IN_FLIGHT_BYTES_MAX.
+    It is at most IN_FLIGHT_BYTES_MAX, which also is the limit if the setting has none.
     """
     queued = config.queued_max_request_bytes
     return min(queued, IN_FLIGHT_BYTES_MAX) if queued > 0 else IN_FLIGHT_BYTES_MAX
 
 
 def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBounds:
-    """Return the present limits of connection counts and rates.
+    """Return the limits on number and rate of connections, by the present settings.
 
     `per_address` has the limits of single addresses.
     """
@@ -103,7 +103,7 @@ def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) 
 
 
 def _of_listener(settings: BrokerSettings, listener: str, name: str) -> int:
-    """Return the listener's value of a setting, the broker's if it has none."""
+    """Return the value of a setting for a listener; the broker's value if the listener has none."""
     value = ListenerSettings(settings, listener).value(name)
     assert isinstance(value, int)
     return value

@@ -60,9 +60,10 @@ class ConnectionQuotas:
         window_ms: int,
         rates: AddressRates | None = None,
     ) -> None:
-        """Create it without connections; `between_brokers` is the inter-broker listener's name.
+        """Create the counts of a broker's connections, without any; `bounds` are the limits.
 
-        `rates` has the connection_creation_rate quotas of addresses.
+        `between_brokers` is the inter-broker listener's name, `rates` are the
+        connection_creation_rate quotas of addresses.
         """
         self._rates = AddressRates() if rates is None else rates
         #: Connections per second of each address; emptied when there are too many addresses.
@@ -82,7 +83,10 @@ class ConnectionQuotas:
         self.on_exceeded: Callable[[], None] = lambda: None
 
     def gate(self, name: str) -> ListenerGate:
-        """Create and return the gate of a listener; called once for each name."""
+        """Create and return the gate by which a listener asks for its connections.
+
+        Called once for each name.
+        """
         gate = self._gates[name] = ListenerGate(self, name, SampledRate(*self._window))
         return gate
 
@@ -97,18 +101,23 @@ class ConnectionQuotas:
             self.on_exceeded()
 
     def is_protected(self, name: str) -> bool:
-        """Return whether this is the inter-broker listener of a broker with several listeners."""
+        """True for the inter-broker listener of a broker with several listeners. max.connections
+        and its rate do not apply to it, so that brokers can always connect.
+        """
         return name == self._between_brokers and len(self._gates) > 1
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether the broker has more than max.connections."""
+        """True if the broker has more connections than max.connections."""
         return self.total > self.bounds.connections_max
 
     # The checks of the gates
 
     def delay_ms(self, name: str, rate: SampledRate, now_ms: int) -> int:
-        """Count a new connection of a listener; return its delay in ms, 0 for none."""
+        """Count a new connection of a listener.
+
+        Returns for how many ms to delay it, 0 for not at all. `rate` is the listener's own rate.
+        """
         delay_ms = 0
         if not self.is_protected(name):
             self._rate.record(now_ms)
@@ -117,9 +126,10 @@ class ConnectionQuotas:
         return max(delay_ms, rate.delay_ms(self.bounds.of_listeners[name].creation_rate, now_ms))
 
     def count_of_address(self, address: str, now_ms: int) -> int:
-        """Count a new connection of an address; return how long the rate is exceeded, in ms.
+        """Count a new connection of an address.
 
-        0 if it is not exceeded. A connection above the rate is not counted.
+        Returns for how many ms its rate is exceeded, else 0. A connection above the rate is not
+        counted.
         """
         bound = self._rates.rate_of(address)
         if bound is None:
@@ -136,7 +146,10 @@ class ConnectionQuotas:
         return delay_ms
 
     def waiting_reason(self, name: str, count: int) -> str | None:
-        """Return why a listener with `count` connections accepts no more, None if it does."""
+        """Return as text why a listener with `count` connections accepts no more now.
+
+        It is None if the listener accepts more.
+        """
         bound = self.bounds.of_listeners[name].connections_max
         if count >= bound:
             return f"waits: listener {name} has its maximum of {bound} connections"
@@ -146,7 +159,7 @@ class ConnectionQuotas:
         return None
 
     def enter(self, address: str) -> str | None:
-        """Count an accepted connection; return the reason if its address has too many.
+        """Count an accepted connection; return the reason to close it if its address has too many.
 
         None if the connection stays open. If the broker then has more than `max.connections`,
         `on_exceeded` closes idle connections of other listeners. Source: ConnectionQuotas.inc.
@@ -165,7 +178,7 @@ class ConnectionQuotas:
         return None
 
     def leave(self, address: str) -> None:
-        """Uncount a closed connection, and notify the listeners."""
+        """Uncount a closed connection of an address; listeners may then accept a waiting one."""
         self.total -= 1
         left = self._per_address[address] - 1
         if left:
@@ -184,7 +197,7 @@ class ListenerGate:
     """The limits of one listener; implements `engine.host.ports.ConnectionGate`."""
 
     def __init__(self, quotas: ConnectionQuotas, name: str, rate: SampledRate) -> None:
-        """Create the gate; only `ConnectionQuotas.gate` calls this."""
+        """Create the gate of the listener `name`; only `ConnectionQuotas.gate` calls this."""
         #: Called when a connection may be accepted again. The acceptor of the listener sets it.
         self.on_room: Callable[[], None] = lambda: None
         self.name = name
@@ -197,12 +210,15 @@ class ListenerGate:
         self._excess_ms = 0
 
     def arrive(self, address: str, now_ms: int) -> int:
-        """Count a new connection towards the rates; return its delay in ms."""
+        """Count a new connection towards the rates.
+
+        Returns for how many ms to delay it, 0 for none.
+        """
         self._excess_ms = self._quotas.count_of_address(address, now_ms)
         return self._quotas.delay_ms(self.name, self._rate, now_ms)
 
     def waiting_reason(self) -> str | None:
-        """Return why no connection is accepted now, None if one is."""
+        """Return as text why the listener accepts no connection now; None if it accepts."""
         return self._quotas.waiting_reason(self.name, self.count)
 
     def enter(self, address: str) -> str | None:
@@ -221,6 +237,6 @@ class ListenerGate:
         return refusal
 
     def leave(self, address: str) -> None:
-        """Uncount a closed connection."""
+        """Remove a closed connection from the counts."""
         self.count -= 1
         self._quotas.leave(address)

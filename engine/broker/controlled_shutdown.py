@@ -44,7 +44,7 @@ class ShutdownRequests:
         self, config: BrokerConfig, metadata_cache: MetadataCache, peers: Peers, timers: Timers,
         clock: Clock,
     ) -> None:  # fmt: skip
-        """Create it; nothing is sent before `run`."""
+        """Create the sender of ControlledShutdown requests; nothing is sent before `run`."""
         self._config = config
         self._metadata_cache = metadata_cache
         self._peers = peers
@@ -64,7 +64,11 @@ class ShutdownRequests:
         self._end_metadata_wait: Callable[[], None] = lambda: None
 
     async def run(self, broker_epoch: int) -> None:
-        """Send requests until this broker leads no replicated partition, or retries are used up."""
+        """Ask the controller to move leaders away, until this broker leads no replicated partition.
+
+        Ends earlier when the retries are used up. Nothing is sent if controlled shutdown is
+        disabled or no other broker is live.
+        """
         if not self._config.controlled_shutdown_enable or self._is_alone():
             return
         _log.info("Starting controlled shutdown")
@@ -99,11 +103,13 @@ class ShutdownRequests:
             self._end_metadata_wait()
 
     def _is_alone(self) -> bool:
-        """Return whether no other live broker is known."""
+        """True if no other live broker is known, so that leaders have no place to move to."""
         return set(self._metadata_cache.brokers) <= {self._config.broker_id}
 
     def _leads_for_others(self) -> bool:
-        """Return whether the metadata cache has this broker as leader of replicated partitions."""
+        """True if the metadata cache has this broker as leader of partitions that others
+        replicate.
+        """
         return any(
             partition.leader_id == self._config.broker_id and len(partition.replicas) > 1
             for partitions in self._metadata_cache.topics.values()
@@ -119,13 +125,13 @@ class ShutdownRequests:
         if self._leads_for_others() and not self._is_abandoned:
             due_ms = self._clock.monotonic_ms() + LEADER_MOVES_WAIT_MS
             informed: Promise[None] = Promise()
-            self._end_metadata_wait = _once(informed)
+            self._end_metadata_wait = _keep_once(informed)
             cancel = self._timers.call_at(due_ms, self._end_metadata_wait)
             await informed
             cancel()
 
     async def _repeat_requests(self, broker_epoch: int) -> bool:
-        """Send requests until one succeeds; return False once retries are used up."""
+        """Send requests until one succeeds, and return True; False once retries are used up."""
         retries_left = self._config.controlled_shutdown_max_retries
         while retries_left > 0 and not self._is_abandoned:
             retries_left -= 1
@@ -160,12 +166,12 @@ class ShutdownRequests:
     async def _await_response(
         self, requested: Promise[messages.ControlledShutdownResponse]
     ) -> messages.ControlledShutdownResponse | None:
-        """Wait for a response and return it; None after `end_waits`. Raises its error.
+        """Wait for a response and return it, or raise its error; None after `end_waits`.
 
         Raises TimedOut after `controller.socket.timeout.ms`.
         """
         there: Promise[None] = Promise()
-        self._end_wait = end_wait = _once(there)
+        self._end_wait = end_wait = _keep_once(there)
         requested.watch(end_wait)
         # A controller in this process has no connection whose end would end the wait.
         timeout_ms = self._config.controller_socket_timeout_ms
@@ -204,17 +210,21 @@ class ShutdownRequests:
     async def _back_off(self) -> None:
         """Wait `controlled.shutdown.retry.backoff.ms`, or until a new controller is known."""
         over: Promise[None] = Promise()
-        self._end_pause = _once(over)
+        self._end_pause = _keep_once(over)
         due_ms = self._clock.monotonic_ms() + self._config.controlled_shutdown_retry_backoff_ms
         cancel = self._timers.call_at(due_ms, self._end_pause)
         await over
         cancel()
 
 
-def _once(promise: Promise[None]) -> Callable[[], None]:
-    """Return a function that keeps the promise; further calls have no effect."""
+def _keep_once(promise: Promise[None]) -> Callable[[], None]:
+    """Return a function that keeps the promise; further calls have no effect.
+
+    Several events may end the same wait.
+    """
 
     def keep() -> None:
+        """Keep the promise unless it is kept."""
         if not promise.is_kept:
             promise.keep(None)
 

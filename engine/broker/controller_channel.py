@@ -65,7 +65,10 @@ class _Queue:
         timers: Timers,
         clock: Clock,
     ) -> None:
-        """Create an empty queue; `new_channel` opens another channel after one was lost."""
+        """Create the empty queue of the controller's requests to one broker.
+
+        `new_channel` opens another channel after one was lost.
+        """
         self._broker_id = broker_id
         self._channel = channel
         self._new_channel = new_channel
@@ -82,7 +85,7 @@ class _Queue:
         self._cancel: Callable[[], None] | None = None
 
     def put(self, call: Call) -> Promise[Message]:
-        """Queue a request; return the promise of its response."""
+        """Add a request to the queue; return the promise of its response."""
         request = _Request(call, Promise())
         self._requests.append(request)
         self._schedule_first()
@@ -99,7 +102,7 @@ class _Queue:
         self._requests.clear()
 
     def _schedule_first(self) -> None:
-        """Schedule the first request for a later turn, unless a request is in progress."""
+        """Send the first request in a later turn of the event loop, unless one is in progress."""
         if self._requests and not self._is_busy and not self._is_closed:
             self._is_busy = True
             self._timers.call_soon(self._send_first)
@@ -113,7 +116,10 @@ class _Queue:
         response.watch(lambda: self._on_response(response))
 
     def _on_response(self, response: Promise[Struct]) -> None:
-        """Complete the first request by its response; send it again after a connection error."""
+        """Complete the first request with its response, and send the next one.
+
+        After a connection error the same request is sent again later, without end.
+        """
         if self._is_closed:
             return
         error = response.error
@@ -131,7 +137,7 @@ class _Queue:
             request.promise.keep(response.result())
 
     def _resend_later(self, error: EngineError) -> None:
-        """Send the first request again after a pause, over a new channel if one can be opened."""
+        """Send the first request again after a pause; over a new channel if one can be opened."""
         if not self._is_silent:
             _log.warning("broker %d does not answer, trying again: %s", self._broker_id, error)
         self._is_silent = True
@@ -147,14 +153,17 @@ class ControllerChannel:
     """The queues to brokers; implements `engine.controller.ports.BrokerChannel`."""
 
     def __init__(self, peers: Peers, timers: Timers, clock: Clock) -> None:
-        """Create it without queues."""
+        """Create the controller's queues of requests to brokers, without any; `open` adds one."""
         self._peers = peers
         self._timers = timers
         self._clock = clock
         self._queues: dict[int, _Queue] = {}
 
     def open(self, broker: BrokerNode) -> None:
-        """Create the queue to a broker that came up, unless the broker cannot be reached."""
+        """Create the queue of requests to a broker that came up, in place of an earlier one.
+
+        No queue is created if the broker has no endpoint at which it can be reached.
+        """
         self.close(broker.broker_id)
         channel = self._peers.channel(broker)
         if channel is not None:
@@ -163,13 +172,16 @@ class ControllerChannel:
             self._queues[broker.broker_id] = queue
 
     def close(self, broker_id: int) -> None:
-        """Close the queue to a broker; its requests fail."""
+        """Close the queue to a broker that went down; its requests fail with QueueClosed."""
         queue = self._queues.pop(broker_id, None)
         if queue is not None:
             queue.close()
 
     def send(self, broker_id: int, name: str, request: Struct) -> Promise[Message]:
-        """Queue a request; the promise fails without a queue, and when the queue is closed."""
+        """Queue a request to a broker; return the promise of its response.
+
+        It fails with QueueClosed if there is no queue to the broker, and when the queue is closed.
+        """
         queue = self._queues.get(broker_id)
         if queue is None:
             return Promise.failed(QueueClosed(broker_id))

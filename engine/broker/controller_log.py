@@ -15,7 +15,10 @@ class ControllerLog:
     """Logs the controller's reports; implements `engine.controller.ports.ControllerReporter`."""
 
     def __init__(self, broker_id: int, on_elected: Callable[[], None]) -> None:
-        """Create it; `on_elected` is called when this broker has become the controller."""
+        """Create the controller's log.
+
+        `on_elected` is called when this broker becomes the controller.
+        """
         self._broker_id = broker_id
         self._on_elected = on_elected
 
@@ -31,7 +34,7 @@ class ControllerLog:
             self._on_elected()
 
     def event_failed(self, event: str, error: EngineError) -> None:
-        """Log that an event ended with an error."""
+        """Log that a controller event ended with an error."""
         _log.error("the event %s was given up: %s", event, error)
 
     def change_refused(self, subject: str, target: str, reason: str) -> None:

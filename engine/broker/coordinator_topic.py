@@ -62,9 +62,10 @@ class CoordinatorTopic:
         made_with: int = 1,
         stored: TopicAssignment | None = None,
     ) -> None:
-        """Create it; `made_with` is the partition count with which brokers create the topic.
+        """Create access to a coordinators' topic, `__consumer_offsets` or `__transaction_state`.
 
-        `stored` is the topic in the metadata store at the start of the broker, None without one.
+        `made_with` is the partition count with which brokers create the topic. `stored` is the
+        topic in the metadata store at the start of the broker, None without one.
         """
         self._topic = topic
         self._replica_manager = replica_manager
@@ -82,7 +83,10 @@ class CoordinatorTopic:
         metadata_cache.on_update(self._note_count)
 
     def partition_count(self) -> int | None:
-        """Return the partition count that assigns ids, None if the topic does not exist yet."""
+        """Return the partition count by which group or transactional ids are mapped to partitions.
+
+        None if the topic does not exist yet.
+        """
         return self._count or self._known_count() or None
 
     def _known_count(self) -> int:
@@ -114,11 +118,10 @@ class CoordinatorTopic:
         waiting: Waiting,
         written_as: Callable[[ProduceResult], T],
     ) -> Promise[T]:
-        """Append keys and values as one batch; the promise is kept once the ISR has it.
+        """Append keys and values as one batch; the promise is kept once enough replicas have it.
 
-        The value of the promise is the result of `written_as`. It is kept even if the client that
-        caused the append closes its connection: a coordinator's state must equal its written
-        records.
+        Its value is the result of `written_as`. It is kept even if the client that caused the
+        append closes its connection: a coordinator's state must equal its written records.
         """
         key = TopicPartition(self._topic, partition)
         now_ms = self._clock.wall_ms()
@@ -157,6 +160,7 @@ class CoordinatorTopic:
         )
 
         def result(results: ProduceResults) -> T:
+            """Convert the result of the only partition."""
             return written_as(results[key])
 
         if isinstance(appended, Promise):
@@ -172,9 +176,10 @@ class CoordinatorTopic:
         waiting: Waiting,
         now_ms: int,
     ) -> int | ProduceResult | Promise[ProduceResult] | None:
-        """Append one record without a codec, as `append` does; None with nothing done.
+        """Append one record without a codec, as `append` does.
 
-        Returns the record's offset if it is written and no other replica has to follow.
+        Returns None, with nothing done, if it cannot. Returns the record's offset if it is written
+        and no other replica has to follow, else the result or a promise of it.
         """
         topic_partition = new_tuple(TopicPartition, (self._topic, partition))
         required_acks, timeout_ms = waiting
@@ -190,9 +195,10 @@ class CoordinatorTopic:
         return written
 
     def batches(self, partition: int, buffer_bytes: int) -> Iterator[RecordBatch]:
-        """Yield all batches of a partition up to its present log end offset, in order.
+        """Yield all batches of a partition in order, up to its present log end offset.
 
-        Raises ApiError or StorageError if the log cannot be read.
+        A coordinator loads its state from them. Raises ApiError or StorageError if the log cannot
+        be read.
         """
         key = TopicPartition(self._topic, partition)
         log = self._log(key)
@@ -215,12 +221,15 @@ class CoordinatorTopic:
                 return
 
     def end_offset(self, partition: int) -> int:
-        """Return the log end offset, 0 for a partition that is not on this broker."""
+        """Return the log end offset of a partition, 0 if it is not on this broker."""
         replica = self._replica_manager.partitions.get(TopicPartition(self._topic, partition))
         return 0 if replica is None else replica.log.log_end_offset
 
     def is_committed(self, partition: int, end_offset: int) -> bool:
-        """Return whether the high watermark has reached `end_offset` (exclusive)."""
+        """True if the partition's high watermark has reached `end_offset` (exclusive).
+
+        False also if the partition is not on this broker.
+        """
         replica = self._replica_manager.partitions.get(TopicPartition(self._topic, partition))
         return replica is not None and replica.high_watermark >= end_offset
 

@@ -28,7 +28,7 @@ class PurgatoryOwner(Protocol):
         ...
 
     def next_deadline_ms(self) -> int | None:
-        """Return the earliest deadline (monotonic), None if no operation waits."""
+        """Return the earliest deadline (monotonic) of the operations, None without any."""
         ...
 
 
@@ -36,7 +36,7 @@ class Deadlines:
     """Keeps one timer at the earliest deadline of the owners that were added."""
 
     def __init__(self, timers: Timers) -> None:
-        """Create it without owners."""
+        """Create the one timer for the deadlines of all purgatories; no purgatory is known yet."""
         self._timers = timers
         self._owners: list[PurgatoryOwner] = []
         #: Monotonic time of the timer, and the function that cancels it. None if no operation
@@ -46,11 +46,14 @@ class Deadlines:
         self._is_stopped = False
 
     def add(self, owner: PurgatoryOwner) -> None:
-        """Add an owner of purgatories."""
+        """Add an owner of purgatories, whose deadlines the timer serves from now on."""
         self._owners.append(owner)
 
     def note(self, deadline_ms: int) -> None:
-        """Set the timer to `deadline_ms` (monotonic) unless it is set to an earlier time."""
+        """Note that an operation with this deadline waits.
+
+        The timer is set to it unless it is earlier. The deadline is monotonic.
+        """
         if self._is_stopped:
             return
         if self._due_ms is None or deadline_ms < self._due_ms:
@@ -60,7 +63,10 @@ class Deadlines:
             self._cancel = self._timers.call_at(deadline_ms, self._advance_owners)
 
     def _advance_owners(self) -> None:
-        """Advance all owners, and set the timer to the next deadline."""
+        """Complete the operations that are due in all purgatories.
+
+        The timer is set to the next deadline.
+        """
         self._due_ms = self._cancel = None
         try:
             do_each(self._owners, lambda owner: owner.advance())
@@ -72,7 +78,7 @@ class Deadlines:
                     self.note(due_ms)
 
     def stop(self) -> None:
-        """Cancel the timer; `note` is ignored from now on."""
+        """Cancel the timer, and ignore later deadlines."""
         self._is_stopped = True
         if self._cancel is not None:
             self._cancel()

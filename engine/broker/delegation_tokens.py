@@ -36,7 +36,7 @@ _log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
 
 
 def secret_key(config: BrokerConfig) -> str | None:
-    """Return the key of all HMACs, None if delegation tokens are not enabled."""
+    """Return the secret by which tokens' HMACs are computed, None if tokens are disabled."""
     key = config.delegation_token_secret_key
     return (config.delegation_token_master_key if key is None else key) or None
 
@@ -54,7 +54,10 @@ class BrokerTokens:
         timers: Timers,
         entropy: Entropy,
     ) -> None:
-        """Create it without tokens; `secret` is `delegation.token.secret.key`."""
+        """Create the broker's delegation tokens; none is loaded before `start`.
+
+        `secret` is `delegation.token.secret.key`.
+        """
         self._clock = clock
         self._is_stopped = False
         self._check_interval_ms = config.delegation_token_expiry_check_interval_ms
@@ -70,6 +73,7 @@ class BrokerTokens:
         )
 
         async def apply(data: bytes | None, path: str) -> None:
+            """Load the token that a change node names."""
             await self.admin.refresh(decode_token_change(data, path))
 
         reader = ChangeReader(DELEGATION_TOKEN_CHANGES, "delegation tokens", self.admin.load, apply)
@@ -82,12 +86,15 @@ class BrokerTokens:
         await self._watch.start()
 
     def stop(self) -> None:
-        """Ignore all later changes."""
+        """Stop the watch, so that later changes of tokens are ignored."""
         self._is_stopped = True
         self._watch.stop()
 
     def login(self, token_id: str, mechanism: ScramMechanism) -> TokenLogin | None:
-        """Return owner, credential and remaining lifetime of a token, None for an unknown token."""
+        """Return owner, credential and remaining lifetime of a token; None for an unknown token.
+
+        The SCRAM authentication of a client with a token needs them.
+        """
         cache = self.admin.cache
         token = cache.of(token_id)
         if token is None:
@@ -107,6 +114,7 @@ class BrokerTokens:
         """Start a periodic task that removes expired tokens while this broker is the controller."""
 
         def check() -> None:
+            """Remove expired tokens if this broker is the controller now."""
             if is_controller():
                 self.remove_expired()
 
@@ -115,7 +123,7 @@ class BrokerTokens:
 
 
 def _log_failure(work: Promise[None]) -> None:
-    """Log the error of a removal of expired tokens; the next check retries."""
+    """Log the error if expired tokens could not be removed; the next check tries again."""
     try:
         work.result()
     except EngineError as error:

@@ -48,9 +48,9 @@ class DirectoryMoves:
         backoff_ms: int,
         abort_cleaning: Callable[[TopicPartition], None],
     ) -> None:
-        """Create it without moves; `replicas` returns the replica manager.
+        """Create the moves of replicas between log directories, without any; each copies in chunks.
 
-        `abort_cleaning` ends a running compaction of a log.
+        `replicas` returns the replica manager. `abort_cleaning` ends a running compaction of a log.
         """
         self._replicas = replicas
         self._abort_cleaning = abort_cleaning
@@ -116,7 +116,7 @@ class DirectoryMoves:
         _log.info("%s begins to move to %s", topic_partition, directory)
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Continue the move of a partition if its -future log exists."""
+        """Continue the move of a partition if its -future log exists, as after a role change."""
         if self._logs.get(topic_partition, is_future=True) is None or self._is_stopped:
             return
         if topic_partition not in self._moving:
@@ -129,7 +129,7 @@ class DirectoryMoves:
             self._moving.remove(topic_partition)
 
     def close(self) -> None:
-        """Stop all moves."""
+        """Stop all moves; the -future logs remain for the next start."""
         self._is_stopped = True
         self._moving.clear()
         cancel, self._cancel = self._cancel, None
@@ -137,13 +137,16 @@ class DirectoryMoves:
             cancel()
 
     def _schedule_step(self) -> None:
-        """Schedule a step for a later turn, unless a step or a wait is pending."""
+        """Copy the next chunk in a later turn of the event loop, unless a step is pending."""
         if not self._is_busy:
             self._is_busy = True
             self._timers.call_soon(self._copy_next_chunk)
 
     def _copy_next_chunk(self) -> None:
-        """Copy one chunk of the next move; wait if the throttle is exceeded."""
+        """Copy one chunk of the first move in the queue, which then goes to the queue's end.
+
+        While the throttle is exceeded it waits. An error ends only the move that has it.
+        """
         self._is_busy = False
         self._cancel = None
         if not self._moving:
@@ -178,7 +181,10 @@ class DirectoryMoves:
         self._timers.call_at(due_ms, lambda: self.resume(topic_partition))
 
     def _advance(self, topic_partition: TopicPartition) -> bool:
-        """Do the next step of a move; return True if the move is complete or impossible."""
+        """Copy one chunk of a move, or exchange the logs when all is copied.
+
+        True if the move is complete or impossible, False if more remains to be copied.
+        """
         replicas = self._replicas()
         partition = replicas.partitions.get(topic_partition)
         future = self._logs.get(topic_partition, is_future=True)

@@ -58,7 +58,10 @@ class LiveConfig:
     """The present settings of a broker and its topics; listeners are called after each change."""
 
     def __init__(self, settings: BrokerSettings, passwords: PasswordEncoder | None = None) -> None:
-        """Create it; `passwords` decrypts passwords in znodes, None without a configured secret."""
+        """Create the broker's present settings, static ones first; dynamic ones are set later.
+
+        `passwords` decrypts passwords in znodes, None without a configured secret.
+        """
         self._passwords = passwords
         #: The settings as text.
         self.settings = settings
@@ -79,7 +82,7 @@ class LiveConfig:
         self._of_topics.append(listener)
 
     def on_broker(self, listener: Callable[[BrokerConfig, BrokerConfig], None]) -> None:
-        """Call `listener` with the old and new broker settings after a change.
+        """Call `listener` with the old and new broker settings after each change.
 
         Topics inherit broker settings that they do not override: their settings may have changed
         too.
@@ -91,7 +94,7 @@ class LiveConfig:
         return self._topics.get(topic, {})
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """Return a topic's settings (cached): its own overrides, then the broker's settings."""
+        """Return the parsed settings of a topic: its own overrides, else the broker's settings."""
         config = self._topic_configs.get(topic)
         if config is None:
             config = TopicConfig.of(self.topic_overrides(topic), self.settings)
@@ -99,7 +102,10 @@ class LiveConfig:
         return config
 
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Replace the overrides of a topic; ignore and log invalid ones."""
+        """Replace the overrides of a topic, and call the listeners if they differ.
+
+        Invalid overrides are logged and ignored.
+        """
         usable = _valid_topic_overrides(topic, overrides)
         if usable == self.topic_overrides(topic):
             return
@@ -118,11 +124,14 @@ class LiveConfig:
             self.set_topic(topic, {})
 
     def set_broker(self, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> None:
-        """Replace the dynamic settings of this broker and of all brokers; ignore invalid ones."""
+        """Replace the dynamic settings of this broker (`of_broker`) and of all brokers (`of_all`).
+
+        Invalid ones are logged and ignored; if together they contradict others, nothing changes.
+        """
         usable = usable_broker_overrides(
-            of_broker, _leave_out, per_broker=True, passwords=self._passwords
+            of_broker, _log_invalid, per_broker=True, passwords=self._passwords
         )
-        usable_of_all = usable_broker_overrides(of_all, _leave_out, per_broker=False)
+        usable_of_all = usable_broker_overrides(of_all, _log_invalid, per_broker=False)
         if (usable, usable_of_all) == (
             self.settings.dynamic_broker,
             self.settings.dynamic_default,
@@ -141,7 +150,7 @@ class LiveConfig:
 
 
 def _valid_topic_overrides(topic: str, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Return the valid overrides of a topic; log the invalid ones."""
+    """Return the valid overrides of a topic, as text; log the invalid ones."""
     usable = {}
     for name, text in overrides.items():
         key = topic_keys().get(name)
@@ -155,8 +164,8 @@ def _valid_topic_overrides(topic: str, overrides: Mapping[str, str]) -> dict[str
     return usable
 
 
-def _leave_out(error: ConfigError) -> None:
-    """Log a dynamic setting that is ignored."""
+def _log_invalid(error: ConfigError) -> None:
+    """Log the error of a dynamic setting that is invalid and therefore ignored."""
     _log.error("A dynamic setting is left out: %s", error)
 
 
@@ -181,7 +190,10 @@ class DynamicConfigWatch:
         clock: Clock,
         timers: Timers,
     ) -> None:
-        """Create it; `quotas`, if given, are updated from the znodes too."""
+        """Create the watch of settings in the metadata store.
+
+        It updates `live`, and `quotas` if given.
+        """
         self._znodes = znodes
         self._broker_id = broker_id
         self._live = live
@@ -198,7 +210,7 @@ class DynamicConfigWatch:
         await self._changes.start()
 
     def stop(self) -> None:
-        """Ignore all later changes."""
+        """Stop the watch, so that later changes of settings are ignored."""
         self._changes.stop()
 
     async def load_topics(self, topics: Iterable[str]) -> None:
@@ -228,10 +240,11 @@ class DynamicConfigWatch:
         self._live.set_broker(of_broker, of_all)
 
     async def _read(self, path: str) -> dict[str, str]:
+        """Return the settings in a znode, empty if the znode does not exist."""
         return await stored_config(self._znodes, path, subject="Settings")
 
     async def _apply(self, data: bytes | None, path: str) -> None:
-        """Reload the entity of a change node; ignore nodes about other brokers."""
+        """Load the settings of the entity that a change node names; other brokers' are ignored."""
         entity_path = decode_config_change(data, path)
         kind, _, name = entity_path.partition("/")
         if kind == TOPIC_CONFIGS:

@@ -28,7 +28,7 @@ _SESSIONS: Final = "kafka.server:type=FetchSessionCache,name="
 def fetcher_metrics(
     followed: Mapping[tuple[int, int], Mapping[TopicPartition, FetchState]],
 ) -> Iterator[BrokerMetric]:
-    """Yield the lag of each partition that has been fetched, then the maximal lag.
+    """Yield the lag of each partition that this broker follows, and the maximal lag.
 
     `followed` has fetch states by leader id and number of the fetcher.
     """
@@ -55,6 +55,6 @@ def purgatory_metrics(counts: Mapping[str, PurgatoryCount]) -> Iterator[BrokerMe
 
 
 def session_metrics(session_count: int, partition_count: int) -> Iterator[BrokerMetric]:
-    """Yield the gauges of fetch sessions."""
+    """Yield the gauges of fetch sessions: their number, and that of their partitions."""
     yield BrokerMetric(f"{_SESSIONS}NumIncrementalFetchSessions", session_count)
     yield BrokerMetric(f"{_SESSIONS}NumIncrementalFetchPartitionsCached", partition_count)

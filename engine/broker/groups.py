@@ -35,7 +35,7 @@ def open_groups(
     deadlines: Deadlines,
     stored: TopicAssignment | None,
 ) -> GroupCoordinator:
-    """Return a broker's group coordinator, which follows the leadership of `__consumer_offsets`.
+    """Create a broker's group coordinator, which follows the leadership of its topic.
 
     `stored` is that topic in the metadata store, None if it does not exist.
     """
@@ -71,10 +71,12 @@ def open_groups(
             groups.registry.on_resigned(index)
 
     def stopped(key: TopicPartition) -> None:
+        """Unload the groups of a `__consumer_offsets` partition whose replica was stopped here."""
         if key.topic == CONSUMER_OFFSETS:
             groups.registry.on_resigned(key.partition)
 
     def updated(topics: Iterable[str]) -> None:
+        """Drop the committed offsets of topics that an UpdateMetadata has deleted."""
         if deleted := [topic for topic in topics if topic not in metadata_cache.topics]:
             groups.admin.forget_topics(deleted)
 

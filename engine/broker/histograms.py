@@ -28,9 +28,9 @@ _REQUESTS: Final = "kafka.network:type=RequestMetrics,name="
 
 
 def fold_requests(requests: RequestMetrics, clock: Clock, tasks: LoopTasks) -> None:
-    """Start a task that adds requests to their histograms every second.
+    """Start a task that adds the requests to their histograms every second.
 
-    Doing it for each is slow.
+    To add each request by itself would be slow.
     """
     tasks.every_in_steps(
         "request-metrics", _FOLD_MS, lambda: folded(requests, clock), first_after_ms=_FOLD_MS
@@ -38,7 +38,7 @@ def fold_requests(requests: RequestMetrics, clock: Clock, tasks: LoopTasks) -> N
 
 
 def folded(requests: RequestMetrics, clock: Clock) -> Iterator[None]:
-    """Add the requests up to now to their histograms, in steps."""
+    """Add the requests up to now to their histograms, in steps; work is done as it is iterated."""
     return requests.fold(clock.monotonic_ms() // _MS_PER_S)
 
 

@@ -49,7 +49,7 @@ class BrokerHost(NamedTuple):
 
 
 def real_directory_lock() -> DirectoryLock:
-    """Return a function that locks a log directory against other processes."""
+    """Return a function that locks a log directory against other processes, by a file in it."""
 
     def lock(path: str) -> Callable[[], None]:
         """Lock a log directory and return the function that releases it.

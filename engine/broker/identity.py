@@ -15,9 +15,10 @@ _GENERATED = -1
 
 
 def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) -> int | None:
-    """Return the configured broker id or the one in meta.properties, None if there is neither.
+    """Return the broker id that is configured or in meta.properties; None if neither has one.
 
-    Unreadable log directories are ignored. Raises ConfigError if the ids contradict each other.
+    None leads to a generated id. Unreadable log directories are ignored. Raises ConfigError if the
+    ids contradict each other.
     """
     ids: set[int] = set()
     for path in data_dirs:

@@ -49,7 +49,10 @@ class SendToController(Protocol):
     def __call__(
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Message]:
-        """Send a request in a version up to `highest`, made by `message`; promise the response."""
+        """Send a request to the controller; promise the response.
+
+        `message` builds it for the version that both sides know, up to `highest` (None: any).
+        """
         ...
 
 
@@ -65,7 +68,7 @@ class IsrProposals:
     """The ISR proposals of one broker."""
 
     def __init__(self, broker_id: int, ports: IsrProposalPorts, timers: Timers, clock: Clock):
-        """Create it without proposals."""
+        """Create the queue of ISR proposals to the controller, without any."""
         self._broker_id = broker_id
         self._ports = ports
         self._timers = timers
@@ -108,14 +111,17 @@ class IsrProposals:
             self._cancel()
 
     def _send_soon(self) -> None:
-        """Schedule one request for all pending proposals, unless one is scheduled or in flight."""
+        """Send all pending proposals in a later turn, unless one is scheduled or in flight."""
         if self._waiting and not self._is_busy:
             self._is_busy = True
             # Proposals made later in this turn are in the same request.
             self._timers.call_soon(self._send)
 
     def _send(self) -> None:
-        """Send all pending proposals in one AlterPartition; by topic name if an id is missing."""
+        """Send all pending proposals in one AlterPartition request.
+
+        It names topics by id, or by name if the id of one is missing.
+        """
         self._cancel = None
         proposals = tuple(self._waiting.values())
         if self._is_stopped or not proposals:
@@ -125,6 +131,7 @@ class IsrProposals:
         epoch = self._ports.epoch()
 
         def message(version: int) -> messages.AlterPartitionRequest:
+            """Build the request for the version that both sides know."""
             return self._request(proposals, epoch, version)
 
         highest = None if has_ids else _TOPIC_IDS_SINCE - 1
@@ -176,7 +183,7 @@ class IsrProposals:
             return
         self._logged_reason = None
         names = {proposal.topic_id: proposal.topic_partition.topic for proposal in proposals}
-        decisions = _decisions(response, names)
+        decisions = _parse_decisions(response, names)
         requested_again = False
         for proposal in proposals:
             decision = decisions.get(proposal.topic_partition)
@@ -205,12 +212,12 @@ class IsrProposals:
         self._pause()
 
     def _pause(self) -> None:
-        """Send the pending proposals after ISR_PROPOSAL_RETRY_MS."""
+        """Send the pending proposals again after ISR_PROPOSAL_RETRY_MS."""
         due_ms = self._clock.monotonic_ms() + ISR_PROPOSAL_RETRY_MS
         self._cancel = self._timers.call_at(due_ms, self._send)
 
 
-def _decisions(
+def _parse_decisions(
     response: messages.AlterPartitionResponse, names: Mapping[bytes | None, str]
 ) -> dict[TopicPartition, IsrDecision]:
     """Return the controller's decision on each partition; `names` has topic names by id."""

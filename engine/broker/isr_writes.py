@@ -69,7 +69,7 @@ class IsrWrites:
     def __init__(
         self, broker_id: int, ports: IsrWritePorts, tasks: LoopTasks, clock: Clock
     ) -> None:
-        """Create it without writes."""
+        """Create the writer of ISRs to the metadata store, which old protocol versions need."""
         self._broker_id = broker_id
         self._ports = ports
         self._tasks = tasks
@@ -85,11 +85,11 @@ class IsrWrites:
 
     @property
     def waiting_count(self) -> int:
-        """Return the number of writes without a result."""
+        """Return the number of ISR writes without a result."""
         return self._in_flight
 
     def start(self) -> None:
-        """Start the periodic check for changes to send (SCH-3)."""
+        """Start the periodic check for ISR changes to report to the controller (SCH-3)."""
         self._tasks.every(
             "isr-change-propagation",
             ISR_CHANGE_CHECK_MS,
@@ -102,20 +102,23 @@ class IsrWrites:
         self._is_stopped = True
 
     def propose(self, proposal: ProposeIsr) -> None:
-        """Write an ISR; `decided` is called on a later turn."""
+        """Write a proposed ISR to its znode.
+
+        `decided` is called with the result on a later turn.
+        """
         self._in_flight += 1
         # Not within the caller's work, since a store in this process responds at once.
         self._tasks.once("isr-write", 0, partial(self._write, proposal))
 
     def _write(self, proposal: ProposeIsr) -> None:
-        """Start to write a proposed ISR to its znode, unless stopped."""
+        """Start to write a proposed ISR to its znode, unless the broker stops."""
         if self._is_stopped:
             return
         writing = drive(self._write_znode(proposal))
         writing.watch(partial(self._on_written, proposal, writing))
 
     async def _write_znode(self, proposal: ProposeIsr) -> IsrDecision:
-        """Write a proposed ISR to the partition's znode; return the new version or an error.
+        """Write a proposed ISR to the partition's znode; return the new version, or an error code.
 
         A znode that already has the proposed state counts as written: the first response was lost.
         """
@@ -162,7 +165,10 @@ class IsrWrites:
     # Notifying the controller
 
     def _send_changes(self) -> None:
-        """Notify the controller of changed ISRs: after a quiet period, or at the maximal delay."""
+        """Notify the controller of changed ISRs, after a time without changes or the maximal delay.
+
+        So many changes in a row lead to one notification.
+        """
         now_ms = self._clock.monotonic_ms()
         is_quiet = self._last_change_ms + ISR_CHANGE_LINGER_MS < now_ms
         is_late = self._last_sent_ms + ISR_CHANGE_DELAY_MS_MAX < now_ms
@@ -189,9 +195,9 @@ class IsrWrites:
 
 
 def writes_sets_itself(release: str) -> bool:
-    """Return True if leaders write the ISR to the metadata store in this protocol version.
+    """True if leaders write the ISR to the metadata store in this inter.broker.protocol.version.
 
-    From inter.broker.protocol.version 2.7-IV2 on they propose it to the controller (KIP-497).
+    From 2.7-IV2 on they propose it to the controller (KIP-497).
     """
     head, _, step = ".".join(release.split(".")[:2]).partition("-IV")
     major, minor = map(int, head.split("."))

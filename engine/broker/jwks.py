@@ -40,7 +40,7 @@ class JwksKeys:
     """The keys of one URL."""
 
     def __init__(self, url: str, read: Callable[[str], list[JsonKey]], clock: Clock) -> None:
-        """Read the keys from `url` by `read`; raises ConfigError.
+        """Read the keys that verify OAuth tokens from `url` by `read`; raises ConfigError.
 
         `read` is called again later, on a worker thread.
         """
@@ -60,9 +60,10 @@ class JwksKeys:
             raise ConfigError(_URL, url, f"cannot be read: {error}") from error
 
     def for_token(self, text: str) -> list[JsonKey]:
-        """Return the present keys; start a refresh if the token's key id is unknown.
+        """Return the present keys for the verification of a token.
 
-        Raises TokenRefused for a malformed token.
+        If the token's key id is unknown, a refresh is started, for later tokens. Raises
+        TokenRefused for a malformed token.
         """
         wanted = key_id(text)
         is_known = wanted is None or any(key.get("kid") == wanted for key in self._keys)
@@ -87,6 +88,7 @@ class JwksKeys:
                 _log.warning("The keys of %s stay as they are: %s", self.url, error)
 
         def end_reading() -> None:
+            """Use the keys that were read, on the event loop."""
             self._is_reading = False
             if found:
                 self._keys = found[0]
@@ -98,7 +100,10 @@ class JwksCache:
     """The keys of all URLs in the settings of listeners."""
 
     def __init__(self, files: Files, http: Http | None, clock: Clock) -> None:
-        """Create it without keys; `http` is None for a broker without an HTTP client."""
+        """Create the cache of keys by URL, without keys.
+
+        `http` is None if the broker has no HTTP client.
+        """
         self._files = files
         self._http = http
         self._clock = clock
@@ -108,7 +113,7 @@ class JwksCache:
         self._tasks: LoopTasks | None = None
 
     def run_on(self, tasks: LoopTasks) -> None:
-        """Refresh the keys of URLs that are added from now on by `tasks`."""
+        """Let `tasks` refresh the keys of URLs that are added from now on."""
         self._tasks = tasks
 
     def of(self, url: str, refresh_ms: int) -> JwksKeys:

@@ -47,7 +47,7 @@ _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 
 
 def check_oauth(of_listener: ListenerSettings, entry: JaasEntry) -> None:
-    """Raise ConfigError if the settings for access tokens are invalid; reads no keys."""
+    """Raise ConfigError if a listener's settings for OAUTHBEARER are invalid; no keys are read."""
     if _is_signed(of_listener):
         _signed_rules(of_listener)
     else:
@@ -82,7 +82,10 @@ def token_reader(
 
 
 def _is_signed(of_listener: ListenerSettings) -> bool:
-    """Return True if the listener verifies signatures; raise ConfigError for invalid settings."""
+    """True if the listener verifies the signatures of tokens, False if it accepts unsigned ones.
+
+    Raises ConfigError for invalid settings.
+    """
     text = of_listener.own_text(HANDLER, OAUTHBEARER) or of_listener.text(HANDLER)
     url = of_listener.text(_URL)
     if text in _SIGNED_HANDLERS:

@@ -83,7 +83,7 @@ class ListenerSasl:
         token_login: TokenLogins | None = None,
         token_readers: TokenReaders | None = None,
     ) -> None:
-        """Read and check the settings; raises ConfigError.
+        """Read and check the SASL settings of a listener; raises ConfigError.
 
         `token_login` returns the login of a delegation token, None if tokens are disabled.
         `token_readers` returns the verifier of OAUTHBEARER's access tokens.
@@ -107,11 +107,11 @@ class ListenerSasl:
 
     @property
     def mechanisms(self) -> Sequence[str]:
-        """Return the enabled mechanisms in the order of Java's set."""
+        """Return the enabled SASL mechanisms in Kafka's order, that of Java's set."""
         return self._mechanisms
 
     def new_server(self, mechanism: str) -> SaslServer:
-        """Return the server side of a new authentication with a mechanism."""
+        """Return the server's side of a new authentication by a SASL mechanism."""
         if mechanism == PLAIN:
             return PlainServer(partial(_password_of, self._entries[PLAIN].options))
         if mechanism == OAUTHBEARER:
@@ -130,7 +130,7 @@ class ListenerSasl:
         return None if self._token_login is None else self._token_login(token_id, mechanism)
 
     def session_lifetime_ms(self, mechanism: str) -> int:
-        """Return how long an authentication is valid; 0 means without end."""
+        """Return for how long an authentication by a mechanism is valid; 0 means without end."""
         return self._lifetimes_ms[mechanism]
 
 
@@ -143,6 +143,7 @@ class OwnLogin(NamedTuple):
     oauth: OAuthLogin | None = None
 
     def __repr__(self) -> str:
+        """Return the login without its password."""
         return f"OwnLogin({self.username})"
 
 
@@ -157,7 +158,10 @@ def check_sasl(settings: BrokerSettings, listener: str) -> None:
 
 
 def broker_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
-    """Return the broker's login at the inter-broker listener; raises ConfigError."""
+    """Return the credentials of this broker at other brokers' listeners; raises ConfigError.
+
+    They are in the settings of the inter-broker listener.
+    """
     of_listener = ListenerSettings(settings, config.inter_broker_endpoint.name)
     mechanism = config.sasl_mechanism_inter_broker_protocol
     if mechanism not in enabled_mechanisms(of_listener):
@@ -181,9 +185,9 @@ def broker_login(settings: BrokerSettings, config: BrokerConfig) -> OwnLogin:
 
 
 def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:
-    """Return the JAAS entry of a mechanism: its users and the broker's login.
+    """Return the parsed JAAS entry of a mechanism: the users, and the broker's own credentials.
 
-    Raises ConfigError.
+    Raises ConfigError if it is missing, malformed, or of another login module.
     """
     key = "sasl.jaas.config"
     name = of_listener.name_of(key, mechanism)
@@ -203,7 +207,10 @@ def login_entry(of_listener: ListenerSettings, mechanism: str) -> JaasEntry:
 
 
 def enabled_mechanisms(of_listener: ListenerSettings) -> list[str]:
-    """Return the listener's enabled mechanisms in the order of the setting; raises ConfigError."""
+    """Return the listener's enabled SASL mechanisms in the order of the setting.
+
+    Raises ConfigError for an unknown mechanism, and for callback classes of Java.
+    """
     key = "sasl.enabled.mechanisms"
     enabled = of_listener.value(key)
     assert isinstance(enabled, tuple)

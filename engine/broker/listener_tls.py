@@ -51,7 +51,10 @@ _UNSERVED: Final = (
 
 
 def listener_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerOf:
-    """Return the TLS layer for a listener's connections; raises ConfigError."""
+    """Load a listener's key and trust stores; return its TLS layer for new connections.
+
+    Raises ConfigError.
+    """
     of_listener = ListenerSettings(settings, listener.name)
     given = _tls_settings(of_listener, listener)
     try:
@@ -61,7 +64,7 @@ def listener_layer(settings: BrokerSettings, listener: ListenerAddress) -> Layer
 
 
 def own_certificate(settings: BrokerSettings, listener: ListenerAddress) -> bytes:
-    """Return the listener's own certificate (DER); raises ConfigError."""
+    """Return the certificate (DER) that the listener presents to clients; raises ConfigError."""
     of_listener = ListenerSettings(settings, listener.name)
     try:
         return read_first_certificate(_tls_settings(of_listener, listener))
@@ -77,7 +80,10 @@ def store_files(settings: BrokerSettings, listener: ListenerAddress) -> list[str
 
 
 def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
-    """Return the TLS layer for connections to other brokers; raises ConfigError."""
+    """Load a listener's stores; return the TLS layer for connections to other brokers.
+
+    Raises ConfigError.
+    """
     of_listener = ListenerSettings(settings, listener.name)
     given = _tls_settings(of_listener, listener)
     try:
@@ -87,9 +93,10 @@ def peer_layer(settings: BrokerSettings, listener: ListenerAddress) -> LayerTo:
 
 
 def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | None], str]:
-    """Return a function from a client's certificate (DER) to its principal; raises ConfigError.
+    """Return a function that maps a client's certificate (DER) to its principal.
 
-    The function raises MalformedDer and NoMappingRule; it returns ANONYMOUS for None.
+    It goes by `ssl.principal.mapping.rules`, for which ConfigError is raised. The function raises
+    MalformedDer and NoMappingRule; it returns ANONYMOUS for None.
     """
     rules = settings.value(_RULES)
     assert isinstance(rules, str)
@@ -99,6 +106,7 @@ def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | Non
         raise ConfigError(_RULES, rules, str(error)) from error
 
     def principal_of(certificate: bytes | None) -> str:
+        """Return the principal by the mapping rules."""
         if certificate is None:
             return ANONYMOUS
         return user_principal(mapping.user_of(subject_of(certificate)))
@@ -107,7 +115,10 @@ def principal_of_certificates(settings: BrokerSettings) -> Callable[[bytes | Non
 
 
 def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> TlsListenerSettings:
-    """Return the TLS settings of a listener; raise ConfigError for unsupported values."""
+    """Return the TLS settings of a listener.
+
+    Raises ConfigError for unsupported values and for stores that contradict each other.
+    """
     for key, rule in _UNSERVED:
         text = of_listener.text(key)
         if text:
@@ -139,7 +150,7 @@ def _tls_settings(of_listener: ListenerSettings, listener: ListenerAddress) -> T
 
 
 def _ciphers(of_listener: ListenerSettings, versions: tuple[str, ...]) -> CipherChoice:
-    """Return the ciphers for the TLS versions; raise ConfigError for invalid names."""
+    """Return the cipher suites for the TLS versions by `ssl.cipher.suites`; raises ConfigError."""
     names = of_listener.value(_CIPHERS) or ()
     assert isinstance(names, tuple)
     try:
@@ -159,7 +170,7 @@ def _client_auth(of_listener: ListenerSettings, listener: ListenerAddress) -> st
 
 
 def _check_key_store(of_listener: ListenerSettings) -> None:
-    """Raise ConfigError, with Kafka's message, unless exactly one key is set."""
+    """Raise ConfigError, with Kafka's message, unless exactly one private key is configured."""
     is_pem = _store_type(of_listener, "ssl.keystore.type") == "PEM"
     location, key, chain = (
         of_listener.text(f"ssl.keystore.{name}")
@@ -207,7 +218,10 @@ def _check_trust_store(of_listener: ListenerSettings) -> None:
 
 
 def _store_type(of_listener: ListenerSettings, key: str) -> str:
-    """Return the type of a store; raise ConfigError for an unsupported type."""
+    """Return the type of a key or trust store, like PEM.
+
+    Raises ConfigError for an unsupported one.
+    """
     value = of_listener.value(key)
     if value not in _STORE_KINDS:
         raise ConfigError(key, value, f"must be of {', '.join(_STORE_KINDS)}")

@@ -59,9 +59,10 @@ class BrokerListeners:
         tls: LiveTls,
         logins: TokenAuthentication,
     ) -> None:
-        """Read the connection limits from the settings; raises ConfigError.
+        """Create the listeners' common limits from the settings; raises ConfigError.
 
-        `quotas` has the connection rates of addresses and the SCRAM credentials.
+        None is opened yet. `quotas` has the connection rates of addresses and the SCRAM
+        credentials.
         """
         self._host = host
         self._network = network = host.network
@@ -118,7 +119,10 @@ class BrokerListeners:
         return {name: listener.port for name, listener in self._opened.items()}
 
     def _on_client(self, listener: ListenerAddress) -> Callable[[ClientConnection], None] | None:
-        """Return the function that authenticates a new client; None if none is needed."""
+        """Return the function that authenticates a new client of a listener.
+
+        None if the listener has neither SASL nor TLS: its clients are ANONYMOUS.
+        """
         if listener.has_sasl:
             name = listener.name
             return lambda client: client.authenticate(self._authentications[name])
@@ -153,13 +157,16 @@ class BrokerListeners:
     def _token_server(
         self, of_listener: ListenerSettings, entry: JaasEntry
     ) -> Callable[[], SaslServer]:
-        """Return the factory of OAUTHBEARER authentications; raises ConfigError."""
+        """Return a function that creates the server's side of one OAUTHBEARER authentication.
+
+        Raises ConfigError.
+        """
         clock = self._host.clock
         read = token_reader(of_listener, entry, self._logins.jwks, clock)
         return lambda: OAuthBearerServer(read, clock.wall_ms)
 
     def reconfigure(self) -> None:
-        """Apply the present settings to all listeners; log invalid ones and keep the old values."""
+        """Apply changed settings to all listeners; log invalid ones and keep their old values."""
         try:
             self._read_authentications()
         except ConfigError as error:
@@ -186,7 +193,10 @@ class BrokerListeners:
         return per_address
 
     def _close_excess(self) -> None:
-        """Close connections of unprotected listeners, the longest idle ones first."""
+        """Close connections while the broker has more than max.connections, longest idle first.
+
+        Those of the inter-broker listener stay open, if there are other listeners.
+        """
         reason = "it was silent for longest, and the broker has more than max.connections"
         names = [name for name in self._opened if not self.quotas.is_protected(name)]
         while self.quotas.is_exceeded and any(

@@ -54,7 +54,7 @@ class AnotherCertificate(ConfigError):
     """A listener's new certificate has another name, or lacks a host of the old one."""
 
     def __init__(self, rule: str, allowed_by: str) -> None:
-        """Create the error.
+        """Create the error for a new certificate with another name or without an old host.
 
         `rule` is its sentence, `allowed_by` the setting that allows the change.
         """
@@ -112,37 +112,41 @@ class LiveTls:
         self._peer: LayerTo | None = None
 
     def layer(self, listener: ListenerAddress) -> LayerOf:
-        """Load the listener's files and return its TLS layer, which always uses the last files.
+        """Load a listener's TLS files and return its TLS layer.
 
-        Raises ConfigError.
+        Returns its layer, which uses files that are loaded later, too. Raises ConfigError.
         """
         name = listener.name
-        self._loaded[name] = _load(self._live.settings, listener)
+        self._loaded[name] = _load_tls_files(self._live.settings, listener)
 
         def layer_of(sock: socket.socket) -> StreamLayer:
+            """Return the layer of a new connection, with the files loaded last."""
             return self._loaded[name].layer(sock)
 
         return layer_of
 
     def layer_to_peers(self, listener: ListenerAddress) -> LayerTo:
-        """Load the files for connections to brokers; return their layer, which uses the last files.
+        """Load the TLS files for connections to brokers.
 
+        Returns the function from a host to its layer. Later connections use the files loaded last.
         Raises ConfigError.
         """
         self._peer = peer_layer(self._live.settings, listener)
 
         def layer_to(host: str) -> LayerOf:
+            """Return the layer of new connections to a host, with the files loaded last."""
             assert self._peer is not None
             return self._peer(host)
 
         return layer_to
 
     def check(self, listener: ListenerAddress, after: BrokerSettings) -> None:
-        """Raise InvalidRequest, with Kafka's message, if a listener could not use the settings
-        `after`.
+        """Raise InvalidRequest, with Kafka's message, if the listener's TLS fails with `after`.
+
+        Called before a change of dynamic settings is stored.
         """
         try:
-            new = _load(after, listener)
+            new = _load_tls_files(after, listener)
             _check_certificate(listener, after, self._loaded.get(listener.name), new)
         except ConfigError as error:
             cause = f"{_FAILED}{_java_text(error, ListenerSettings(after, listener.name))}"
@@ -152,11 +156,10 @@ class LiveTls:
             ) from error
 
     def reload_replaced_files(self) -> None:
-        """Reload replaced files.
+        """Load the TLS files whose content has changed; an AlterConfigs request triggers this.
 
-        Raise InvalidConfiguration, with Kafka's message, for unusable ones.
-
-        A listener with unusable files keeps its present ones.
+        Raises InvalidConfiguration, with Kafka's message, for unusable files. A listener with
+        unusable files keeps its present ones.
         """
         settings, config = self._live.settings, self._live.config
         for listener in config.bound_listeners:
@@ -176,7 +179,7 @@ class LiveTls:
 
     @property
     def is_used(self) -> bool:
-        """Return whether any listener has TLS."""
+        """True if any listener has TLS."""
         return bool(self._loaded)
 
     def make_replaced_reader(
@@ -195,7 +198,7 @@ class LiveTls:
             found = []
             for listener in listeners:
                 used = loaded[listener.name]
-                states = _states(settings, listener)
+                states = _file_states(settings, listener)
                 if states != judged.get(listener.name, used.states):
                     new = self._prepare_or_refuse(listener, settings, used)
                     found.append(ReplacedFiles(listener, states, used, new))
@@ -204,7 +207,10 @@ class LiveTls:
         return read
 
     def is_current(self, replaced: ReplacedFiles) -> bool:
-        """Return whether the listener's files are the same as when `replaced` was read."""
+        """True if the listener still uses the files that were in use when `replaced` was read.
+
+        False: a request has loaded other files meanwhile, and `replaced` is to be ignored.
+        """
         return self._loaded[replaced.listener.name] is replaced.used
 
     def use(self, listener: ListenerAddress, new: _Prepared) -> None:
@@ -216,11 +222,11 @@ class LiveTls:
         _log.info("Listener %s goes by the certificate of %s", listener.name, name)
 
     def follow_settings(self) -> None:
-        """Reload the files of listeners whose settings have changed; log a failure."""
+        """Load the TLS files of listeners whose settings have changed; log a failure."""
         settings = self._live.settings
         for listener in self._live.config.bound_listeners:
             loaded = self._loaded.get(listener.name)
-            if loaded is None or loaded.stores == _stores(settings, listener):
+            if loaded is None or loaded.stores == _store_settings(settings, listener):
                 continue
             try:
                 self.use(listener, self._prepare(listener, settings))
@@ -228,8 +234,11 @@ class LiveTls:
                 _log.error("The TLS of listener %s stays as it is: %s", listener.name, error)
 
     def _prepare(self, listener: ListenerAddress, settings: BrokerSettings) -> _Prepared:
-        """Load a listener's files, for both directions if brokers use it; raises ConfigError."""
-        loaded = _load(settings, listener)
+        """Load a listener's TLS files, for both directions if brokers use it.
+
+        Raises ConfigError.
+        """
+        loaded = _load_tls_files(settings, listener)
         between = self._live.config.inter_broker_endpoint
         if self._peer is None or listener.name != between.name:
             return _Prepared(loaded, None)
@@ -238,7 +247,10 @@ class LiveTls:
     def _prepare_or_refuse(
         self, listener: ListenerAddress, settings: BrokerSettings, used: _Loaded
     ) -> _Prepared | ConfigError | None:
-        """Load replaced files; return the error for unusable ones, None for unchanged content."""
+        """Load a listener's replaced TLS files.
+
+        Returns the error for unusable ones, None if their content is unchanged.
+        """
         if _digest(settings, listener) == used.digest:
             return None
         try:
@@ -252,7 +264,10 @@ class LiveTls:
 def _check_certificate(
     listener: ListenerAddress, settings: BrokerSettings, loaded: _Loaded | None, new: _Loaded
 ) -> None:
-    """Raise AnotherCertificate if a certificate has another DN, or lacks a host of the old one."""
+    """Raise AnotherCertificate if the new certificate has another name, or lacks a host of the old.
+
+    `ssl.allow.dn.changes` and `ssl.allow.san.changes` allow it. `loaded` None: there is no old one.
+    """
     if loaded is None:
         return
     of_listener = ListenerSettings(settings, listener.name)
@@ -274,10 +289,10 @@ def _check_certificate(
         )
 
 
-def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
-    """Load the files of a listener's settings; raises ConfigError."""
+def _load_tls_files(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
+    """Load the TLS files that a listener's settings name; raises ConfigError."""
     # States are taken before the content, so that a file written meanwhile is read again.
-    states, digest = _states(settings, listener), _digest(settings, listener)
+    states, digest = _file_states(settings, listener), _digest(settings, listener)
     layer = listener_layer(settings, listener)
     certificate = own_certificate(settings, listener)
     return _Loaded(
@@ -285,18 +300,21 @@ def _load(settings: BrokerSettings, listener: ListenerAddress) -> _Loaded:
         _Certificate(subject_of(certificate), alternative_names(certificate)),
         digest,
         states,
-        _stores(settings, listener),
+        _store_settings(settings, listener),
     )
 
 
-def _stores(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | None, ...]:
-    """Return the TLS settings of a listener whose change reloads its files."""
+def _store_settings(settings: BrokerSettings, listener: ListenerAddress) -> tuple[str | None, ...]:
+    """Return the values of the TLS settings whose change reloads the listener's files."""
     of_listener = ListenerSettings(settings, listener.name)
     return tuple(of_listener.text(key) for key in sorted(ONLY_BY_LISTENER))
 
 
-def _states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
-    """Return the states of a listener's store files, which show a replaced file."""
+def _file_states(settings: BrokerSettings, listener: ListenerAddress) -> FileStates:
+    """Return the file states (time, size …) of a listener's stores.
+
+    A file whose state differs was replaced.
+    """
     return tuple(map(read_file_state, store_files(settings, listener)))
 
 
@@ -313,7 +331,7 @@ def _digest(settings: BrokerSettings, listener: ListenerAddress) -> bytes:
 
 
 def _java_text(error: ConfigError, of_listener: ListenerSettings) -> str:
-    """Return Kafka's message for an unreadable store or another certificate."""
+    """Return Kafka's message for an unusable store or a certificate that may not be used."""
     bad = error.__cause__
     if isinstance(bad, BadTlsFile):
         store = (

@@ -23,7 +23,10 @@ from engine.wire.structs import Message, Struct
 
 
 def request_for(row: ApiRow, version: int, request: object) -> object:
-    """Return a request in the form that the handler of `row` takes."""
+    """Convert a request of a broker in this process to the form that the API's handler takes.
+
+    Some handlers take the form of their own decoder, for which the request is encoded first.
+    """
     if row.decode is None:
         return request
     assert isinstance(request, Struct)
@@ -33,7 +36,7 @@ def request_for(row: ApiRow, version: int, request: object) -> object:
 
 
 def message_of_response(row: ApiRow, version: int, response: Message) -> Message:
-    """Return a handler's response as a message object; its open files are released."""
+    """Convert a handler's response, encoded or not, to a message object; its files are released."""
     if isinstance(response, EncodedResponse):
         try:
             body = b"".join(part_bytes(part) for part in response.parts)
@@ -49,7 +52,7 @@ def message_of_response(row: ApiRow, version: int, response: Message) -> Message
 
 
 def release_response(response: Message) -> None:
-    """Release the open files of a handler's response that is not sent."""
+    """Release the open files of a response that is not sent."""
     if isinstance(response, EncodedResponse) and response.on_sent is not None:
         response.on_sent()
 
@@ -68,6 +71,6 @@ def serve_encoded(
 
 
 def _encode_and_decode(name: str, version: int, message: Struct) -> Message:
-    """Encode and decode a message."""
+    """Encode a message and return what its bytes decode to."""
     codec = message_codec(name, version)
     return codec.decode(memoryview(codec.encode(message)))

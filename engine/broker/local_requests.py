@@ -29,12 +29,16 @@ class LocalRequests:
     """The requests of brokers in this process that this broker has not responded to."""
 
     def __init__(self, broker_id: Callable[[], int]) -> None:
-        """Create it without requests; `broker_id` is called when requests fail."""
+        """Create the set of pending requests from brokers of this process, without any.
+
+        `broker_id` is called when requests fail.
+        """
         self._broker_id = broker_id
         #: Promises of requesters, in the order of their requests.
         self._pending: dict[Promise[Any], None] = {}
 
     def __len__(self) -> int:
+        """Return the number of pending requests."""
         return len(self._pending)
 
     def add(self, response: Promise[T]) -> Promise[T]:
@@ -49,9 +53,9 @@ class LocalRequests:
         self._pending[pending] = None
 
         def forward() -> None:
-            """Keep the requester's promise.
+            """Keep or fail the requester's promise.
 
-            Release the response if the requester no longer waits.
+            The response is released if the requester does not wait any more.
             """
             if pending not in self._pending:
                 if response.error is None:
@@ -72,6 +76,7 @@ class LocalRequests:
         do_each(pending, self._fail)
 
     def _fail(self, pending: Promise[Any]) -> None:
+        """Fail one pending request because this broker has stopped."""
         pending.fail(Unreachable("broker", self._broker_id(), "it has stopped"))
 
 
@@ -81,12 +86,12 @@ class _PendingRequest:
     def __init__(
         self, pending: dict[Promise[Any], None], requester: Promise[Any], response: Promise[Any]
     ) -> None:
-        """`requester` is the promise that the requester waits for, `response` the handler's."""
+        """Connect a requester's promise (`requester`) to the handler's promise (`response`)."""
         self._pending = pending
         self._requester = requester
         self._response = response
 
     def abandon(self) -> None:
-        """Remove the request, and abandon the handler's promise."""
+        """Remove the request because its requester waits no more; abandon the handler's promise."""
         self._pending.pop(self._requester, None)
         self._response.abandon()

@@ -23,7 +23,10 @@ class LocalServer:
     """Serves one broker's APIs to other brokers in its process."""
 
     def __init__(self, server: RequestServer, listener: str, requests: LocalRequests) -> None:
-        """Create it; handlers see `listener`, the inter-broker listener, in the session."""
+        """Create the server of requests from brokers in this process, which need no connection.
+
+        Handlers see `listener`, the inter-broker listener, in the session.
+        """
         self._server = server
         self._listener = listener
         self._requests = requests
@@ -31,7 +34,7 @@ class LocalServer:
         self._session: Session | None = None
 
     def _session_for(self, *, is_message: bool) -> Session:
-        """Return a new session for a message, or the shared session for a call with values.
+        """Return the session for a request: a new one for a message, the shared one for values.
 
         Handlers of messages may keep state in their session, which callers must not share.
         """
@@ -48,7 +51,7 @@ class LocalServer:
         return session
 
     def serve(self, name: str, version: int, request: object) -> Promise[Message]:
-        """Serve a request of a broker in this process, and promise the response.
+        """Serve a request of a broker in this process; promise the response.
 
         A request that is not a message has the values of an API (see `Row.local`). An exception in
         a handler fails the request with UNKNOWN_SERVER_ERROR, as in Kafka.
@@ -73,7 +76,7 @@ class LocalServer:
             return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
 
     def _api_row(self, name: str, *, is_message: bool) -> ApiRow:
-        """Return the API's row for messages, or its local row for values."""
+        """Return the dispatch table's row of an API: that for messages, or that for values."""
         key = api(name).key
         row = self._server.table.row(key) if is_message else self._server.table.local_row(key)
         assert row is not None, name
@@ -82,7 +85,7 @@ class LocalServer:
     def _promise_response(
         self, row: ApiRow, version: int, handled: Promise[Message]
     ) -> Promise[Message]:
-        """Return the promise of a pending response, which `LocalRequests.end` fails."""
+        """Return a promise of a response that is not there yet; `LocalRequests.end` fails it."""
         if row.is_inter_broker:
             handled.watch(lambda: self._report_fault(row, handled.error))
         return self._requests.add(handled).then(
@@ -90,6 +93,6 @@ class LocalServer:
         )
 
     def _report_fault(self, row: ApiRow, error: EngineError | None) -> None:
-        """Report the exception of a handler that failed after its call."""
+        """Report the exception of a handler that failed after its first turn."""
         if isinstance(error, HandlerFailed):
             self._server.events.on_fault(row, error.fault)

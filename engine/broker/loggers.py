@@ -49,7 +49,7 @@ class PythonLoggers:
         self._before: dict[str, int] = {}
 
     def levels(self) -> Mapping[str, str]:
-        """Return the effective level of each logger by name."""
+        """Return the effective level of each logger of the broker, by name, as Kafka's level."""
         levels = {
             name: level_name(self._logger(name).getEffectiveLevel())
             for name in (ROOT_LOGGER, *_ABOVE_OTHERS)
@@ -69,7 +69,10 @@ class PythonLoggers:
         self._set(name, logging.NOTSET)
 
     def restore(self) -> None:
-        """Restore the levels from before all changes."""
+        """Restore the levels that the loggers had before the broker changed them.
+
+        Called at its stop.
+        """
         for name, level in self._before.items():
             self._logger(name).setLevel(level)
         self._before.clear()
@@ -86,5 +89,8 @@ class PythonLoggers:
 
 
 def level_name(number: int) -> str:
-    """Return Kafka's name of the highest level that is not above `number`."""
+    """Return Kafka's name of a level of Python's logging.
+
+    It is the name of the highest level that is not above `number`.
+    """
     return next((name for name, least in _NUMBERS.items() if number >= least), "TRACE")

@@ -108,10 +108,10 @@ class BrokerMeters:
         others: Callable[[], Mapping[str, int | Histogram]],
         clock: Clock,
     ) -> None:
-        """Create the meters; `existing` returns the topics of the cluster.
+        """Create the meters of topics and of the broker.
 
-        `others` returns the broker-wide figures by JMX object name: the count of a meter, or the
-        histogram of a timer in microseconds.
+        `existing` returns the topics of the cluster. `others` returns the broker-wide figures by
+        JMX object name: the count of a meter, or the histogram of a timer in microseconds.
         """
         self._counts = counts
         self._existing = existing
@@ -136,9 +136,10 @@ class BrokerMeters:
     # Roles
 
     def note_role(self, key: TopicPartition, *, is_leader: bool) -> None:
-        """Record the role of a partition; after a topic's last leader, end its leader meters.
+        """Note whether this broker leads or follows a partition; called after each change of roles.
 
-        The broker's totals continue. Source: ReplicaManager.updateLeaderAndFollowerMetrics.
+        After a topic's last leader its leader meters end, while the broker's totals continue.
+        Source: ReplicaManager.updateLeaderAndFollowerMetrics.
         """
         replicas = self._replicas.get(key.topic)
         if replicas is None:
@@ -152,7 +153,7 @@ class BrokerMeters:
             self._reset(key.topic, _OF_LEADERS)
 
     def note_stopped(self, key: TopicPartition) -> None:
-        """Record that a replica left this broker; after a topic's last one, end its meters."""
+        """Note that a replica left this broker; after a topic's last one its meters end."""
         replicas = self._replicas.get(key.topic)
         if replicas is None:
             return
@@ -164,15 +165,16 @@ class BrokerMeters:
         self._forget(key.topic)
 
     def _forget(self, topic: str) -> None:
-        """Remove the counts and meters of a topic."""
+        """Remove the counts and meters of a topic that is deleted or no longer on this broker."""
         self._reset(topic, _ALL)
         self._counts.by_topic.pop(topic, None)
         self._topics.pop(topic, None)
 
     def _reset(self, topic: str, indexes: Collection[int]) -> None:
-        """Set some counts of a topic to 0 and remove their meters; the broker's totals stay.
+        """Set the counts `indexes` of a topic to 0 and remove their meters.
 
-        Kafka removes a topic's meters when the broker no longer leads (or follows) it.
+        The broker's totals stay. Kafka removes a topic's meters when the broker no longer leads (or
+        follows) it.
         """
         counts = self._counts.by_topic.get(topic)
         if counts is None:
@@ -190,7 +192,10 @@ class BrokerMeters:
     # Ticks
 
     def tick(self) -> Iterator[None]:
-        """Update all meters from the counts, one topic for each step."""
+        """Update the rates of all meters from the counts, one topic for each step.
+
+        This happens every TICK_MS.
+        """
         number = self._number + 1
         for topic in list(self._counts.by_topic):
             if topic in self._replicas or topic in self._existing():
@@ -224,21 +229,24 @@ class BrokerMeters:
         known.values = values
 
     def _meters_of_topic(self, topic: str) -> _Topic:
-        """Return the meters of a topic; the first call creates them."""
+        """Return the meters of a topic, created at the first call."""
         known = self._topics.get(topic)
         if known is None:
             known = self._topics[topic] = _Topic()
         return known
 
     def _meter_of(self, topic: _Topic, index: int) -> Meter:
-        """Return a meter of a topic; a new meter starts at the last complete tick."""
+        """Return a topic's meter of the count `index`.
+
+        A new one starts at the last complete tick.
+        """
         meter = topic.meters.get(index)
         if meter is None:
             meter = topic.meters[index] = Meter(self._ticked_ms, self._number)
         return meter
 
     def _broker_meter(self, name: str) -> Meter:
-        """Return a broker-wide meter; a new meter starts at the last complete tick."""
+        """Return a broker-wide meter by JMX name; a new one starts at the last complete tick."""
         meter = self._other_meters.get(name)
         if meter is None:
             meter = self._other_meters[name] = Meter(self._ticked_ms, self._number)
@@ -263,7 +271,7 @@ class BrokerMeters:
                 yield BrokerMetric(name, reading)
 
     def _topic_metrics(self, topic: str, now_ms: int) -> Iterator[BrokerMetric]:
-        """Yield the meters of a topic whose count is above 0."""
+        """Yield the meters of a topic, of those counts that are above 0."""
         counts = self._counts.by_topic.get(topic)
         if counts is None:
             return
@@ -277,7 +285,10 @@ class BrokerMeters:
 
 
 def _count_of(counted: int | Histogram) -> int:
-    """Return a count, or the number of values in a histogram."""
+    """Return the count to which a meter is set.
+
+    It is the figure itself, or a histogram's number of values.
+    """
     return counted if isinstance(counted, int) else counted.moments.count
 
 
@@ -318,7 +329,7 @@ def open_meters(
     clock: Clock,
     tasks: LoopTasks,
 ) -> BrokerMeters:
-    """Return a broker's meters, connected to its roles and to a task that ticks them."""
+    """Create a broker's meters; they follow its roles, and a task ticks them."""
     meters = BrokerMeters(storage.replica_manager.topic_counts, existing, others, clock)
     storage.leadership.on_role(
         lambda replica: meters.note_role(replica.topic_partition, is_leader=replica.is_leader),

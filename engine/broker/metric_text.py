@@ -30,11 +30,11 @@ class BrokerMetric(NamedTuple):
 
 
 def encode_metrics(metrics: Iterable[BrokerMetric]) -> str:
-    """Return the metrics as lines of text."""
-    return "\n".join([_line(name, value) for name, value in metrics])
+    """Return the metrics as lines of text, which `decode_metrics` reads in another process."""
+    return "\n".join([_metric_line(name, value) for name, value in metrics])
 
 
-def _line(name: str, value: MetricValue) -> str:
+def _metric_line(name: str, value: MetricValue) -> str:
     """Return the line of one metric, `kind name figures…`; numbers by repr, so they are exact."""
     if isinstance(value, MeterReading):
         return f"meter {name} {' '.join(map(repr, value))}"
@@ -63,7 +63,10 @@ def decode_metrics(text: str) -> dict[str, MetricValue]:
 
 
 def _gauge_value(text: str) -> MetricValue:
-    """Return a gauge's value: an int unless the text has a fraction or an exponent."""
+    """Return a gauge's value from its text.
+
+    It is an int unless the text has a fraction or an exponent.
+    """
     return float(text) if "." in text or "e" in text else int(text)
 
 
@@ -74,20 +77,22 @@ def _parse_meter(figures: list[str]) -> MeterReading:
     return MeterReading(int(count), mean, one, five, fifteen)
 
 
-def _histogram(figures: list[str]) -> HistogramReading:
-    """Return a histogram: count, then the other figures in the order of their fields."""
+def _parse_histogram(figures: list[str]) -> HistogramReading:
+    """Parse a histogram: count, then the other figures in the order of their fields."""
     count, *others = figures
     return HistogramReading(int(count), *map(float, others))
 
 
-def _timer(figures: list[str]) -> TimerReading:
-    """Return a timer: the figures of its meter, then those of its histogram."""
-    return TimerReading(_parse_meter(figures[:_METER_SIZE]), _histogram(figures[_METER_SIZE:]))
+def _parse_timer(figures: list[str]) -> TimerReading:
+    """Parse a timer: the figures of its meter, then those of its histogram."""
+    return TimerReading(
+        _parse_meter(figures[:_METER_SIZE]), _parse_histogram(figures[_METER_SIZE:])
+    )
 
 
 #: Number of figures of the other kinds of metrics, and the function that parses them.
 _KINDS: Final[dict[str, tuple[int, Callable[[list[str]], MetricValue]]]] = {
     "meter": (_METER_SIZE, _parse_meter),
-    "histogram": (_HISTOGRAM_SIZE, _histogram),
-    "timer": (_METER_SIZE + _HISTOGRAM_SIZE, _timer),
+    "histogram": (_HISTOGRAM_SIZE, _parse_histogram),
+    "timer": (_METER_SIZE + _HISTOGRAM_SIZE, _parse_timer),
 }

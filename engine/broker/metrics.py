@@ -123,7 +123,7 @@ def partition_metrics(partitions: Iterable[Partition]) -> Iterator[BrokerMetric]
 
 
 def log_metrics(logs: Iterable[LocalLog]) -> Iterator[BrokerMetric]:
-    """Yield the gauges of each log."""
+    """Yield the metrics of each log: size, offsets and segments."""
     for log in logs:
         gauges = {
             "LogEndOffset": log.log_end_offset,
@@ -190,6 +190,7 @@ def group_metrics(registry: GroupRegistry) -> Iterator[BrokerMetric]:
 
 
 def _is_under_replicated(partition: Partition) -> bool:
+    """Return True if the ISR of a led partition lacks a replica, without those being added."""
     return len(partition.in_sync.isr) < _replication_factor(partition)
 
 
@@ -202,15 +203,19 @@ def _replication_factor(partition: Partition) -> int:
 
 
 def _is_reassigning(partition: Partition) -> bool:
+    """Return True if a reassignment of the partition adds or removes replicas."""
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def _is_at_min_isr(partition: Partition) -> bool:
+    """Return True if the ISR has exactly min.insync.replicas: the loss of one stops acks=all."""
     return len(partition.in_sync.isr) == partition.min_isr_count
 
 
 def _imbalance_count(context: ControllerContext) -> int:
-    """Return the number of partitions that count as imbalanced.
+    """Return the number of partitions that are not led by their preferred leader.
+
+    Topics that are being deleted do not count.
 
     Source: ControllerContext.updatePreferredReplicaImbalanceMetric; topics that are being deleted
     do not count.
@@ -223,7 +228,7 @@ def _imbalance_count(context: ControllerContext) -> int:
 
 
 def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -> bool:
-    """Return True if the leader is not the preferred leader.
+    """True if the partition's leader is not the preferred one, its first replica.
 
     A preferred leader that a reassignment adds counts as imbalanced from its ISR membership on.
 
@@ -238,7 +243,10 @@ def _is_imbalanced(assignment: PartitionAssignment, state: PartitionStateNode) -
 
 
 def _quote(text: str) -> str:
-    """Quote a value for an object name. Source: javax.management.ObjectName.quote."""
+    """Return a value quoted for a JMX object name.
+
+    Source: javax.management.ObjectName.quote.
+    """
     escaped = re.sub(r'[\\"*?]', r"\\\g<0>", text).replace("\n", r"\n")
     return f'"{escaped}"'
 

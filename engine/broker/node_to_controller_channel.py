@@ -60,7 +60,10 @@ class NodeToControllerChannel:
     def __init__(
         self, metadata_cache: MetadataCache, peers: Peers, timers: Timers, clock: Clock
     ) -> None:
-        """Create an empty queue; each attempt finds the controller in the metadata cache."""
+        """Create the queue of requests to the controller, without any.
+
+        Each attempt finds the controller in the metadata cache.
+        """
         self._metadata_cache = metadata_cache
         self._peers = peers
         self._timers = timers
@@ -80,10 +83,11 @@ class NodeToControllerChannel:
     def send(
         self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Message]:
-        """Queue a request, which `message` makes for a version; promise the controller's response.
+        """Queue a request to the controller; promise its response.
 
-        Fails with NoCommonVersion, with ApiError if the controller fails to serve the request, and
-        with BrokerStopped when this broker stops.
+        `message` builds the request for the version that both sides know. The promise fails with
+        NoCommonVersion, with ApiError if the controller fails to serve the request, and with
+        BrokerStopped when this broker stops.
         """
         if self._is_stopped:
             return Promise.failed(BrokerStopped())
@@ -103,7 +107,7 @@ class NodeToControllerChannel:
             request.promise.fail(BrokerStopped())
 
     def _send_if_idle(self) -> None:
-        """Send the next request, unless one is in progress."""
+        """Send the next request, unless one is in flight or waits for a retry."""
         if self._requests and not self._is_busy and not self._is_stopped:
             self._is_busy = True
             self._send_first()
@@ -130,17 +134,20 @@ class NodeToControllerChannel:
         return self._channel
 
     def _forget_controller(self) -> None:
-        """Close the channel; the next attempt finds the controller again."""
+        """Close the channel; the next attempt finds the controller in the metadata cache."""
         channel, self._channel, self._controller_id = self._channel, None, None
         if channel is not None:
             channel.close()
 
     def _on_response(self, response: Promise[ControllerResponse]) -> None:
-        """Complete the first request by its response; retry it if the controller has moved."""
+        """Complete the first request with its response, and send the next one.
+
+        If the controller has moved, or the connection fails, the same request is sent again.
+        """
         if self._is_stopped:
             return
         error = response.error
-        if error is None and _is_of_another(response.result()):
+        if error is None and _is_from_another(response.result()):
             self._forget_controller()
             self._retry_later()
         elif error is None or isinstance(error, ApiError | NoCommonVersion):
@@ -162,8 +169,8 @@ class NodeToControllerChannel:
         self._cancel = self._timers.call_at(due_ms, self._send_first)
 
 
-def _is_of_another(response: ControllerResponse) -> bool:
-    """Return whether the response has NOT_CONTROLLER for the request or a partition."""
+def _is_from_another(response: ControllerResponse) -> bool:
+    """True if a response has NOT_CONTROLLER for the request or a partition: send it again."""
     if response.error_code == NOT_CONTROLLER:
         return True
     return isinstance(response, messages.AlterPartitionResponse) and any(

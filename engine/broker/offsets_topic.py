@@ -35,7 +35,7 @@ class OffsetsTopic:
     """
 
     def __init__(self, topic: CoordinatorTopic, config: BrokerConfig) -> None:
-        """Create it with the acks, timeout and codec of offset commits in `config`."""
+        """Create access to `__consumer_offsets`, with the commit settings of `config`."""
         self._topic = topic
         self._config = config
         self._codec = Codec(config.offsets_topic_compression_codec)
@@ -45,9 +45,9 @@ class OffsetsTopic:
         )
 
     def partition_count(self) -> int:
-        """Return the partition count of the topic.
+        """Return the partition count of `__consumer_offsets`.
 
-        Before it exists, the count it will be created with.
+        Before the topic exists, it is the count with which the topic will be created.
         """
         return self._topic.partition_count() or self._config.offsets_topic_num_partitions
 
@@ -60,7 +60,10 @@ class OffsetsTopic:
         producer: CommittingProducer | None = None,
         is_awaited: bool = True,
     ) -> Promise[Written]:
-        """Append records as one batch; see `GroupLog.append`."""
+        """Append group records to a partition as one batch; promise the result.
+
+        See `GroupLog.append`.
+        """
         settings = BatchSettings(codec=self._codec, base_sequence=base_sequence)
         if producer is not None:
             settings = settings._replace(
@@ -78,7 +81,7 @@ class OffsetsTopic:
     def append_fast(
         self, partition: int, key: bytes, value: bytes, now_ms: int, *, base_sequence: int
     ) -> int | Written | Promise[Written]:
-        """Append one record; see `GroupLog.append_fast`."""
+        """Append one group record without extra objects; see `GroupLog.append_fast`."""
         own = None
         if self._codec is Codec.NONE:
             own = self._topic.append_fast(
@@ -92,28 +95,32 @@ class OffsetsTopic:
         return own.then(_convert_result) if isinstance(own, Promise) else _convert_result(own)
 
     def read(self, partition: int) -> Iterator[LoadedRecords]:
-        """Yield all records in order; see `GroupLog.read`.
+        """Yield all group records of a partition in order, in lists; see `GroupLog.read`.
 
-        Raises ApiError or StorageError if the log cannot be read.
+        Records of a transaction come at its COMMIT marker; those of an open one last, with its
+        producer id. Raises ApiError or StorageError if the log cannot be read.
         """
         undecided: dict[int, list[Record]] = {}
         for batch in self._topic.batches(partition, self._config.offsets_load_buffer_size):
             if isinstance(batch, BatchView) and batch.is_control:
                 decided = undecided.pop(batch.producer_id, [])
                 if any(control_type(mark) is ControlType.COMMIT for mark in batch.records()):
-                    yield from _few(decided)
+                    yield from _in_lists(decided)
                 continue
             records = (record for record in batch.records() if record.key is not None)
             if isinstance(batch, BatchView) and batch.is_transactional:
                 undecided.setdefault(batch.producer_id, []).extend(records)
             else:
-                yield from _few(records)
+                yield from _in_lists(records)
         for producer_id, pending in undecided.items():
-            yield from _few(pending, producer_id)
+            yield from _in_lists(pending, producer_id)
 
 
-def _few(records: Iterable[Record], open_producer_id: int = -1) -> Iterator[LoadedRecords]:
-    """Yield the records in lists of at most LOADED_AT_ONCE."""
+def _in_lists(records: Iterable[Record], open_producer_id: int = -1) -> Iterator[LoadedRecords]:
+    """Yield the records in lists of at most LOADED_AT_ONCE, so that a load proceeds in steps.
+
+    `open_producer_id` is the producer of their open transaction, -1 without one.
+    """
     left = iter(records)
     while some := list(islice(left, LOADED_AT_ONCE)):
         yield LoadedRecords(some, open_producer_id)

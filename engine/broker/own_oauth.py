@@ -38,7 +38,10 @@ _UNSECURED: Final = "unsecuredLogin"
 
 
 def own_oauth_login(of_listener: ListenerSettings, entry: JaasEntry) -> OAuthLogin:
-    """Return the source of this broker's access tokens for other brokers; raises ConfigError."""
+    """Return how this broker gets its OAuth tokens for other brokers; raises ConfigError.
+
+    Signed tokens come from a file; unsigned ones are made for a principal in the JAAS entry.
+    """
     handler = of_listener.own_text(LOGIN_HANDLER, OAUTHBEARER) or of_listener.text(LOGIN_HANDLER)
     if handler in _SIGNED_HANDLERS:
         url = of_listener.text(_URL)

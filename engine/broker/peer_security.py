@@ -23,7 +23,10 @@ from engine.host.ports import Clock, Entropy
 
 
 def peer_security(live: LiveConfig, entropy: Entropy, tls: LiveTls, clock: Clock) -> PeerSecurity:
-    """Return the listener, SASL login and TLS layer for other brokers; raises ConfigError."""
+    """Return listener, SASL login and TLS layer with which this broker reaches others.
+
+    Raises ConfigError.
+    """
     listener = live.config.inter_broker_endpoint
     new_conversation = _make_conversations(live, entropy, clock) if listener.has_sasl else None
     layer_to = tls.layer_to_peers(listener) if listener.has_tls else None

@@ -68,20 +68,23 @@ class PeerChannel(Protocol):
 
     @property
     def is_same(self) -> bool:
-        """Return whether the broker is in this process, not restarted since the last request."""
+        """True if the broker is in this process and was not restarted since the last request.
+
+        A follower's fetch session is then still valid. Never True for a remote broker.
+        """
         ...
 
     def send(self, call: Call) -> Promise[Message]:
-        """Promise the response to a request; requests are served in the order of the calls."""
+        """Send a request; promise the response. Requests are served in the order of the calls."""
         ...
 
     def close(self) -> None:
-        """Close the channel; open requests fail."""
+        """Close the channel; requests without a response fail or are abandoned."""
         ...
 
 
-def _ignore(channel: object) -> None:
-    """Do nothing: the default listener."""
+def _ignore_close(channel: object) -> None:
+    """Do nothing: what a channel calls at its close if its creator needs no call."""
 
 
 class LocalChannel:
@@ -91,14 +94,14 @@ class LocalChannel:
         self,
         broker_id: int,
         brokers: Mapping[int, Serve],
-        on_close: Callable[[LocalChannel], None] = _ignore,
+        on_close: Callable[[LocalChannel], None] = _ignore_close,
         *,
         encodes: bool = False,
     ) -> None:
-        """Create the channel; `on_close` is called when the channel is closed.
+        """Create a channel to a broker of this process, whose handler is called directly.
 
-        With `encodes`, requests and responses are encoded and decoded, and values are not used as
-        requests.
+        `on_close` is called when the channel is closed. With `encodes`, requests and responses are
+        encoded and decoded, and values are not used as requests.
         """
         self._encodes = encodes
         self._broker_id = broker_id
@@ -134,7 +137,7 @@ class LocalChannel:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the broker runs and was not restarted since the last request."""
+        """True if the broker runs and was not restarted since the last request."""
         return self._requested is not None and self._requested == self._brokers.get(self._broker_id)
 
     def close(self) -> None:
@@ -145,7 +148,10 @@ class LocalChannel:
             response.abandon()
 
     def break_off(self) -> None:
-        """Close the channel like a broken connection: the last request and all later ones fail."""
+        """Close the channel as a broken connection would: the last request and all later ones fail.
+
+        Called when the network between the brokers gets a fault.
+        """
         self._is_broken, self._requested = True, None
         response = self._response
         self.close()
@@ -153,7 +159,7 @@ class LocalChannel:
             response.fail(self._lost())
 
     def _lost(self) -> ConnectionLost:
-        """Return the error of a channel that was broken off."""
+        """Return the error for requests on a channel that was broken off."""
         return ConnectionLost("broker", self._broker_id, "the network between the brokers changed")
 
 
@@ -163,9 +169,12 @@ class RemoteChannel:
     is_same = False
 
     def __init__(
-        self, connection: LoopConnection, on_close: Callable[[RemoteChannel], None] = _ignore
+        self, connection: LoopConnection, on_close: Callable[[RemoteChannel], None] = _ignore_close
     ) -> None:
-        """Create the channel; `on_close` is called when the channel is closed."""
+        """Create a channel to a broker over a connection.
+
+        `on_close` is called when it is closed.
+        """
         self._connection = connection
         self._on_close = on_close
 
@@ -174,7 +183,7 @@ class RemoteChannel:
         return self._connection.send(call).then(message_of)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the peer."""
         self._on_close(self)
         self._connection.close("it is not needed any more")
 
@@ -199,11 +208,10 @@ class Peers:
         settings: ChannelSettings | None = None,
         links: PlaceLinks | None = None,
     ) -> None:
-        """Create it without channels.
+        """Create the channels of a broker to other brokers, without any.
 
-        `local` has the brokers in this process, and changes over time.
-
-        `links` has the faults between brokers, None if there are never any.
+        `local` has the brokers in this process, and changes over time. `links` has the faults
+        between brokers, None if there are never any.
         """
         self._network = network
         self._links = links
@@ -211,7 +219,7 @@ class Peers:
         #: link break them off.
         self._local: dict[LocalChannel | RemoteChannel, int] = {}
         #: Unregisters `_on_fault_change`.
-        self._end_of_changes: Callable[[], None] = _nothing
+        self._end_of_changes: Callable[[], None] = _do_nothing
         if links is not None:
             self._end_of_changes = links.add_listener(self._on_fault_change)
         self._timers = timers
@@ -244,9 +252,9 @@ class Peers:
     def _open_channel(
         self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
     ) -> PeerChannel | None:
-        """Return a channel to a broker, a local one if possible.
+        """Return a new channel to a broker: a local one if the broker is in this process.
 
-        None without a suitable endpoint.
+        None if it has no endpoint at the inter-broker listener.
         """
         broker_id = broker.broker_id
         is_local = broker_id in self._local_handlers
@@ -285,18 +293,18 @@ class Peers:
         return channel
 
     def _network_to(self, broker_id: int) -> Network:
-        """Return the network for connections to a broker, with the faults of its link."""
+        """Return the network for connections to a broker, with any faults of the link to it."""
         if self._links is None:
             return self._network
         return LinkedNetwork(self._network, self._links, str(self._broker_id), str(broker_id))
 
     def _is_faulty(self, broker_id: int) -> bool:
-        """Return whether the link to a broker has faults, which a direct call would bypass."""
+        """True if the link to a broker has faults, which a direct call would bypass."""
         links = self._links
         return links is not None and links.faults.is_faulty(str(self._broker_id), str(broker_id))
 
     def _forget(self, channel: LocalChannel | RemoteChannel) -> None:
-        """Remove a closed channel."""
+        """Remove a closed channel, which changed faults no longer concern."""
         self._local.pop(channel, None)
 
     def _on_fault_change(self) -> None:
@@ -312,13 +320,14 @@ class Peers:
         do_each(wrong, _break_off)
 
     def close(self) -> None:
-        """Ignore changed faults from now on."""
+        """Ignore changed faults from now on, as the broker stops."""
         self._end_of_changes()
 
 
 def _break_off(channel: LocalChannel | RemoteChannel) -> None:
+    """Close one channel at once, and fail its requests."""
     channel.break_off()
 
 
-def _nothing() -> None:
-    """Do nothing: there is nothing to unregister."""
+def _do_nothing() -> None:
+    """Do nothing: what `close` calls if no listener of changed faults was added."""

@@ -47,7 +47,10 @@ class AddressRates:
         self.by_address: dict[str, int] = {}
 
     def rate_of(self, address: str) -> int | None:
-        """Return the limit of an address, None without one."""
+        """Return the maximal connections per second of an address, by default.
+
+        None without a limit.
+        """
         return self.by_address.get(address, self.default)
 
 
@@ -55,7 +58,10 @@ class QuotaSettings:
     """Quotas and credentials, updated from the znodes."""
 
     def __init__(self, znodes: ZnodeClient, address_of: Callable[[str], str | None]) -> None:
-        """Create it without quotas; `address_of` resolves a host name, None for an unknown one."""
+        """Create without quotas, which `load` reads from the metadata store.
+
+        `address_of` resolves a host name; it returns None for an unknown one.
+        """
         #: Request quotas by user and client id; shared with the code that enforces them.
         self.limits = QuotaLimits()
         #: Connection rates by address; shared with the listeners.
@@ -68,7 +74,10 @@ class QuotaSettings:
         self._address_of = address_of
 
     async def load(self) -> None:
-        """Read all quotas, connection rates and SCRAM credentials; remove those without a node."""
+        """Read all quotas, connection rates and SCRAM credentials from the metadata store.
+
+        Those whose znode does not exist any more are removed.
+        """
         paths = []
         for kind in QUOTA_ENTITIES:
             for name in await self._child_names(kind):
@@ -88,14 +97,15 @@ class QuotaSettings:
         self.on_change()
 
     async def apply(self, entity_path: str) -> None:
-        """Read the quotas of one entity; `entity_path` is that of a change node."""
+        """Read the quotas of the entity that a change node names, and apply them."""
         await self._apply(entity_path, self.rates)
         self.on_change()
 
     async def _apply(self, entity_path: str, rates: AddressRates) -> None:
-        """Read one entity: the credentials of a user, and quotas.
+        """Read one entity from its znode: a user's credentials, and quotas, or an address's rate.
 
-        The rate of an address is stored in `rates`.
+        The rate of an address is stored in `rates`. Invalid quotas are logged, and the old ones
+        stay.
         """
         config = await self._read(config_path(entity_path))
         user = _user_of(entity_path)
@@ -147,11 +157,15 @@ class QuotaSettings:
             return []
 
     async def _read(self, path: str) -> dict[str, str]:
+        """Return the settings in a znode, empty if the znode does not exist."""
         return await stored_config(self._znodes, path, subject="Quotas")
 
 
 def _user_of(entity_path: str) -> str | None:
-    """Return the user of an entity path, None for the default user and other entities."""
+    """Return the user whose credentials are in an entity's znode; None for any other entity.
+
+    The default user and entities with a client id have none.
+    """
     kind, name, *more = entity_path.split("/")
     if kind != USER_CONFIGS or more or name == DEFAULT:
         return None
@@ -159,7 +173,10 @@ def _user_of(entity_path: str) -> str | None:
 
 
 def _owner_of(entity_path: str) -> QuotaOwner:
-    """Return the user and client id of an entity path such as `users/a/clients/b`."""
+    """Return the user and client id of an entity path such as `users/a/clients/b`.
+
+    A part that is absent is NONE.
+    """
     kind, name, *more = entity_path.split("/")
     if kind == CLIENT_CONFIGS:
         return QuotaOwner(NONE, name)

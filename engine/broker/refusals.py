@@ -28,7 +28,7 @@ class _Lines:
     """Writes a limited number of log lines per period."""
 
     def __init__(self, clock: Clock, log: Callable[..., None], left_out: str) -> None:
-        """Create it; `log` writes a line.
+        """Create a bound on log lines per period; `log` writes a line.
 
         `left_out` is the line with the number of lines that were omitted.
         """
@@ -58,7 +58,7 @@ class Refusals:
     """Counts refused requests and connections of one broker by their reason."""
 
     def __init__(self, clock: Clock) -> None:
-        """Create it with all counts 0."""
+        """Create the counts of refused connections, all 0."""
         #: Number of events by reason.
         self.counts: Counter[str] = Counter()
         #: Log lines for closed connections.
@@ -69,7 +69,7 @@ class Refusals:
         self._clock = clock
 
     def note(self, peer: str, reason: str) -> None:
-        """Count and log a connection that is closed."""
+        """Count and log a client connection that the broker closes, with the reason."""
         self._count_reason(reason)
         self._cut.log("connection of %s closed: %s", peer, reason)
 
@@ -84,7 +84,10 @@ class Refusals:
         lines.log("connection of %s: %s", peer, reason)
 
     def _count_reason(self, reason: str) -> None:
-        """Count a reason; above REFUSAL_KINDS_MAX reasons, new ones are counted as "other"."""
+        """Count a reason for the metrics.
+
+        Above REFUSAL_KINDS_MAX reasons, new ones count as "other".
+        """
         if reason in self.counts or len(self.counts) < REFUSAL_KINDS_MAX:
             self.counts[reason] += 1
         else:

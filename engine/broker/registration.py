@@ -50,7 +50,7 @@ class BrokerIdInUse(EngineError):
 
 
 async def create_persistent_paths(znodes: ZnodeClient) -> None:
-    """Create the missing znodes that every cluster has (step 1)."""
+    """Create the missing znodes that every cluster has; called before a broker registers."""
     missing = [Create(path) for path in PERSISTENT_PATHS if await znodes.exists(path) is None]
     try:
         # One transaction for all of them, since each one costs an fsync.
@@ -58,29 +58,33 @@ async def create_persistent_paths(znodes: ZnodeClient) -> None:
             await znodes.multi(missing)
     except NodeExists:
         for operation in missing:
-            await _create(znodes, operation.path, None)
+            await _create_if_missing(znodes, operation.path, None)
 
 
 async def cluster_id(znodes: ZnodeClient, entropy: Entropy) -> str:
-    """Return the cluster id; the first broker creates and stores it (step 2)."""
+    """Return the cluster id from the metadata store; the first broker creates it there."""
     if await znodes.exists(CLUSTER_ID) is None:
         chosen = uuid_text(entropy.random_bytes(_CLUSTER_ID_BYTES))
-        await _create(znodes, CLUSTER, None)
-        await _create(znodes, CLUSTER_ID, encode_cluster_id(chosen))
+        await _create_if_missing(znodes, CLUSTER, None)
+        await _create_if_missing(znodes, CLUSTER_ID, encode_cluster_id(chosen))
     data, _ = await znodes.get(CLUSTER_ID)
     return decode_cluster_id(data, CLUSTER_ID)
 
 
 async def generated_broker_id(znodes: ZnodeClient, reserved_broker_max_id: int) -> int:
-    """Return a new broker id above `reserved_broker_max_id` (step 3)."""
+    """Return a new broker id, above `reserved_broker_max_id` and unique in the cluster.
+
+    The version of a znode that each such broker writes is the sequence.
+    """
     stat = await znodes.set(BROKER_SEQUENCE_ID, b"")
     return stat.version + reserved_broker_max_id
 
 
 async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegistration) -> int:
-    """Create the broker's ephemeral znode and return its epoch; raises BrokerIdInUse (step 4).
+    """Create the broker's ephemeral znode; return its czxid, which is the broker epoch.
 
-    A node of this session is accepted: the response to an earlier attempt was lost.
+    A node of this session is accepted: the response to an earlier attempt was lost. Raises
+    BrokerIdInUse for that of another session.
 
     Source: ZN:broker-joins.
     """
@@ -125,7 +129,7 @@ def registration_of(
     )
 
 
-async def _create(znodes: ZnodeClient, path: str, data: bytes | None) -> None:
+async def _create_if_missing(znodes: ZnodeClient, path: str, data: bytes | None) -> None:
     """Create a persistent znode unless it exists."""
     try:
         await znodes.create(path, data)

@@ -54,17 +54,22 @@ class ReplicationQuotas:
     def _listed_by(
         self, replicas_of: Callable[[TopicConfig], Sequence[str]]
     ) -> Callable[[TopicPartition], bool]:
-        """Return a predicate: True if the topic's setting lists this broker's replica."""
+        """Return a predicate of partitions.
+
+        It is True if the topic's setting lists this broker's replica. `replicas_of` returns the
+        setting's list.
+        """
         live, broker_id = self._live, self._live.config.broker_id
 
         def is_throttled(key: TopicPartition) -> bool:
+            """Return True if the topic's setting lists this replica of a partition, or all."""
             replicas = replicas_of(live.topic_config(key.topic))
             return is_listed(replicas, key.partition, broker_id)
 
         return is_throttled
 
     def reconfigure(self) -> None:
-        """Set the rates from the present settings."""
+        """Set the throttled rates (bytes/s) from the present settings."""
         for quota, name in (
             (self.leader, "leader.replication.throttled.rate"),
             (self.follower, "follower.replication.throttled.rate"),

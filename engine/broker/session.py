@@ -41,9 +41,10 @@ class BrokerSession:
         on_expired: Callable[[], None],
         begin: Callable[[], Awaitable[None]],
     ) -> None:
-        """Create it; `begin` runs at the start of each new session, and may be repeated.
+        """Create the guard of the broker's session with the metadata store.
 
-        `on_expired` is called when a session has expired.
+        `begin` runs at the start of each new session, and may be repeated. `on_expired` is called
+        when a session has expired.
         """
         self._znodes = znodes
         self._timers = timers
@@ -59,11 +60,11 @@ class BrokerSession:
         self._cancel: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Listen to the events of the present session."""
+        """Follow the events of the present session from now on."""
         self._znodes.on_session = self._on_event
 
     def stop(self) -> None:
-        """Begin no more sessions."""
+        """Ignore later events: no new session begins."""
         self._is_stopped = True
         self._cancel()
 
@@ -81,7 +82,7 @@ class BrokerSession:
             self._schedule_attempt(0)
 
     def _schedule_attempt(self, delay_ms: int) -> None:
-        """Schedule an attempt after `delay_ms`, in place of one scheduled before."""
+        """Try to open a new session after `delay_ms`; an earlier scheduled attempt is cancelled."""
         self._cancel()
         self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._try)
 
@@ -93,12 +94,15 @@ class BrokerSession:
         work.watch(lambda: self._on_tried(work))
 
     async def _begin_again(self) -> None:
-        """Connect with a new session, and call `begin`."""
+        """Connect to the store with a new session, and call `begin`."""
         await self._znodes.connect()
         await self._begin()
 
     def _on_tried(self, work: Promise[None]) -> None:
-        """Retry a failed attempt after a pause; exceptions other than EngineError are raised."""
+        """Process the end of an attempt: after an EngineError try again after a pause.
+
+        Any other exception is raised.
+        """
         self._work = None
         try:
             work.result()

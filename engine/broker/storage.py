@@ -85,7 +85,10 @@ class Storage:
         deadlines: Deadlines,
         ports: StoragePorts,
     ) -> None:
-        """Create all parts; `start` loads the logs."""
+        """Create the logs, the cleaner, the replica manager and the fetchers.
+
+        `start` loads the logs.
+        """
         self._live = live
         self._is_read_only = host.is_read_only
         self._files = host.files
@@ -126,7 +129,7 @@ class Storage:
                 moving=self.moves,
                 on_log_dir_offline=self._on_failed_path,
                 on_waiting=deadlines.note,
-                nearest=_nearest(config, metadata_cache, host),
+                nearest=_rack_selector(config, metadata_cache, host),
                 leader_quota=self.quotas.leader,
             ),
             ReplicaManagerConfig(
@@ -153,12 +156,17 @@ class Storage:
         tasks: LoopTasks,
         ports: StoragePorts,
     ) -> IsrProposals | IsrWrites:
-        """Return the sender of ISR proposals, or the writer of ISRs for releases below 2.7."""
+        """Return the part that changes ISRs.
+
+        It does so by proposals to the controller, or by writes of its own. Leaders write themselves
+        if inter.broker.protocol.version is below 2.7-IV2.
+        """
         config = self._live.config
         decided = self.replica_manager.on_isr_decided
         if writes_sets_itself(config.inter_broker_protocol_version):
 
             def controller_epoch(key: TopicPartition) -> int:
+                """Return the controller epoch that the partition's state was written in."""
                 known = metadata_cache.partition(key)
                 return self.leadership.controller_epoch if known is None else known.controller_epoch
 
@@ -235,7 +243,10 @@ class Storage:
         )
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermark checkpoints, once all partitions are known (PART-13)."""
+        """Write the high watermark checkpoints, once all partitions are known (PART-13).
+
+        Earlier, partitions that are not known yet would be lost from the files.
+        """
         if self.leadership.is_informed:
             self.logs.checkpoint_high_watermarks(self.replica_manager.high_watermarks())
 
@@ -274,12 +285,13 @@ class Storage:
         return compaction_states(self.cleaner, around, self._clock.wall_ms())
 
     def _propose_isr(self, proposal: ProposeIsr) -> None:
+        """Pass a leader's ISR proposal to the part that changes ISRs."""
         self.isr_changes.propose(proposal)
 
     # Settings
 
     def _log_config_of(self, topic: str) -> LogConfig:
-        """Return the log settings of a topic: its overrides, otherwise the broker's."""
+        """Return the log settings of a topic: its overrides, else the broker's."""
         expiration_ms = self._live.config.producer_id_expiration_ms
         return build_log_config(
             self._live.topic_config(topic), producer_id_expiration_ms=expiration_ms
@@ -316,7 +328,7 @@ class Storage:
     # Directories that fail
 
     def _on_failed_path(self, failure: LogDirOffline) -> None:
-        """Set the log directory offline that contains the failed path."""
+        """Take the log directory offline that contains the failed path."""
         for directory in self.logs.directories:
             if failure.path == directory.path or failure.path.startswith(f"{directory.path}/"):
                 self.logs.take_offline(directory.path, failure)
@@ -324,16 +336,19 @@ class Storage:
     def _on_offline_directory(
         self, path: str, error: StorageError, lost: Sequence[TopicPartition]
     ) -> None:
-        """Mark the replicas of a failed directory offline, then notify the broker."""
+        """Mark the replicas `lost` in a failed directory offline, then notify the broker."""
         _log.error("Stopping serving replicas in dir %s, %d of them: %s", path, len(lost), error)
         self.leadership.mark_offline(*lost)
         self._on_offline(path)
 
 
-def _nearest(
+def _rack_selector(
     config: BrokerConfig, metadata_cache: MetadataCache, host: BrokerHost
 ) -> NearestReplica | None:
-    """Return the rack-aware replica selector, None if consumers always read from the leader."""
+    """Return the selector of the replica in a consumer's rack; None if consumers read from leaders.
+
+    That is so without replica.selector.class.
+    """
     if not REPLICA_SELECTORS.get(config.replica_selector_class or "", False):
         return None
     return NearestReplica(metadata_cache, host.clock)

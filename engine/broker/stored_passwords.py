@@ -36,9 +36,9 @@ _log = logging.getLogger("kafka.server.DynamicBrokerConfig")
 def password_encoder(
     config: BrokerConfig, entropy: Entropy, *, is_old: bool = False
 ) -> PasswordEncoder | None:
-    """Return the password encoder, or the one of the old secret; None without a secret.
+    """Return the encoder of passwords in the store, with the present or (`is_old`) old secret.
 
-    Raises ConfigError.
+    None if that secret is not configured. Raises ConfigError.
     """
     secret = config.password_encoder_old_secret if is_old else config.password_encoder_secret
     if secret is None:
@@ -57,9 +57,9 @@ def password_encoder(
 async def re_encode_passwords(
     znodes: ZnodeClient, broker_id: int, old: PasswordEncoder, new: PasswordEncoder
 ) -> None:
-    """Encrypt the stored passwords of the old secret with the new secret.
+    """Encrypt this broker's stored passwords, which the old secret encrypts, with the new one.
 
-    Retries after a concurrent change of the node.
+    Repeats after a concurrent change of the znode.
     """
     path = broker_config_path(broker_id)
     while True:
@@ -84,9 +84,9 @@ async def re_encode_passwords(
 def _encrypt_again(
     stored: dict[str, str], old: PasswordEncoder, new: PasswordEncoder
 ) -> dict[str, str]:
-    """Return the settings with passwords of the new secret.
+    """Return stored settings, the passwords of the old secret encrypted with the new one.
 
-    Unchanged if one cannot be encrypted.
+    All unchanged if one cannot be encrypted.
     """
     changed = dict(stored)
     for name, text in stored.items():

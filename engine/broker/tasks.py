@@ -33,9 +33,10 @@ class LoopTasks:
         on_failure: Callable[[str, EngineError], None],
         ends_early: Callable[[], bool] = never,
     ) -> None:
-        """Create it; `on_failure` gets the name of a task and its EngineError.
+        """Create the tasks of an event loop, without any; `workers` run offloaded work on threads.
 
-        `ends_early` returns True if work in several turns of the loop has to yield early.
+        `on_failure` gets the name of a task and its EngineError. `ends_early` returns True if work
+        in several turns of the loop has to yield early.
         """
         self._turns = LoopTurns(timers, clock, ends_early)
         self._timers = timers
@@ -57,6 +58,7 @@ class LoopTasks:
         number = self._number
 
         def run() -> None:
+            """Run the action, whose timer is over."""
             del self._cancels[number]
             self._run_reporting(name, action)
 
@@ -82,18 +84,23 @@ class LoopTasks:
     def every_in_steps(
         self, name: str, period_ms: int, steps: Callable[[], Steps], *, first_after_ms: int
     ) -> None:
-        """Run steps periodically, `period_ms` after the end of the last ones."""
+        """Run the steps that `steps` returns periodically, `period_ms` after the last ones.
+
+        Between two steps the event loop may serve other work.
+        """
 
         def again() -> None:
+            """Schedule the next run of the steps."""
             self.once(name, period_ms, run)
 
         def run() -> None:
+            """Run the steps in several turns."""
             self.in_steps(name, steps(), again)
 
         self.once(name, first_after_ms, run)
 
     def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
-        """Run steps over several turns of the loop, then call `done`, also after an error."""
+        """Run steps over several turns of the event loop, then call `done`, also after an error."""
         drive(self._take_steps(name, steps, done))
 
     async def _take_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
@@ -130,6 +137,7 @@ class LoopTasks:
         """Run `work` on a worker thread, then `done` on the loop with its StorageError or None."""
 
         def run() -> None:
+            """Do the work on the worker thread, then schedule its completion on the event loop."""
             self._ended.append(_run_on_worker(work, done))
             self._timers.call_from_thread(self._call_done)
 
@@ -145,7 +153,7 @@ class LoopTasks:
         self._call_done()
 
     def _call_done(self) -> None:
-        """Call the completions of works that have ended."""
+        """Call the completions of offloaded works that have ended, on the event loop."""
         while self._ended:
             self._ended.popleft()()
 
@@ -153,7 +161,7 @@ class LoopTasks:
 def _run_on_worker(
     work: Callable[[], None], done: Callable[[StorageError | None], None]
 ) -> Callable[[], None]:
-    """Do the work on the worker thread, and return its completion for the loop."""
+    """Do offloaded work on the worker thread; return its completion for the event loop."""
     try:
         work()
     except StorageError as error:
@@ -165,5 +173,5 @@ def _run_on_worker(
 
 
 def _raise(fault: BaseException) -> None:
-    """Raise the exception of a worker thread on the loop."""
+    """Raise an exception of a worker thread, on the event loop."""
     raise fault

@@ -36,7 +36,7 @@ class TlsFileWatch:
     """Checks the TLS files of all listeners of a broker periodically."""
 
     def __init__(self, tls: LiveTls, tasks: LoopTasks) -> None:
-        """Create it; nothing is read before the first check."""
+        """Create the watch of the listeners' TLS files; nothing is read before the first check."""
         self._tls = tls
         self._tasks = tasks
         #: States of the files that were checked last, by listener: unchanged files are not read
@@ -57,7 +57,10 @@ class TlsFileWatch:
             )
 
     def check(self) -> None:
-        """Read replaced files on a worker thread, and use the valid ones; skip if a check runs."""
+        """Read replaced TLS files on a worker thread, then use the valid ones.
+
+        Does nothing while an earlier check runs.
+        """
         if not self._ended:
             return
         read = self._tls.make_replaced_reader(dict(self._judged))
@@ -72,6 +75,7 @@ class TlsFileWatch:
                 ended.append(True)
 
         def done(_error: StorageError | None) -> None:
+            """Use or refuse each of the files that were read, on the event loop."""
             for replaced in found:
                 self._judge(replaced)
 
@@ -98,7 +102,10 @@ class TlsFileWatch:
     def _refuse(
         self, replaced: ReplacedFiles, error: ConfigError, before: tuple[FileStates, str] | None
     ) -> None:
-        """Log once why replaced files cannot be used; retry unreadable ones later."""
+        """Log once why replaced files cannot be used.
+
+        Files that could not be read are read again at the next check, others when they change.
+        """
         name, bad = replaced.listener.name, error.__cause__
         if isinstance(bad, BadTlsFile) and is_unreadable(bad):
             self._judged.pop(name, None)

@@ -39,15 +39,16 @@ class TransactionChannels:
     """The channels to all brokers; implements `engine.transactions.ports.MarkerChannels`."""
 
     def __init__(self, metadata_cache: MetadataCache, peers: Peers) -> None:
-        """Create it without channels."""
+        """Create the transaction coordinator's channels to brokers, without any."""
         self._metadata_cache = metadata_cache
         self._peers = peers
         self._channels: dict[int, _OpenChannel] = {}
         self._is_closed = False
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the leader's broker id: −1 without a live leader, None for a deleted partition.
+        """Return the broker id of a partition's leader.
 
+        −1 without a live leader, None for a deleted partition.
         Differs: while `__transaction_state` is unknown too, no partition counts as deleted. In
         Kafka a new controller sends a broker that has just started its leaderships before any topic
         metadata; its coordinator would complete transactions without markers.
@@ -59,12 +60,13 @@ class TransactionChannels:
         return known.leader_id if known.leader_id in self._metadata_cache.brokers else _NO_LEADER
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:
-        """Send markers to a leader and promise their codes, by partition for each marker.
+        """Send transaction markers to a leader; promise for each marker its codes by partition.
 
         The promise fails with an EngineError if the connection fails or is lost.
         """
 
         def request(_version: int) -> messages.WriteTxnMarkersRequest:
+            """Build WriteTxnMarkers with a row for each marker."""
             return messages.WriteTxnMarkersRequest(
                 markers=[_marker_row(marker) for marker in markers]
             )
@@ -75,7 +77,7 @@ class TransactionChannels:
                 # A broker in this process responds with the codes themselves.
                 return response
             assert isinstance(response, messages.WriteTxnMarkersResponse)
-            return _codes(markers, response)
+            return _codes_by_partition(markers, response)
 
         call = Call("WriteTxnMarkers", request, local=markers)
         return self.send(broker_id, call).then(codes)
@@ -119,9 +121,9 @@ class TransactionChannels:
         do_each(tuple(self._channels.items()), lambda item: self._close_channel(*item))
 
     def _open_channel_to(self, broker_id: int) -> _OpenChannel | None:
-        """Return the channel to a broker, a new one after a changed address.
+        """Return the channel to a broker; a new one if there is none, or its address has changed.
 
-        None if unreachable.
+        None if the broker is not live or cannot be reached.
         """
         node = self._metadata_cache.brokers.get(broker_id)
         if node is None or self._is_closed:
@@ -138,7 +140,7 @@ class TransactionChannels:
         return made
 
     def _close_channel(self, broker_id: int, open_channel: _OpenChannel) -> None:
-        """Close a channel that is still in use; its requests fail with ConnectionLost."""
+        """Close a channel, unless it was closed before; its requests fail with ConnectionLost."""
         if self._channels.get(broker_id) is not open_channel:
             return
         del self._channels[broker_id]
@@ -165,19 +167,19 @@ def _marker_row(marker: Marker) -> messages.WriteTxnMarkersRequest.WritableTxnMa
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the partition indexes of each topic, in order."""
+    """Return the partition numbers of each topic, topics and numbers in the given order."""
     topics: dict[str, list[int]] = {}
     for partition in partitions:
         topics.setdefault(partition.topic, []).append(partition.partition)
     return topics
 
 
-def _codes(
+def _codes_by_partition(
     markers: Sequence[Marker], response: messages.WriteTxnMarkersResponse
 ) -> list[MarkerCodes]:
-    """Return the error codes by partition of each marker.
+    """Return the codes in a response, for each marker by partition, in the order of the markers.
 
-    Two markers of one producer have no partition in common.
+    Two markers of one producer have no partition in common, so that its rows can be merged.
     """
     of_producer: dict[int, MarkerCodes] = {}
     for row in response.markers:

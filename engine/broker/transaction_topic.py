@@ -26,23 +26,26 @@ class TransactionTopic:
         self._config = config
 
     def partition_count(self) -> int:
-        """Return the partition count of the topic.
+        """Return the partition count of `__transaction_state`.
 
-        Before it exists, the count it will be created with.
+        Before the topic exists, it is the count with which the topic will be created.
         """
         return self._topic.partition_count() or self._config.transaction_state_log_num_partitions
 
     def append(
         self, partition: int, records: Sequence[TransactionRecord], *, timeout_ms: int
     ) -> Promise[int]:
-        """Append records as one batch; promise 0 once the in-sync replicas have it, else a code."""
+        """Append records to a partition as one batch with acks=all.
+
+        Promises the error code, 0 if stored.
+        """
         waiting = Waiting(ACKS_ALL, timeout_ms)
-        return self._topic.append(partition, records, _SETTINGS, waiting, _code)
+        return self._topic.append(partition, records, _SETTINGS, waiting, _append_code)
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
-        """Yield all records with their offsets, in order.
+        """Yield all records of a partition with their offsets, in order.
 
-        Raises ApiError or StorageError if the log cannot be read.
+        The coordinator loads them. Raises ApiError or StorageError if the log cannot be read.
         """
         buffer_bytes = self._config.transaction_state_log_load_buffer_size
         for batch in self._topic.batches(partition, buffer_bytes):
@@ -51,14 +54,14 @@ class TransactionTopic:
                     yield record.offset, TransactionRecord(record.key, record.value)
 
     def end_offset(self, partition: int) -> int:
-        """Return the log end offset, 0 for a partition that is not on this broker."""
+        """Return the log end offset of a partition, 0 if it is not on this broker."""
         return self._topic.end_offset(partition)
 
     def is_committed(self, partition: int, end_offset: int) -> bool:
-        """Return whether the high watermark has reached `end_offset` (exclusive)."""
+        """True if the partition's high watermark has reached `end_offset` (exclusive)."""
         return self._topic.is_committed(partition, end_offset)
 
 
-def _code(result: ProduceResult) -> int:
+def _append_code(result: ProduceResult) -> int:
     """Return the error code of an append, 0 for success."""
     return 0 if result.error is None else result.error.code

@@ -45,7 +45,7 @@ class BrokerTransactions(NamedTuple):
     channels: TransactionChannels
 
     def stop(self) -> None:
-        """Stop the coordinator, and close the channels."""
+        """Stop the transaction coordinator, and close its channels to brokers."""
         self.coordinator.stop()
         self.channels.close()
 
@@ -67,7 +67,10 @@ class TransactionDeps(NamedTuple):
 
 
 def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
-    """Return a broker's transaction parts, which follow the leadership of `__transaction_state`."""
+    """Create a broker's transaction parts: coordinator, producer ids, verifier and channels.
+
+    They follow the broker's leadership of `__transaction_state`.
+    """
     host, config, metadata_cache = deps.host, deps.settings(), deps.metadata_cache
     replica_manager = deps.storage.replica_manager
     channels = TransactionChannels(metadata_cache, deps.peers)
@@ -106,7 +109,10 @@ def open_transactions(deps: TransactionDeps) -> BrokerTransactions:
 
 
 def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) -> None:
-    """Load a partition's transactions when this broker becomes its leader; unload them later."""
+    """Let the coordinator load a partition's transactions when this broker becomes its leader.
+
+    They are unloaded when it resigns, or when the replica is stopped here.
+    """
     registry = coordinator.registry
 
     def took_role(partition: Partition) -> None:
@@ -120,6 +126,7 @@ def _follow_leadership(coordinator: TransactionCoordinator, storage: Storage) ->
             registry.on_resigned(index)
 
     def stopped(key: TopicPartition) -> None:
+        """Unload the transactions of a partition whose replica was stopped here."""
         if key.topic == TRANSACTION_STATE:
             registry.on_resigned(key.partition)
 
@@ -144,9 +151,13 @@ def _begin_tasks(
 
 
 def _request_producer_id_block(deps: TransactionDeps) -> Promise[ProducerIdBlock | None]:
-    """Request a block of producer ids from the controller; the promise has None after an error."""
+    """Request a block of producer ids from the controller.
+
+    Promises it, or None after an error code.
+    """
 
     def request(_version: int) -> messages.AllocateProducerIdsRequest:
+        """Build the request with this broker's present id and epoch."""
         broker_id, broker_epoch = deps.identity()
         return messages.AllocateProducerIdsRequest(broker_id=broker_id, broker_epoch=broker_epoch)
 

@@ -54,7 +54,10 @@ CheckTls: TypeAlias = Callable[[ListenerAddress, BrokerSettings], None]
 
 
 def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
-    """Raise ConfigError for a setting that requires an unsupported feature."""
+    """Raise ConfigError for a setting that needs a feature which the engine does not have.
+
+    Called as a broker starts, so that no such setting is ignored silently.
+    """
     _check_listeners(settings, config)
     for name, rule in _UNSERVED:
         text = settings.configured_text(name)
@@ -77,7 +80,7 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
 def check_listener_change(
     before: BrokerSettings, after: BrokerSettings, check_tls: CheckTls
 ) -> None:
-    """Raise ConfigError or InvalidRequest if a listener could not use changed settings.
+    """Raise ConfigError or InvalidRequest if a listener could not use changed security settings.
 
     A broker that accepted them would not start again. Only changes of security settings read key
     stores: a store that was removed since the start does not block other changes.
@@ -121,7 +124,10 @@ def _check_listeners(settings: BrokerSettings, config: BrokerConfig) -> None:
 
 
 def passed_over(settings: BrokerSettings) -> list[str]:
-    """Return the names of unknown settings, which may be mistyped."""
+    """Return the names of configured settings that the broker does not know.
+
+    They may be mistyped.
+    """
     read = (*_AUTHORIZER_KEYS, *LOGIN_KEYS)
     return [name for name in settings.unknown_names() if name not in read]
 

@@ -56,14 +56,20 @@ def describe_acls(client: KafkaClient, acl_filter: AclFilter) -> list[AclBinding
 
 
 def create_acls(client: KafkaClient, bindings: Sequence[AclBinding]) -> None:
-    """Create ACLs; raise the first ApiError among their results."""
+    """Create ACLs with one CreateAcls request; an ACL that exists already is no error.
+
+    Raises the first ApiError among the results: the other ACLs may be created nevertheless.
+    """
     for error in create_each(client, bindings):
         if error is not None:
             raise error
 
 
 def create_each(client: KafkaClient, bindings: Sequence[AclBinding]) -> list[EngineError | None]:
-    """Create ACLs; return the error of each, None for an ACL that now exists."""
+    """Create ACLs; return one entry per binding, in its order: None if the ACL exists now.
+
+    Otherwise the entry is the ApiError of that ACL. Raises the error of the whole request.
+    """
     request = messages.CreateAclsRequest
     creations = [
         request.AclCreation(
@@ -87,7 +93,10 @@ def create_each(client: KafkaClient, bindings: Sequence[AclBinding]) -> list[Eng
 
 
 def delete_acls(client: KafkaClient, filters: Sequence[AclFilter]) -> int:
-    """Delete the ACLs that match the filters; return their number. Raises the first ApiError."""
+    """Delete the ACLs that match any of the filters; return how many were deleted.
+
+    Raises the first ApiError among the results: other filters may be applied nevertheless.
+    """
     count = 0
     for deleted in delete_each(client, filters):
         if isinstance(deleted, EngineError):
@@ -97,7 +106,10 @@ def delete_acls(client: KafkaClient, filters: Sequence[AclFilter]) -> int:
 
 
 def delete_each(client: KafkaClient, filters: Sequence[AclFilter]) -> list[int | EngineError]:
-    """Delete the ACLs that match the filters; return the number for each filter, or its error."""
+    """Delete the ACLs that match the filters; return one entry per filter, in its order.
+
+    An entry is the number of ACLs deleted by that filter, or its ApiError.
+    """
     request = messages.DeleteAclsRequest
     rows = [
         request.DeleteAclsFilter(

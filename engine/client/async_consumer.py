@@ -75,7 +75,7 @@ class AsyncConsumer:
         )
 
     async def __aenter__(self) -> AsyncConsumer:
-        """Return the consumer; nothing is requested yet."""
+        """Return this consumer for `async with`; nothing is requested yet."""
         return self
 
     async def __aexit__(
@@ -84,14 +84,15 @@ class AsyncConsumer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the consumer."""
+        """Close the consumer as `close` does, also after an error of the block."""
         await self.close()
 
     @property
     def blocking(self) -> Consumer:
-        """Return the blocking consumer, for a rebalance listener.
+        """Return the blocking consumer, for a rebalance listener that has to commit or seek.
 
-        It is called on the consumer's thread.
+        A listener is called on the consumer's thread, where it cannot await the methods of this
+        class.
         """
         return self._consumer
 
@@ -114,7 +115,7 @@ class AsyncConsumer:
     async def poll(self, timeout_ms: int) -> list[ConsumerRecord]:
         """Return records, after about `timeout_ms` at the latest.
 
-        An empty list means that none arrived in time. Errors: those of `Consumer.poll`.
+        An empty list means that none arrived in time. Raises the errors of `Consumer.poll`.
         """
         deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
         while True:
@@ -156,7 +157,7 @@ class AsyncConsumer:
         await self._call(lambda: self._consumer.resume(partitions))
 
     async def assignment(self) -> frozenset[TopicPartition]:
-        """Return the partitions that are read now."""
+        """Return the partitions that are assigned to this consumer now."""
         return await self._call(lambda: self._consumer.assignment)
 
     async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
@@ -184,16 +185,23 @@ class AsyncConsumer:
             await asyncio.shield(asyncio.to_thread(self._end))
 
     def _end(self) -> None:
-        """End the consumer's thread, then close the connections that it used."""
+        """End the consumer's thread, then close the connections that the thread used."""
         self._thread.close()
         self._client.connections.close_streams()
 
     async def _call(self, work: Callable[[], T]) -> T:
-        """Run work on the consumer's thread, and return its result."""
+        """Run `work` on the consumer's thread, which alone may use the consumer; return its result.
+
+        Raises the errors of `work`, and ConsumerClosed after `close`.
+        """
         return await asyncio.wrap_future(self._submit(work))
 
     async def _poll_once(self, timeout_ms: int) -> list[ConsumerRecord]:
-        """Poll once on the consumer's thread; if cancelled, put the polled records back."""
+        """Return the records of one poll on the consumer's thread.
+
+        Empty if none came in `timeout_ms`. If the caller is cancelled, the polled records are put
+        back, so that the next poll returns them.
+        """
         polled = self._submit(partial(self._poll, timeout_ms))
         try:
             return await asyncio.wrap_future(polled)
@@ -204,10 +212,10 @@ class AsyncConsumer:
             raise
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
-        """Queue work for the consumer's thread; first put back records that were not yielded.
+        """Queue `work` for the consumer's thread; return the future of its result.
 
-        `async for` has not yielded them: so a commit covers only records that the application got.
-        Raises ConsumerClosed.
+        Records of the last poll that `async for` has not yielded are put back first: so a commit
+        covers only records that the application got. Raises ConsumerClosed.
         """
         unread, self._unread = self._unread, deque()
         try:
@@ -220,12 +228,19 @@ class AsyncConsumer:
     # On the thread
 
     def _put_back_polled(self, polled: Future[list[ConsumerRecord]]) -> None:
-        """Put back the records of a cancelled poll: the caller did not get them."""
+        """Put the records of a finished poll back into the consumer, whose next poll returns them.
+
+        Runs after the caller of the poll was cancelled, and so did not get them.
+        """
         if not polled.cancelled() and polled.exception() is None:
             self._consumer.put_back(polled.result())
 
     def _poll(self, timeout_ms: int) -> list[ConsumerRecord]:
-        """Poll the consumer. Raises the error of an earlier heartbeat first; ConsumerClosed."""
+        """Return the blocking consumer's polled records; runs on the consumer's thread.
+
+        Raises first the error of a heartbeat that failed since the last poll; ConsumerClosed if the
+        client closes meanwhile.
+        """
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -235,12 +250,11 @@ class AsyncConsumer:
             raise ConsumerClosed from error
 
     def _send_heartbeat_if_due(self) -> int | None:
-        """Send a heartbeat if it is due.
+        """Send a heartbeat to the group coordinator if it is due.
 
-        Return after how many ms to call this again, None for never.
-
-        After a retriable error the heartbeat is sent again after a back-off. Any other error ends
-        the heartbeats, and the next poll raises it.
+        The thread calls this between two calls of its methods. Returns after how many ms to call
+        this again, None for never. After a retriable error the heartbeat is sent again after a
+        back-off. Any other error ends the heartbeats, and the next poll raises it.
         """
         if self._failure is not None:
             return None

@@ -115,7 +115,10 @@ class AsyncProducer:
         )
 
     async def __aenter__(self) -> AsyncProducer:
-        """Return the producer; initialize a transactional one. Raises the errors of `init`."""
+        """Return this producer for `async with`; a transactional one is initialized first.
+
+        Raises the errors of `TransactionalProducer.init`; the producer is then closed.
+        """
         if self._transactions is not None:
             try:
                 await self._call(self._transactions.init)
@@ -164,9 +167,9 @@ class AsyncProducer:
         return task
 
     async def room(self) -> None:
-        """Wait until the buffer has room for a record and no record waits for room.
+        """Wait until the buffer has room for a small record and no earlier record waits for room.
 
-        An application that sends faster than the brokers store awaits it between records. Errors:
+        An application that sends faster than the brokers store awaits this between records. Raises
         BufferExhausted.
         """
         if self._buffer.try_hold(_LEAST_BYTES):
@@ -180,7 +183,10 @@ class AsyncProducer:
             self._buffer.leave(waiter)
 
     async def _send_later(self, waiter: Waiter[Future[StoredRecord]]) -> StoredRecord:
-        """Send a record once the buffer has room; buffered records are sent now, without linger."""
+        """Wait until the buffer admits a record; return its partition and offset once it is stored.
+
+        The buffered records are sent now, without linger, because only they can make room.
+        """
         self._submit(self._producer.send_without_linger)
         stored = await self._buffer.await_admission(waiter)
         return await asyncio.wrap_future(stored)
@@ -199,6 +205,7 @@ class AsyncProducer:
         loop = asyncio.get_running_loop()
 
         def release(_done: object) -> None:
+            """Release the waiter's room in the buffer."""
             # After the loop has ended no record waits for room.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._buffer.release, size_bytes)
@@ -232,7 +239,7 @@ class AsyncProducer:
     async def send_offsets(
         self, group: GroupMembership, offsets: Mapping[TopicPartition, int]
     ) -> None:
-        """Commit offsets of a group with the transaction. Errors: those of `begin`."""
+        """Commit offsets of a group with the transaction. Raises the errors of `begin`."""
         transactions = self._transactional("send_offsets")
         await self._call(lambda: transactions.send_offsets(group, offsets))
 
@@ -244,7 +251,7 @@ class AsyncProducer:
     async def abort(self) -> None:
         """Abort the transaction.
 
-        Its records that were not sent yet fail. Errors: those of `begin`.
+        Its records that were not sent yet fail. Raises the errors of `begin`.
         """
         transactions = self._transactional("abort")
 
@@ -257,7 +264,7 @@ class AsyncProducer:
     async def close(self) -> None:
         """Send the queued records, except those of an open transaction.
 
-        End thread and connections.
+        Then end the thread and the connections.
         """
         if self._is_closed:
             await asyncio.to_thread(self._thread.close)
@@ -278,19 +285,23 @@ class AsyncProducer:
         self._fail_all(ProducerClosed())
 
     def _transactional(self, action: str) -> TransactionalProducer:
-        """Return the transactional producer.
+        """Return the transactional producer; raise NoTransactions without a transactional id.
 
-        Raise NoTransactions if the settings have no transactional id.
+        `action` is the called method, which the error names.
         """
         if self._transactions is None:
             raise NoTransactions(action)
         return self._transactions
 
     async def _call(self, work: Callable[[], T]) -> T:
-        """Run `work` on the producer's thread; keep an EngineError as `_failure`, and raise it."""
+        """Run `work` on the producer's thread; return its result or raise its error.
+
+        An EngineError is kept as `_failure`: records that the producer drops because of it fail
+        with it.
+        """
 
         def run_and_note() -> T:
-            """Run `work`; keep its EngineError, with which dropped records fail."""
+            """Run `work`; keep its EngineError as `_failure`, with which dropped records fail."""
             try:
                 return work()
             except EngineError as error:
@@ -312,7 +323,11 @@ class AsyncProducer:
     # On the thread
 
     def _add(self, record: OutgoingRecord, result: Future[StoredRecord]) -> None:
-        """Add a record to its batch, on the producer's thread; an error goes to `result`."""
+        """Add a record to its batch, on the producer's thread.
+
+        `result` is completed when it is stored. An error of the addition itself, for instance of a
+        record that is too large, goes to `result`.
+        """
         place, self._next_place = self._next_place, self._next_place + 1
         self._results[place] = result
         try:
@@ -359,7 +374,7 @@ class AsyncProducer:
         return 0
 
     def _fail_all(self, error: BaseException) -> None:
-        """Fail all records that have no result yet."""
+        """Fail the future of each record that has no result yet with `error`."""
         results, self._results = self._results, {}
         for result in results.values():
             result.set_exception(error)

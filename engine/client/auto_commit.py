@@ -29,9 +29,11 @@ _LOGGER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinato
 def commit_automatically(
     commit: Callable[[], None], group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> bool:
-    """Run `commit`, log its error, and return whether it succeeded.
+    """Run `commit`; return True if it succeeded.
 
-    `group_id` and `offsets` are for the log alone. Raises ApiError FENCED_INSTANCE_ID.
+    Its error is logged, not raised. So an automatic commit that fails does not end the
+    application's poll: the next one repeats it. `group_id` and `offsets` are for the log alone.
+    Raises ApiError FENCED_INSTANCE_ID.
     """
     try:
         commit()
@@ -44,14 +46,17 @@ def commit_automatically(
 
 
 def log_trouble(what: str, error: EngineError) -> None:
-    """Log that something failed, and is tried again."""
+    """Log the error of an action that the consumer repeats; `what` names the action."""
     import logging  # as in `_log_failure`
 
     logging.getLogger(_LOGGER_OF_TROUBLE).warning("%s failed, and is tried again: %s", what, error)
 
 
 def _log_failure(group_id: str, offsets: Mapping[TopicPartition, int], error: EngineError) -> None:
-    """Log a failed automatic commit: as debug if the error may pass, else as a warning."""
+    """Log a failed automatic commit of `offsets`.
+
+    The level is debug if the error may pass, else warning.
+    """
     # Not needed otherwise by commands that consume, which are to start at once.
     import logging
 

@@ -36,13 +36,13 @@ class StoredBatches(NamedTuple):
 def stored_batches(
     client: KafkaClient, partition: TopicPartition, start_offset: int, end_offset: int
 ) -> Iterator[StoredBatches]:
-    """Yield the batches with offsets in [start, end), until the partition has no more.
+    """Yield the batches with offsets in [start_offset, end_offset), one item for each Fetch.
 
-    Raises the errors of the leader, and CorruptRecord.
+    Ends earlier at the last stable offset. Raises the errors of the leader, and CorruptRecord.
     """
     position = start_offset
     while position < end_offset:
-        row = _fetch(client, partition, position)
+        row = _fetch_once(client, partition, position)
         batches = []
         for batch in batches_in(memoryview(row.records or b""), allow_partial_tail=True):
             batch.ensure_valid()
@@ -54,7 +54,7 @@ def stored_batches(
         yield StoredBatches(batches, aborted_of(row))
 
 
-def _fetch(
+def _fetch_once(
     client: KafkaClient, partition: TopicPartition, position: int
 ) -> messages.FetchResponse.PartitionData:
     """Fetch once from offset `position` at the leader, up to the last stable offset.

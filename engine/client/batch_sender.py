@@ -132,11 +132,14 @@ class _Queue:
         self.epochs_above = 0
 
     def put_back(self, batch: OutgoingBatch) -> None:
-        """Put a batch back among the waiting ones, at its place by `order`."""
+        """Put a batch from in flight back among the waiting ones, in its place by `order`."""
         insort(self.waiting, batch, key=lambda b: b.order)
 
     def give_up(self, batch: OutgoingBatch) -> None:
-        """Free the sequence of a batch of one record that is not stored and never will be."""
+        """Note that a batch of one record is never stored, so that its sequence is used again.
+
+        Later batches are renumbered by `renumber_if_due`: a gap would make the broker refuse them.
+        """
         if batch.base_sequence is None:
             return
         if self.given_up is None or batch.order < self.given_up.order:
@@ -153,10 +156,10 @@ class _Queue:
         self.epochs_above += 1
 
     def renumber_if_due(self) -> None:
-        """Reset the sequences after an expired record, once no batch is in flight.
+        """Reuse the sequences of a failed record for later batches, once no batch is in flight.
 
         Batches queued before that record keep their sequences: the broker expects them, or has
-        stored them already.
+        stored them already. Does nothing if no record has failed.
         """
         gap = self.given_up
         if gap is None or gap.base_sequence is None or self.in_flight:
@@ -213,18 +216,20 @@ class ProduceSender:
 
     @property
     def _has_batches(self) -> bool:
-        """Return whether a batch of any partition waits or has no response yet."""
+        """True if a batch of any partition waits, or is in flight without a response yet."""
         return any(queue.waiting or queue.in_flight for queue in self._queues.values())
 
     def limit_bytes(self, topic: str) -> int | None:
-        """Return the largest size before compression that a topic accepts, None if unknown.
+        """Return the largest batch size, in bytes before compression, that a topic accepts.
 
-        It is known after MESSAGE_TOO_LARGE.
+        It is estimated after a MESSAGE_TOO_LARGE of the topic; None before.
         """
         return self._limits_bytes.get(topic)
 
     def take_view(self, view: ClusterView) -> None:
-        """Use metadata that was requested already."""
+        """Use `view`, which the caller has just requested,
+        so that the sender need not request it.
+        """
         self._view, self._viewed_ms = view, self._client.clock.monotonic_ms()
 
     def put(self, batch: OutgoingBatch) -> None:
@@ -241,9 +246,10 @@ class ProduceSender:
             queue.waiting.append(batch)
 
     def _may_continue(self, queue: _Queue) -> bool:
-        """Return True if a failed partition may accept batches again.
+        """Return True if new batches may follow a failure of the partition, False if they fail too.
 
-        It needs `goes_on` and, with a producer id, an epoch above the current one.
+        True needs the option `goes_on` and, with a producer id, an epoch below the largest: the
+        next batch gets the next epoch.
         """
         identity = self._options.identity
         return self._options.goes_on and (
@@ -251,9 +257,10 @@ class ProduceSender:
         )
 
     def poll(self, wait_ms: int, *, may_be_interrupted: bool = True) -> list[BatchResult]:
-        """Send the batches that are due, wait up to `wait_ms`, and return the results.
+        """Send the batches that are due; wait up to `wait_ms` for results, and return them.
 
-        A partition with an error backs off, and does not delay the others.
+        Returns earlier with a result. A partition with an error backs off, and does not delay the
+        others.
         """
         # Lost connections are noticed before something is sent on them.
         self._receive_responses(0)
@@ -282,8 +289,8 @@ class ProduceSender:
     def _send_waiting(self) -> None:
         """Send the first batches of all partitions that may send, one request per leader.
 
-        Repeats until nothing can be sent. Batches of a partition that has no leader
-        are sent again later, or fail.
+        Repeats until nothing can be sent. The batches of a partition without a leader are kept for
+        a retry, or fail.
         """
         while ready := [
             p for p, q in self._queues.items() if q.waiting and self._prepare_to_send(q)
@@ -303,9 +310,10 @@ class ProduceSender:
                 self._send_to(leader, led, view)
 
     def _prepare_to_send(self, queue: _Queue) -> bool:
-        """Return True if the first waiting batch may be sent now.
+        """Return True if the first waiting batch of the partition may be sent now.
 
-        First resumes a partition that has failed, and resets sequences after an expired record.
+        Before that, a partition that has failed is resumed, and sequences are reset after a record
+        that failed. Several batches are in flight only with a producer id and after a success.
         """
         if queue.error is not None:
             if queue.in_flight:
@@ -420,8 +428,8 @@ class ProduceSender:
         """Wait until brokers have received the requests to which they send no response (acks=0).
 
         A connection's requests are served in order, so the response to a later request shows it.
-        Without it, unsent bytes would be lost when the connection closes. Errors: as of any
-        request.
+        Without it, unsent bytes would be lost when the connection closes. Raises the errors
+        of any request.
         """
         requested, self._unanswered = self._unanswered, Counter()
         call = Call("Metadata", metadata_request([]), METADATA_LOWEST)
@@ -434,7 +442,7 @@ class ProduceSender:
     # -- taking results
 
     def _receive_responses(self, wait_ms: int, *, may_be_interrupted: bool = True) -> None:
-        """Wait up to `wait_ms` for responses, and process them for their batches."""
+        """Wait up to `wait_ms` for Produce responses; complete or retry the batches of each."""
         arrived = self._client.wait_any(wait_ms, may_be_interrupted=may_be_interrupted)
         for token, result in arrived:
             batches = self._requests.pop(token, None)
@@ -444,7 +452,7 @@ class ProduceSender:
     def _complete_request(
         self, batches: dict[TopicPartition, OutgoingBatch], result: CallResult
     ) -> None:
-        """Apply a response, or its error, to each batch of the request.
+        """Process the response to a Produce request, or its error, for each batch of the request.
 
         The base offset is -1 with acks=0. A batch that the response lacks has failed.
         """
@@ -469,7 +477,7 @@ class ProduceSender:
                 self._on_success(queue, batch, outcome)
 
     def _on_success(self, queue: _Queue, batch: OutgoingBatch, base_offset: int) -> None:
-        """Finish a stored batch, and reset the error state of its partition."""
+        """Add the result of a stored batch, and reset the error state of its partition."""
         queue.is_proven = True
         queue.trouble_since_ms = queue.failed_ms = None
         queue.attempts = queue.retry_ms = 0
@@ -495,9 +503,9 @@ class ProduceSender:
             self._fail_or_repeat(batch.partition, error, batch)
 
     def _on_too_large(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
-        """Split a batch that is too large; fail it if it has only one record.
+        """Split a batch that the broker refused as too large; fail it if it has only one record.
 
-        Half of its size becomes the limit of its topic, also for later batches.
+        Half of the batch's size becomes the size limit of its topic, also for later batches.
         """
         queue.is_proven = False
         if batch.record_count > 1:
@@ -518,9 +526,9 @@ class ProduceSender:
         self._finish(BatchResult(batch, -1, error))
 
     def _finish(self, result: BatchResult) -> None:
-        """Add a batch's result to those that the next `poll` returns.
+        """Add the result of a batch to those that the next `poll` returns.
 
-        Its bytes are no longer pending.
+        The bytes of the batch are no longer pending.
         """
         self.pending_bytes -= result.batch.size_bytes
         self._results.append(result)
@@ -530,11 +538,12 @@ class ProduceSender:
     def _fail_or_repeat(
         self, partition: TopicPartition, error: EngineError, batch: OutgoingBatch | None = None
     ) -> None:
-        """Keep a partition's batches queued for a retry, or fail them all.
+        """After an error, leave a partition's batches queued for a retry, or fail them all.
 
-        `batch` is the failed one, already back in the queue; None if no leader was found. Without a
-        producer id a batch that may be stored is not retried: it could be stored twice. `on_retry`
-        is called with the first failure in a row, except for a topic that is not known yet.
+        They fail after an error that is not retriable, and at the delivery timeout. `batch` is the
+        failed one, already back in the queue; None if no leader was found. Without a producer id a
+        batch that may be stored is not retried: it could be stored twice. `on_retry` is called with
+        the first failure in a row, except for a topic that is not known yet.
         """
         queue = self._queues[partition]
         now_ms = self._client.clock.monotonic_ms()
@@ -556,14 +565,21 @@ class ProduceSender:
         self._fail(queue, error)
 
     def _fail(self, queue: _Queue, error: EngineError) -> None:
-        """Fail the queued batches of a partition; later ones fail too unless it may continue."""
+        """Fail the queued batches of a partition with `error`.
+
+        Later batches fail with it too, unless the partition may continue (`_may_continue`).
+        """
         queue.error = error
         failed, queue.waiting = queue.waiting, []
         for left in failed:
             self._finish(BatchResult(left, -1, error, left.is_doubtful))
 
     def _may_recover(self, error: EngineError, queue: _Queue) -> bool:
-        """Return True for retriable errors, lost connections and timeouts."""
+        """Return True if a batch may succeed in a retry.
+
+        It may after a retriable code, a lost connection or a timeout. A topic that no metadata has
+        ever named is tried only a few times.
+        """
         if not isinstance(error, ApiError):
             return isinstance(error, Unreachable | TimedOut)
         if error.code == UNKNOWN_TOPIC_OR_PARTITION and not queue.is_known:
@@ -572,7 +588,7 @@ class ProduceSender:
 
 
 def is_too_large(error: EngineError) -> bool:
-    """Return whether a broker refused a batch because of its size."""
+    """Return True if a broker refused a batch because of its size."""
     return isinstance(error, ApiError) and error.code in _TOO_LARGE
 
 
@@ -586,7 +602,10 @@ def _is_stored_perhaps(error: EngineError) -> bool:
 
 
 def _waits_for_another(queue: _Queue, batch: OutgoingBatch) -> bool:
-    """Return True if a batch is out of sequence because an earlier one is not stored yet."""
+    """Return True if an earlier batch of the partition still waits or is in flight.
+
+    OUT_OF_ORDER_SEQUENCE_NUMBER for `batch` is then expected, and not its own failure.
+    """
     if queue.given_up is not None:
         return True
     return any(other.order < batch.order for other in (*queue.in_flight, *queue.waiting))

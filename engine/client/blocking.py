@@ -163,8 +163,8 @@ class KafkaClient:
     def bound_retries(self, until_ms: int | None) -> Iterator[None]:
         """Start no retry in the block after `until_ms` (monotonic); None sets no such bound.
 
-        A request in flight at that time is still waited for. It keeps the time-out of a consumer's
-        poll.
+        A request in flight at that time is still waited for. So a consumer's poll keeps its
+        timeout.
         """
         before_ms, self._repeats_until_ms = self._repeats_until_ms, until_ms
         try:
@@ -228,7 +228,7 @@ class KafkaClient:
         """Send a request to any broker until `deadline_ms`, a monotonic time.
 
         Uses an open connection, else the address that connects first, then one address after the
-        other: the bootstrap addresses, then those of the metadata. Errors: Unreachable, naming each
+        other: the bootstrap addresses, then those of the metadata. Raises Unreachable, naming each
         address; any other error of the first broker that was reached.
         """
         ready_address = self.connections.ready_address()
@@ -250,7 +250,7 @@ class KafkaClient:
         raise _merged_error(failures)
 
     def _addresses(self) -> list[Address]:
-        """Return the bootstrap addresses, then those of the last metadata."""
+        """Return the bootstrap addresses, then those of the last metadata, without repetition."""
         return list(dict.fromkeys([*self._bootstrap, *self._known_addresses]))
 
     def _send_to_first(
@@ -271,14 +271,21 @@ class KafkaClient:
     def _send_once(
         self, call: Call, address: Address | None, deadline_ms: int, *, is_apart: bool = False
     ) -> CallResult:
-        """Return the result of one call; an address of None sends it to any broker."""
+        """Send one call, without a retry; return its response or error.
+
+        `address` None sends it to any broker, and then an error is raised. `is_apart`: on the
+        second connection to the address.
+        """
         if address is None:
             return self.send_to_any(call, deadline_ms)
         token = object()
         return self.exchange({token: (address, call)}, deadline_ms, is_apart=is_apart)[token]
 
     def _send_unrepeatable(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
-        """Send a request that must not be repeated; wait for its response until `deadline_ms`.
+        """Send a request that must not be sent twice; return its response or error.
+
+        It waits until `deadline_ms`, not only for request.timeout.ms as `_send_once`: after such a
+        timeout the request could not be repeated.
 
         Differs from `_send_once`, which waits for request.timeout.ms only.
         """
@@ -335,8 +342,9 @@ class KafkaClient:
     ) -> CallResult:
         """Send a request whose response waits for other members of a group (JoinGroup, SyncGroup).
 
-        It is waited for until `deadline_ms`. If the wait ends early, the connection is closed: a
-        later request on it would wait for the parked one. Errors: ClientCloses.
+        Returns the response, or the error at `deadline_ms` (monotonic). If the wait ends early, the
+        connection is closed: a later request on it would wait for the parked one. Raises
+        ClientCloses.
         """
         token = object()
         left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
@@ -361,16 +369,18 @@ class KafkaClient:
     def wait_any(
         self, timeout_ms: int, *, may_be_interrupted: bool = True
     ) -> list[tuple[object, CallResult]]:
-        """Wait up to `timeout_ms` for results of calls submitted directly to `connections`."""
+        """Return results, with their tokens, of calls submitted directly to `connections`.
+
+        Waits up to `timeout_ms` for the first; an empty list means that none came.
+        """
         results, self._of_others = self._of_others, []
         return results or self.connections.wait(timeout_ms, may_be_interrupted=may_be_interrupted)
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
-        """Return True for a connection error once metadata is known.
+        """Return True if a call that failed with `error` may be sent again: a connection error.
 
-        Another broker may have taken over.
-
-        A lost connection counts only if `is_repeatable`.
+        Metadata must be known: another broker may have taken over. A lost connection counts only if
+        `is_repeatable`, because the broker may have received the request.
         """
         if isinstance(error, ConnectionLost):
             return is_repeatable and self._view is not None
@@ -390,14 +400,20 @@ class KafkaClient:
         return deadline_ms if close_ms is None else min(deadline_ms, close_ms)
 
     def _may_wait(self, attempt: int, deadline_ms: int) -> bool:
-        """Return True if the back-off after this attempt ends before every deadline."""
+        """Return True if the back-off after `attempt` (from 0) ends before `deadline_ms`.
+
+        It must also end before the deadline of a client that closes, and that of `bound_retries`.
+        """
         for bound_ms in (self.connections.close_deadline_ms, self._repeats_until_ms):
             if bound_ms is not None:
                 deadline_ms = min(deadline_ms, bound_ms)
         return self.clock.monotonic_ms() + self.backoff_ms(attempt) < deadline_ms
 
     def backoff_ms(self, attempt: int) -> int:
-        """Return the pause after an attempt, which is counted from 0."""
+        """Return the pause in ms after an attempt, which is counted from 0.
+
+        The pause doubles with each attempt, from retry.backoff.ms up to retry.backoff.max.ms.
+        """
         settings = self.settings
         doubled = settings.retry_backoff_ms << min(attempt, 20)
         return min(doubled, settings.retry_backoff_ms_max)
@@ -411,7 +427,7 @@ class KafkaClient:
         return pause_ms + self.entropy.random_below(max(pause_ms * 2 // 5, 1)) - pause_ms // 5
 
     def back_off(self, attempt: int) -> None:
-        """Pause before another attempt."""
+        """Pause before the next attempt of a request; `attempt` counts the failed one from 0."""
         self.connections.pause(self.drawn_backoff_ms(attempt))
 
     # -- metadata
@@ -444,7 +460,10 @@ class KafkaClient:
         return view
 
     def _learn_cluster(self) -> None:
-        """Request the metadata, so that `on_cluster` is called before any other request is sent."""
+        """Request metadata once, so that the caller's check of the cluster id runs first.
+
+        That check, `on_cluster`, must precede any other request: its error prevents them.
+        """
         self.view([])
 
     def view_of_existing(self, topics: Iterable[str]) -> ClusterView:
@@ -466,12 +485,11 @@ class KafkaClient:
     def await_view(
         self, topics: Iterable[str], is_settled: Callable[[ClusterView], bool], wait_ms: int
     ) -> bool:
-        """Refresh metadata of topics until `is_settled(view)` is True.
+        """Request metadata of topics until `is_settled(view)` is True.
 
-        Return whether it was in time.
-
-        Brokers receive a change from the controller a moment later. After an error of a request the
-        result is False: the change is made, and the next request reports the error.
+        Returns whether it became True. False: `wait_ms` passed, or a request failed. Called after a
+        change by the controller, which brokers receive a moment later: a failed request does not
+        undo the change.
         """
         wanted = sorted(set(topics))
         deadline_ms = min(self.clock.monotonic_ms() + wait_ms, self._deadline_ms())
@@ -491,9 +509,10 @@ class KafkaClient:
         return self._view if self._view is not None else self.view([])
 
     def _find_address(self, to: Destination, deadline_ms: int) -> Address | None:
-        """Return a destination's address, None for any; waits while there is no controller.
+        """Return the address of a destination; None for ANY.
 
-        Errors: ApiError BROKER_NOT_AVAILABLE; TimedOut without a controller.
+        Waits while there is no controller. `to` is ANY, CONTROLLER, a broker id or an address.
+        Raises ApiError BROKER_NOT_AVAILABLE for an absent broker, TimedOut without a controller.
         """
         if to == ANY:
             return None
@@ -526,8 +545,9 @@ class KafkaClient:
     ) -> dict[TopicPartition, T | EngineError]:
         """Send requests to the leaders of partitions; return a result or error for each partition.
 
-        One request per broker, all at once. `read` takes a response and its version. Partitions
-        with retriable errors are requested again with fresh metadata, a few times.
+        One request per leader, all at once. `make_call` builds the request for a leader's
+        partitions; `read` takes a response and its version. Partitions with retriable errors are
+        requested again with fresh metadata, a few times.
         """
         results: dict[TopicPartition, T | EngineError] = {}
         left = list(dict.fromkeys(partitions))
@@ -577,7 +597,10 @@ class KafkaClient:
     # -- coordinators
 
     def coordinator(self, key: str, key_type: int = GROUP_KEY_TYPE) -> Address:
-        """Return the coordinator of a group (key type 0) or a transactional id (1)."""
+        """Return the coordinator's address for a group (key type 0) or a transactional id (1).
+
+        It is looked up by FindCoordinator once, then cached.
+        """
         return self._coordinators.address(key, key_type)
 
     def send_to_coordinator(  # noqa: PLR0913 (those of `send`, and whose coordinator)
@@ -653,13 +676,14 @@ def _missing_partition_error(wanted: TopicPartition) -> ApiError:
 
 
 def _response_or_raise(result: CallResult) -> Response:
+    """Return the response of a call; raise its error if it has none."""
     if isinstance(result, Response):
         return result
     raise result
 
 
 def _merged_error(failures: list[Unreachable]) -> Unreachable:
-    """Merge the errors of several addresses into one."""
+    """Return one Unreachable that names each address with its reason, in order of the attempts."""
     if len(failures) == 1:
         return failures[0]
     first = failures[0]

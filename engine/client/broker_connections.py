@@ -72,6 +72,7 @@ class _Channel:
 
     @property
     def is_ready(self) -> bool:
+        """True if calls can be sent: the handshake and any authentication are finished."""
         return self.connection.state == READY
 
     def is_idle_since_before(self, now_ms: int) -> bool:
@@ -98,10 +99,10 @@ class BrokerConnections:
         make_connection: Callable[[], BrokerConnection],
         on_call: Callable[[Call], None] | None = None,
     ) -> None:
-        """Create without connections.
+        """Create the connections of a client; none is open yet.
 
-        `make_connection` creates the protocol side of each new one; `on_call` may raise before a
-        request is sent.
+        `make_connection` creates the protocol side of each new connection. `on_call` is called
+        before each request is sent, and may raise to prevent it.
         """
         self._on_call = on_call
         self._settings = settings
@@ -163,10 +164,10 @@ class BrokerConnections:
     def wait(
         self, timeout_ms: int, *, may_be_interrupted: bool = False, ends_as_closing: bool = False
     ) -> list[tuple[object, CallResult]]:
-        """Return the results that have arrived; without any, wait for the first.
+        """Return the results that have arrived, with their tokens; without any, wait for the first.
 
-        After `interrupt` an interruptible wait returns at once; so does a wait with
-        `ends_as_closing` after `begin_closing`.
+        Empty after `timeout_ms`. After `interrupt` a wait with `may_be_interrupted` returns at
+        once; so does a wait with `ends_as_closing` after `begin_closing`.
         """
         now_ms = self._clock.monotonic_ms()
         give_up_ms = now_ms + timeout_ms
@@ -192,7 +193,10 @@ class BrokerConnections:
         return wanted
 
     def _is_ended(self, may_be_interrupted: bool, ends_as_closing: bool) -> bool:
-        """Return whether a wait ends early: it was interrupted, or the client closes."""
+        """True if a wait with these two permissions ends early.
+
+        It was interrupted, or the client closes.
+        """
         return (may_be_interrupted and self._is_interrupted) or (
             ends_as_closing and self.close_deadline_ms is not None
         )
@@ -208,7 +212,7 @@ class BrokerConnections:
         return min(deadline_ms, self.close_deadline_ms)
 
     def abandon(self, tokens: Iterable[object]) -> None:
-        """Drop calls without a response: `wait` does not return their results."""
+        """Drop calls without a response by their tokens: no later `wait` returns their results."""
         self._abandoned.update(tokens)
 
     def interrupt(self) -> None:
@@ -222,7 +226,10 @@ class BrokerConnections:
 
     @property
     def is_interrupted(self) -> bool:
-        """Return whether waits that may be interrupted end now."""
+        """True between `interrupt` and `proceed`.
+
+        Waits with `may_be_interrupted` return at once.
+        """
         return self._is_interrupted
 
     def begin_closing(self, deadline_ms: int) -> None:
@@ -233,7 +240,10 @@ class BrokerConnections:
         self.close_deadline_ms = deadline_ms
 
     def drop(self, address: Address, *, is_apart: bool = False) -> None:
-        """Close the connection to an address: a late response delays all later ones on it."""
+        """Close the connection to an address; its calls fail with ConnectionLost.
+
+        Called when a response does not come: on the same connection it would delay all later ones.
+        """
         channel = self._channels.get((address, is_apart))
         if channel is not None:
             channel.stream.close()
@@ -266,7 +276,7 @@ class BrokerConnections:
     # -- inside
 
     def _connect(self, place: _Place, now_ms: int) -> _Channel:
-        """Begin to connect to an address, and keep the connection."""
+        """Begin to connect to an address; return the new connection, which later calls share."""
         address, _ = place
         stream = self._streams.connect(address.host, address.port, self._settings.tls)
         deadline_ms = now_ms + self._settings.connect_timeout_ms
@@ -319,7 +329,10 @@ class BrokerConnections:
             self._results.append((response.token, response))
 
     def _send_queued(self, channel: _Channel) -> None:
-        """Send the calls that waited for the handshake; a call that cannot be sent fails alone."""
+        """Send the calls that waited for the handshake; a call that cannot be sent fails alone.
+
+        They wait further if the connection has to authenticate again first.
+        """
         if channel.queued and self._reauthenticate_if_due(channel):
             return
         queued, channel.queued = channel.queued, {}
@@ -367,7 +380,11 @@ class BrokerConnections:
             channel.stream.send(output)
 
     def _closed_error(self, channel: _Channel, reason: str) -> EngineError:
-        """Return Unreachable if the connection never opened, else ConnectionLost, with any hint."""
+        """Return the error for calls on a connection that its peer closed.
+
+        It is Unreachable if the connection never opened, else ConnectionLost, with a hint where the
+        broker probably requires SASL.
+        """
         host, port = channel.address
         if channel.connection.state == "connecting":
             return Unreachable(host, port, reason)
@@ -396,7 +413,11 @@ class BrokerConnections:
             self._fail(channel, self._expired_error(channel))
 
     def _expired_error(self, channel: _Channel) -> EngineError:
-        """Return Unreachable, ConnectionLost or TimedOut, by how far the connection got."""
+        """Return the error for the calls of a connection whose deadline has passed.
+
+        Unreachable if the connection never opened, ConnectionLost before the end of the handshake,
+        else TimedOut of the call with the earliest deadline.
+        """
         host, port = channel.address
         if channel.connection.state == "connecting":
             return Unreachable(host, port, "no connection in time")

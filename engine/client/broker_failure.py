@@ -24,7 +24,11 @@ class Situation(NamedTuple):
 
 
 def effect_of_death(situation: Situation, broker_id: int) -> str:
-    """Return as text what clients notice if a broker that has a replica of the partition dies."""
+    """Return as text the effect on a partition if the broker `broker_id` dies.
+
+    It names the next leader, lost records, and whether acks=all still succeeds. The broker has a
+    replica of the partition.
+    """
     partition = situation.partition
     if broker_id not in situation.alive:
         return "it is gone already"
@@ -45,9 +49,9 @@ def effect_of_death(situation: Situation, broker_id: int) -> str:
 
 
 def _acks_text(situation: Situation, in_sync_count: int) -> str:
-    """Return as text whether acks=all succeeds with so many replicas in sync.
+    """Return as text whether acks=all succeeds with `in_sync_count` replicas in sync.
 
-    It needs min.insync.replicas, at most all replicas.
+    The leader needs min.insync.replicas of them, or all replicas if these are fewer.
     """
     needed = min(situation.min_isr, len(situation.partition.replicas))
     if in_sync_count < needed:
@@ -56,7 +60,10 @@ def _acks_text(situation: Situation, in_sync_count: int) -> str:
 
 
 def _lost_records_text(situation: Situation, new_leader: int) -> str:
-    """Return in words how many records an unclean leader lacks, if both log ends are known."""
+    """Return as text how many records are lost if `new_leader` is elected uncleanly.
+
+    The text has no number unless the log end offsets of both leaders are known.
+    """
     end = situation.ends.get(situation.partition.leader)
     own = situation.ends.get(new_leader)
     if end is None or own is None:

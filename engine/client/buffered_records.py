@@ -34,7 +34,7 @@ class ConsumerRecord(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Return its topic and partition."""
+        """Return the record's topic and partition as one key."""
         return TopicPartition(self.topic, self.partition)
 
 
@@ -52,17 +52,20 @@ class BufferedRecords:
             self._runs.append(deque(records))
 
     def has_other_than(self, paused: Collection[TopicPartition]) -> bool:
-        """Return True if records of a partition that is not in `paused` are buffered."""
+        """True if the buffer has a record of a partition that is not in `paused`.
+
+        The consumer then does not fetch: its poll returns these records first.
+        """
         return any(partition not in paused for partition, _ in self._firsts())
 
     def next_offsets(self) -> dict[TopicPartition, int]:
-        """Return the offset of the first buffered record of each partition."""
+        """Return the offset of the first buffered record, by partition."""
         return dict(reversed(list(self._firsts())))
 
     def take(self, count_max: int, paused: Collection[TopicPartition]) -> list[ConsumerRecord]:
-        """Return up to `count_max` buffered records, without those of paused partitions.
+        """Remove and return up to `count_max` buffered records, none of `paused` partitions.
 
-        The records of the previous call count as processed.
+        The records of the previous call then count as processed: they can no longer be put back.
         """
         found: list[ConsumerRecord] = []
         kept: deque[deque[ConsumerRecord]] = deque()
@@ -89,13 +92,14 @@ class BufferedRecords:
         return self._returned
 
     def put_back(self, records: Collection[ConsumerRecord]) -> list[ConsumerRecord]:
-        """Put the last returned records back into the buffer, if they are among `records`.
+        """Put returned records back into the buffer; return those that were put back.
 
-        Returns the records that were put back; the next poll returns them again.
+        Only the last records of the last `take` that are all among `records` are put back: the
+        order of each partition remains. The next poll returns them again.
         """
-        places = {_place(record) for record in records}
+        places = {_partition_and_offset(record) for record in records}
         first = len(self._returned)
-        while first and _place(self._returned[first - 1]) in places:
+        while first and _partition_and_offset(self._returned[first - 1]) in places:
             first -= 1
         self._returned, again = self._returned[:first], self._returned[first:]
         for record in reversed(again):
@@ -105,14 +109,18 @@ class BufferedRecords:
         return again
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Remove the buffered and returned records of partitions."""
+        """Remove the buffered and the returned records of partitions revoked or sought."""
         self._runs = deque(run for run in self._runs if run[0].topic_partition not in partitions)
         self._returned = [r for r in self._returned if r.topic_partition not in partitions]
 
     def _firsts(self) -> Iterator[tuple[TopicPartition, int]]:
-        """Return partition and offset of the first record of each run, in order."""
+        """Return partition and offset of the first record of each run, in order.
+
+        A run holds records of one partition; a partition may have several.
+        """
         return ((run[0].topic_partition, run[0].offset) for run in self._runs)
 
 
-def _place(record: ConsumerRecord) -> tuple[TopicPartition, int]:
+def _partition_and_offset(record: ConsumerRecord) -> tuple[TopicPartition, int]:
+    """Return the partition and offset of a record."""
     return record.topic_partition, record.offset

@@ -40,7 +40,10 @@ class LogDirView(NamedTuple):
 
 
 def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
-    """Return the API versions and features that a broker supports."""
+    """Return the API version ranges by API key, and finalized feature levels by name, of a broker.
+
+    Raises ApiError of the response, and the errors of the request.
+    """
     request = messages.ApiVersionsRequest(client_software_name="kctl", client_software_version="0")
     response: messages.ApiVersionsResponse
     response = client.send("ApiVersions", request, to=broker_id).message
@@ -58,7 +61,7 @@ def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
 def unregister_broker(client: KafkaClient, broker_id: int) -> None:
     """Remove a broker's registration from a KRaft cluster.
 
-    Errors: NoCommonVersion of brokers with ZooKeeper, ApiError (BROKER_ID_NOT_REGISTERED).
+    Raises NoCommonVersion of brokers with ZooKeeper, ApiError (BROKER_ID_NOT_REGISTERED).
     """
     request = messages.UnregisterBrokerRequest(broker_id=broker_id)
     response: messages.UnregisterBrokerResponse
@@ -117,7 +120,10 @@ def log_dirs_call() -> Call:
 def log_dirs_of(
     response: messages.DescribeLogDirsResponse, *, is_sorted: bool = True
 ) -> list[LogDirView] | EngineError:
-    """Return the log directories of a response, or its error."""
+    """Return the log directories of a response, sorted by path, or the response's error.
+
+    Unless `is_sorted`, the replicas in each directory have the order of the response.
+    """
     if response.error_code != NONE:
         return api_error(response.error_code)
     return [

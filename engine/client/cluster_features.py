@@ -67,7 +67,7 @@ class ClusterFeature(NamedTuple):
 
     @property
     def may_rise(self) -> bool:
-        """Return whether all brokers support a higher level."""
+        """True if all brokers support a level of the feature that is higher than its level now."""
         return self.supported is not None and self.supported.highest > self.level
 
 
@@ -84,7 +84,11 @@ class ClusterFeatures(NamedTuple):
 
 
 def cluster_features(views: Mapping[int, FeaturesView]) -> ClusterFeatures:
-    """Return the features of a cluster by the responses of all its brokers."""
+    """Merge the features in the responses of all brokers of a cluster.
+
+    The levels are those of the response with the highest epoch; brokers with other levels have not
+    applied the last change yet, and are listed as behind.
+    """
     latest = max(views.values(), key=lambda view: view.epoch or 0, default=FeaturesView({}, {}, 0))
     names = sorted({*latest.finalized, *(name for v in views.values() for name in v.supported)})
     behind = {
@@ -97,9 +101,10 @@ def cluster_features(views: Mapping[int, FeaturesView]) -> ClusterFeatures:
 
 
 def _common_feature(name: str, views: Mapping[int, FeaturesView], level: int) -> ClusterFeature:
-    """Return the levels that all brokers support, and the brokers with a different range.
+    """Return a feature with the range of levels that all brokers support.
 
-    The common range is None if the ranges of some brokers do not overlap.
+    The range is None if the ranges of some brokers do not overlap. Brokers whose range is not the
+    most frequent one are listed with it.
     """
     ranges = {id_: view.supported.get(name, _UNSUPPORTED) for id_, view in sorted(views.items())}
     lowest = max(one.lowest for one in ranges.values())
@@ -116,9 +121,9 @@ def _common_feature(name: str, views: Mapping[int, FeaturesView], level: int) ->
 def checked_feature_update(
     features: ClusterFeatures, name: str, level: int, change: FeatureChange
 ) -> FeatureUpdate:
-    """Check a new level of a feature, and return the update to send.
+    """Return the update of a feature to a new level; raise if the brokers would refuse it.
 
-    The checks explain refusals better than the brokers, which decide finally. Errors: NoFeatures,
+    The checks explain refusals better than the brokers, which decide finally. Raises NoFeatures,
     FeatureNotThere, LevelRefused.
     """
     if not features.by_name:
@@ -139,13 +144,13 @@ def checked_feature_update(
 
 
 def _is_supported(feature: ClusterFeature, level: int) -> bool:
-    """Return whether all brokers of the cluster support a level of a feature."""
+    """True if all brokers of the cluster support a level of a feature."""
     supported = feature.supported
     return supported is not None and supported.lowest <= level <= supported.highest
 
 
 def _unsupported_text(feature: ClusterFeature, level: int) -> str:
-    """Return why a feature cannot have this level: the brokers that do not support it."""
+    """Return as text which brokers do not support this level of a feature, with their ranges."""
     preventing = [
         f"broker {id_} supports {range_text(one)}"
         for id_, one in feature.different.items()

@@ -63,7 +63,10 @@ class ConfigSource(IntEnum):
 
     @classmethod
     def of(cls, number: int) -> ConfigSource:
-        """Return the source of a number; a number of a later release is UNKNOWN."""
+        """Return the source with this number in DescribeConfigs.
+
+        UNKNOWN for one of a later release.
+        """
         return cls(number) if number in _SOURCES else cls.UNKNOWN
 
 
@@ -104,7 +107,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Return whether the value is the default, set by no config."""
+        """True if the value is Kafka's default: no configuration sets it."""
         return self.source is ConfigSource.DEFAULT_CONFIG
 
 
@@ -134,9 +137,10 @@ def describe_configs(
     with_documentation: bool = False,
     is_sorted: bool = True,
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
-    """Return the settings of resources, all or the named ones; or an error for a resource.
+    """Return the settings of each resource, or its error; all settings, or those in `names`.
 
-    They are sorted by name, or in the broker's order.
+    The settings are sorted by name, or have the broker's order unless `is_sorted`. Raises the error
+    of a request that any broker may answer.
     """
     configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
     for to, requested in _by_destination(resources).items():
@@ -154,14 +158,17 @@ def describe_configs(
 
 
 def configs_call(resources: Sequence[Resource], names: Sequence[str]) -> Call:
-    """Return the DescribeConfigs request for settings of resources that one broker describes."""
+    """Return the DescribeConfigs call for the settings `names` of resources.
+
+    The caller sends it to a broker that can describe all of them.
+    """
     return Call("DescribeConfigs", _describe_request(resources, names), 1)
 
 
 def configs_of(
     response: messages.DescribeConfigsResponse, *, is_sorted: bool = True
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
-    """Return the settings of a response, or its error."""
+    """Return the settings of each resource in a response, or the resource's error."""
     return {
         Resource(ConfigResourceType(row.resource_type), row.resource_name): _entries(row, is_sorted)
         for row in response.results
@@ -174,9 +181,10 @@ def _describe_request(
     with_synonyms: bool = False,
     with_documentation: bool = False,
 ) -> RequestMessage:
-    """Return a builder of DescribeConfigs by version: synonyms from 1, documentation from 3 on.
+    """Return a function that builds DescribeConfigs for the version that a broker supports.
 
-    `names` None requests all keys.
+    Synonyms are requested from version 1 on, documentation from 3 on. `names` None requests all
+    settings.
     """
     request = messages.DescribeConfigsRequest
 
@@ -201,7 +209,10 @@ def _describe_request(
 
 
 def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Resource]]:
-    """Group resources by destination: only a broker itself knows its own settings."""
+    """Return the resources by the broker that has to get the request, or ANY.
+
+    Only a broker itself has its own settings.
+    """
     by_destination: dict[Destination, list[Resource]] = {}
     for resource in resources:
         broker_id = resource.broker_id
@@ -239,9 +250,11 @@ def alter_configs(
     *,
     validate_only: bool = False,
 ) -> dict[Resource, ApiError | None]:
-    """Change settings, leaving all others unchanged; return an error or None per resource.
+    """Change the named settings of resources.
 
-    Errors: NoCommonVersion from brokers before 2.3, which can only replace all settings together.
+    Returns the error of each resource, None if it changed. Other settings stay unchanged. With
+    `validate_only` nothing is changed. Raises NoCommonVersion for brokers before 2.3, which can
+    only replace all settings together.
     """
     failures: dict[Resource, ApiError | None] = {}
     for to, requested in _by_destination(changes).items():
@@ -277,10 +290,11 @@ def _alter_request(
 def list_config_resources(
     client: KafkaClient, kinds: Sequence[ConfigResourceType]
 ) -> list[Resource]:
-    """Return the resources of some kinds for which at least one setting is set.
+    """Return the resources of some kinds that have at least one setting of their own.
 
-    Errors: NoCommonVersion from brokers with ZooKeeper, and from older ones for kinds other than
-    client metrics. Source: KIP-1142.
+    Raises NoCommonVersion from brokers with ZooKeeper, and from older ones for kinds other than
+    client metrics.
+    Source: KIP-1142.
     """
     is_of_metrics = set(kinds) == {ConfigResourceType.CLIENT_METRICS}
     request = message_class("ListConfigResourcesRequest", _LATER_RELEASE)

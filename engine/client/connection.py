@@ -94,14 +94,15 @@ class FastExchange(Protocol):
     """
 
     def read(self, frame: memoryview, version: int) -> Message:
-        """Return the fields of a response.
+        """Decode a response frame by the fast path.
 
-        None, with nothing changed, if it is not of the fast form.
+        None if the frame does not have the expected form. With None nothing has changed, and the
+        caller decodes the frame in general.
         """
         ...
 
     def take(self, read: Message, /) -> bool:
-        """Process the decoded response; return whether `request` is to be sent."""
+        """Process the decoded response; return True if `request` is to be sent as the next one."""
         ...
 
     def request(self, correlation_id: int) -> bytes:
@@ -191,7 +192,7 @@ class BrokerConnection:
 
     @property
     def in_flight_count(self) -> int:
-        """Return the number of requests without a response."""
+        """Return the number of requests that were sent and have no response yet."""
         return len(self._sent)
 
     def on_opened(self) -> None:
@@ -200,12 +201,12 @@ class BrokerConnection:
         self._request_versions(api(API_VERSIONS_KEY).stable.highest)
 
     def take_output(self) -> list[Buffer]:
-        """Return the queued frames with their lengths, and empty the queue."""
+        """Return the queued frames, each with its length prefix, and empty the queue."""
         output, self._output = self._output, []
         return output
 
     def take_frames(self) -> list[Buffer]:
-        """Return the queued frames without their lengths, and empty the queue."""
+        """Return the queued frames without their length prefixes, and empty the queue."""
         return [memoryview(frame)[_LENGTH.size :] for frame in self.take_output()]
 
     # -- requests
@@ -217,9 +218,9 @@ class BrokerConnection:
         highest: int | None = None,
         release: str = ENGINE_RELEASE,
     ) -> int:
-        """Return the highest version of an API that both sides know, within the given bounds.
+        """Return the highest version of an API that client and broker support, within the bounds.
 
-        Errors: NoCommonVersion.
+        `lowest` and `highest` are inclusive. Raises NoCommonVersion.
         """
         key, own = api(api_name, release).key, api(api_name, release).stable
         lowest = max(lowest, own.lowest)
@@ -243,7 +244,7 @@ class BrokerConnection:
     ) -> None:
         """Queue a request; its response comes out of `receive` with the token.
 
-        Produce with acks=0 has no response. Errors: UnencodableValue.
+        Produce with acks=0 has no response. Raises UnencodableValue.
         """
         key = api(api_name, release).key
         correlation_id = self._next_correlation_id
@@ -277,9 +278,10 @@ class BrokerConnection:
         self._sent.popleft()
 
     def send_again(self, sent: Sent, encode: Callable[[int], bytes]) -> bytes:
-        """Encode a request like an earlier one, with a new correlation id; return its frame.
+        """Encode a request like the earlier one `sent`, with a new correlation id.
 
-        The caller sends the frame; the request counts as in flight.
+        Returns its frame. `encode` builds the frame for that id. The request counts as in flight;
+        the caller sends the frame. Used by the fast path, which repeats the same request.
         """
         api_name, key, version, _, token, release = sent
         correlation_id = self._next_correlation_id
@@ -292,9 +294,9 @@ class BrokerConnection:
     # -- responses
 
     def receive(self, data: bytes) -> list[Response]:
-        """Take bytes from the broker; returns the responses that they complete.
+        """Decode bytes that came from the broker; return the responses that they complete.
 
-        Errors: NotKafka, MalformedMessage, AuthenticationFailed, ApiError in the handshake.
+        Raises NotKafka, MalformedMessage, AuthenticationFailed, ApiError in the handshake.
         """
         self._received += data
         responses = []
@@ -348,7 +350,7 @@ class BrokerConnection:
     # -- handshake
 
     def _continue_handshake(self, sent: Sent, message: Message) -> None:
-        """Handle a response to ApiVersions, SaslHandshake or SaslAuthenticate."""
+        """Process a response of the handshake: ApiVersions, SaslHandshake or SaslAuthenticate."""
         if sent.api_name == "ApiVersions":
             self._on_versions(sent, message)
         elif sent.api_name == "SaslHandshake":
@@ -357,7 +359,7 @@ class BrokerConnection:
             self._on_challenge(message, sent.version)
 
     def _request_versions(self, version: int) -> None:
-        """Send ApiVersions, the first request of the handshake, in this version."""
+        """Queue ApiVersions in this version: the first request of the handshake."""
         request = messages.ApiVersionsRequest(
             client_software_name=SOFTWARE_NAME, client_software_version=__version__
         )
@@ -384,9 +386,9 @@ class BrokerConnection:
             self.authenticate()
 
     def authenticate(self) -> None:
-        """Start SASL, at first and before the session ends.
+        """Start a SASL authentication: in the handshake, and again before the session ends.
 
-        Requests in flight get their responses.
+        Requests in flight still get their responses.
         """
         assert self._new_conversation is not None
         self._sasl = self._new_conversation()
@@ -397,7 +399,10 @@ class BrokerConnection:
         self.send("SaslHandshake", request, version=version, token=None)
 
     def _on_mechanisms(self, message: messages.SaslHandshakeResponse) -> None:
-        """Send the first token of SASL; raises if the broker refuses the mechanism."""
+        """Process a SaslHandshake response: send the client's first SASL token.
+
+        Raises SaslNotExpected, MechanismNotOffered or AuthenticationFailed if the broker refuses.
+        """
         assert self._sasl is not None
         if message.error_code == ILLEGAL_SASL_STATE:
             raise SaslNotExpected(self._sasl.mechanism)
@@ -408,10 +413,11 @@ class BrokerConnection:
         self._send_token(self._sasl.first())
 
     def _on_challenge(self, message: messages.SaslAuthenticateResponse, version: int) -> None:
-        """Continue the SASL conversation; it ends with READY and the session's lifetime.
+        """Process a SaslAuthenticate response: send the next token, or end the authentication.
 
-        Raises AuthenticationFailed on an error code, TokenExpired if a delegation token
-        authenticated but has no time left.
+        At its end the state is READY and the session's lifetime is known. Raises
+        AuthenticationFailed on an error code, TokenExpired if a delegation token authenticated but
+        has no time left.
         """
         assert self._sasl is not None
         if message.error_code != NONE:
@@ -428,14 +434,14 @@ class BrokerConnection:
             self._send_token(response)
 
     def _send_token(self, token: bytes) -> None:
-        """Send the client's next SASL token; the response belongs to no call."""
+        """Queue the client's next SASL token; no caller waits for its response."""
         request = messages.SaslAuthenticateRequest(auth_bytes=token)
         version = self.version_of("SaslAuthenticate")
         self.send("SaslAuthenticate", request, version=version, token=None)
 
 
 def reauthentication_ms(now_ms: int, lifetime_ms: int) -> int:
-    """Return when to authenticate again in a session that began at `now_ms`.
+    """Return the time at which to authenticate again in a session that began at `now_ms`.
 
     Source: KIP-368. Differs: Kafka's client chooses a share of 85 to 95 % by chance.
     """

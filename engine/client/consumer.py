@@ -80,7 +80,7 @@ class NotAssigned(EngineError):
 
 
 def _is_cured_by_polling(failure: EngineError) -> bool:
-    """Return True if a later poll may read a partition that has this error.
+    """True if a later poll may read the partition that has this error; else poll raises it.
 
     Source: FetchCollector.handleInitializeErrors of 3.9.1, where CORRUPT_MESSAGE is raised although
     it is retriable.
@@ -103,7 +103,7 @@ class Consumer:
     def __init__(self, client: KafkaClient, settings: ConsumerSettings | None = None) -> None:
         """Create a consumer without a subscription; the first `poll` sends the first request.
 
-        Errors: UnknownReset.
+        Raises UnknownReset.
         """
         self._client = client
         self._settings = settings or ConsumerSettings()
@@ -217,18 +217,18 @@ class Consumer:
 
     @property
     def subscription(self) -> tuple[str, ...]:
-        """Return the topics that are subscribed to, by name."""
+        """Return the names of the topics that the consumer is subscribed to, sorted."""
         return self._topics
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """Return the partitions that are read now."""
+        """Return the partitions that are assigned to the consumer now, by hand or by the group."""
         return self._assigned
 
     def _request_matching_topics(self, pattern: re.Pattern[str]) -> tuple[str, ...]:
-        """Return the topics that match a pattern now, without internal ones.
+        """Return the sorted names of all topics that match a pattern now, without internal ones.
 
-        Sets the time of the next check.
+        The next check is due after metadata.max.age.ms.
         """
         topics = self._client.view(None).topics
         self._next_match_ms = self._now_ms() + self._settings.metadata_max_age_ms
@@ -236,9 +236,10 @@ class Consumer:
         return tuple(sorted(name for name in names if pattern.fullmatch(name)))
 
     def _subscribe_to(self, names: tuple[str, ...] | SubscriptionPattern) -> None:
-        """Subscribe the group's member; a consumer with assigned partitions joins the group first.
+        """Change the subscription of the group's member; create the member if there is none.
 
-        Offsets of assigned partitions are committed before the consumer gives them up.
+        A consumer with manually assigned partitions first commits their offsets and stops reading
+        them.
         """
         self._topics = () if isinstance(names, SubscriptionPattern) else names
         if self._group is not None:
@@ -262,7 +263,10 @@ class Consumer:
         self._group.on_revoked = self._revoke_by_group
 
     def _assign_by_group(self, partitions: Sequence[TopicPartition]) -> None:
-        """Take over the group's assignment, and call the listener for the added partitions."""
+        """Take over the group's assignment, and call the listener for the added partitions.
+
+        The group calls it after each rebalance with the whole assignment.
+        """
         before, self._assigned = self._assigned, frozenset(partitions)
         self._drop(before - self._assigned)
         added = [key for key in partitions if key not in before]
@@ -270,7 +274,10 @@ class Consumer:
             self._listener.assigned(added)
 
     def _revoke_by_group(self, partitions: Sequence[TopicPartition]) -> None:
-        """Call the listener; then drop the partitions, even if it raises."""
+        """Call the listener for revoked partitions; then drop the partitions, even if it raises.
+
+        The group calls this in a rebalance, `_leave` for all partitions.
+        """
         try:
             self._listener.revoked(partitions)
         finally:
@@ -278,7 +285,7 @@ class Consumer:
             self._assigned = self._assigned.difference(partitions)
 
     def _drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Drop the buffered records and the positions of partitions."""
+        """Drop the buffered records and the noted leader epochs of partitions."""
         self._records.drop(partitions)
         for key in partitions:
             self._epochs.pop(key, None)
@@ -294,16 +301,16 @@ class Consumer:
         self._polled_ms = now_ms = self._now_ms()
         self._records.mark_processed()
         with self._client.bound_retries(now_ms + timeout_ms):
-            self._receive_patiently(now_ms + timeout_ms)
+            self._receive_with_retries(now_ms + timeout_ms)
         records = self._records.take(self._settings.max_poll_records, self.paused)
         self._note_epochs()
         self._note_processed()
         return records
 
-    def _receive_patiently(self, until_ms: int) -> None:
-        """Receive records; retry after retriable errors until `until_ms`.
+    def _receive_with_retries(self, until_ms: int) -> None:
+        """Fetch records into the buffer; retry after retriable errors until `until_ms` (monotonic).
 
-        Raises any other error.
+        Raises any other error, and every error of the listener.
         """
         attempt = 0
         while True:
@@ -322,7 +329,7 @@ class Consumer:
             self._client.connections.pause(pause_ms, may_be_interrupted=True)
 
     def _receive_once(self, timeout_ms: int) -> None:
-        """Keep the membership alive, and fetch into the buffer for up to `timeout_ms`.
+        """Keep the group membership alive, or fetch records into the buffer for up to `timeout_ms`.
 
         It does not fetch while the buffer has records of partitions that are not paused. Without a
         group and an assignment it only waits. Raises the errors of `poll`, and retriable ones.
@@ -343,9 +350,9 @@ class Consumer:
             self._client.connections.pause(timeout_ms, may_be_interrupted=True)
 
     def _append_records(self, consumed: Sequence[ConsumedRecords]) -> None:
-        """Buffer fetched records; raise the first error after all are buffered.
+        """Buffer fetched records; raise the first error of a partition after all are buffered.
 
-        A retriable error is logged instead.
+        An error that a later poll may resolve is logged instead.
         """
         for records in consumed:
             self._epochs.setdefault(records.partition, NO_EPOCH)
@@ -378,12 +385,10 @@ class Consumer:
             raise failures[0]
 
     def _continue_after_error(self, records: ConsumedRecords) -> EngineError | None:
-        """Set where a partition continues after an error.
-
-        Return the error unless a reset resolved it.
+        """Set the offset at which a partition continues after an error; return that error.
 
         The position becomes the reset offset, after LogTruncated the offset where the logs diverge,
-        else it remains. None: there was no error, or it is resolved.
+        else it remains. None: there was no error, or the new position resolved it.
         """
         error, partition = records.error, records.partition
         if error is None:
@@ -406,7 +411,7 @@ class Consumer:
         return None
 
     def put_back(self, records: Collection[ConsumerRecord]) -> None:
-        """Put back the last records of the last poll that are among `records`.
+        """Return records of the last poll to the buffer: its last ones that are among `records`.
 
         The next poll returns them again; they do not count as processed. Records of partitions that
         were revoked or sought since are left out.
@@ -417,7 +422,10 @@ class Consumer:
         self._note_processed()
 
     def _note_epochs(self) -> None:
-        """Store the leader epoch of each partition's last returned record, for its commit."""
+        """Store the leader epoch of each partition's last returned record.
+
+        A commit of the position includes that epoch.
+        """
         for record in self._records.returned:
             self._epochs[record.topic_partition] = record.leader_epoch
 
@@ -431,7 +439,7 @@ class Consumer:
                 self._group.set_processed(key, offset, self._epochs[key])
 
     def _read_positions(self) -> dict[TopicPartition, int]:
-        """Return the next offset to return of each partition that was read or sought."""
+        """Return the offset that `poll` returns next, by partition that was read or sought."""
         if not self._epochs:
             return {}
         fetcher = self._current_fetcher()
@@ -441,7 +449,10 @@ class Consumer:
     # Positions
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Continue a partition at an offset. Errors: NotAssigned."""
+        """Set the offset of the next record that `poll` returns of a partition.
+
+        Raises NotAssigned.
+        """
         fetcher = self._fetcher_of(partition)
         self._drop([partition])
         if self._group is not None:
@@ -452,15 +463,24 @@ class Consumer:
         self._epochs[partition] = NO_EPOCH
 
     def seek_to_beginning(self, partitions: Collection[TopicPartition]) -> None:
-        """Seek to the log start offsets. Raises NotAssigned, and the errors of the requests."""
+        """Seek partitions to their log start offsets.
+
+        Raises NotAssigned, and errors of the requests.
+        """
         self._seek_to(partitions, EARLIEST)
 
     def seek_to_end(self, partitions: Collection[TopicPartition]) -> None:
-        """Seek to the log end offsets. Raises NotAssigned, and the errors of the requests."""
+        """Seek partitions to their log end offsets.
+
+        Raises NotAssigned, and errors of the requests.
+        """
         self._seek_to(partitions, LATEST)
 
     def _seek_to(self, partitions: Collection[TopicPartition], timestamp: int) -> None:
-        """Seek each partition to the offset of a timestamp, or of a sentinel like EARLIEST."""
+        """Seek each partition to the offset of a timestamp: EARLIEST or LATEST.
+
+        Raises NotAssigned before any change, and the error of the first partition that has one.
+        """
         for key in partitions:
             self._fetcher_of(key)
         for key, offset in self._starts.at(partitions, timestamp).items():
@@ -479,18 +499,18 @@ class Consumer:
         return self._read_positions().get(partition, fetcher.position(partition))
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Have polls return no records of partitions until `resume`. Errors: NotAssigned."""
+        """Let polls return no records of these partitions until `resume`. Raises NotAssigned."""
         for key in partitions:
             self._fetcher_of(key).pause(key)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """Have polls return records of partitions again. Errors: NotAssigned."""
+        """Let polls return records of these partitions again, after `pause`. Raises NotAssigned."""
         for key in partitions:
             self._fetcher_of(key).resume(key)
 
     @property
     def paused(self) -> frozenset[TopicPartition]:
-        """Return the partitions that `pause` has stopped."""
+        """Return the assigned partitions that `pause` has stopped."""
         fetcher = self._current_fetcher() if self._assigned else None
         return frozenset() if fetcher is None else fetcher.paused
 
@@ -501,7 +521,7 @@ class Consumer:
         return fetcher
 
     def _fetcher_of(self, partition: TopicPartition) -> Fetcher:
-        """Return the fetcher of a partition; raises NotAssigned."""
+        """Return the current fetcher if `partition` is assigned; raise NotAssigned otherwise."""
         if partition not in self._assigned:
             raise NotAssigned(partition)
         return self._current_fetcher()
@@ -524,7 +544,10 @@ class Consumer:
             GroupSession(self._client, self._settings.member, ()).commit(wanted, epochs)
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the group's committed offsets; partitions without a commit are left out."""
+        """Return the group's committed offsets, by partition; partitions without one are left out.
+
+        Raises NoGroup without a group id, and the errors of the request.
+        """
         if self._settings.member is None:
             raise NoGroup("committed")
         if self._group is not None:
@@ -571,7 +594,7 @@ class Consumer:
     def _commit_by_time(self) -> None:
         """Commit the positions if auto-commit is on and its interval has passed.
 
-        Used without a subscription; a group's session commits on its own.
+        Used for manually assigned partitions; a group's member commits on its own.
         """
         settings = self._settings
         if settings.member is None or not settings.enable_auto_commit or not self._epochs:
@@ -582,4 +605,5 @@ class Consumer:
             commit_automatically(self.commit, settings.member.group_id, self._read_positions())
 
     def _now_ms(self) -> int:
+        """Return the monotonic time in ms."""
         return self._client.clock.monotonic_ms()

@@ -119,31 +119,34 @@ class ConsumerGroupSession:
 
     @property
     def is_joined(self) -> bool:
-        """Return True if the coordinator has accepted the member, and it sends heartbeats."""
+        """True if the coordinator has accepted the member, and the member sends heartbeats."""
         return self.states.is_heartbeating and not self.is_joining
 
     @property
     def is_member(self) -> bool:
-        """Return `is_joined`: the coordinator knows the member."""
+        """True if the coordinator has accepted the member; the same as `is_joined`.
+
+        Exists because callers use this session and the classic protocol's one alike.
+        """
         return self.is_joined
 
     @property
     def is_joining(self) -> bool:
-        """Return True until the coordinator has responded to the first heartbeat."""
+        """True until the coordinator has responded to the first heartbeat."""
         return self.states.current is MemberState.JOINING
 
     def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
-        """Change the subscription: a heartbeat with the new topics is due now."""
+        """Replace the subscription; a heartbeat with the new topics is due at the next `poll`."""
         self._topics = topics
         self._next_heartbeat_ms = 0
 
     # Staying
 
     def poll(self) -> bool:
-        """Send a heartbeat if it is due (1, 3); return True if there is nothing to reconcile (2).
+        """Send a heartbeat if it is due; return True if there is no target assignment to reconcile.
 
-        False: the caller takes the target by `take_target`; if the member `has_lost_all`, it gives
-        up its partitions and calls `rejoin`. Errors: ApiError, NoConsumerProtocol.
+        False: the caller takes the target by `take_target`; if the member `has_lost_all`, it drops
+        its partitions and calls `rejoin`. Raises ApiError, NoConsumerProtocol.
         """
         if self._fatal is not None:
             raise self._fatal
@@ -157,12 +160,15 @@ class ConsumerGroupSession:
         return self.states.current is not MemberState.RECONCILING
 
     def check_topics_next(self) -> None:
-        """Do nothing: the coordinator revokes the partitions of deleted topics."""
+        """Do nothing: the coordinator revokes the partitions of deleted topics.
+
+        The classic protocol's session, which is called in the same way, has to check topics itself.
+        """
 
     def keep_alive(self) -> int:
         """Send a heartbeat between polls if it is due; return the ms until the next one.
 
-        Errors: those of `poll`.
+        Raises the errors of `poll`.
         """
         self.poll()
         return self.time_left_ms()
@@ -175,15 +181,21 @@ class ConsumerGroupSession:
 
     @property
     def has_lost_all(self) -> bool:
-        """Return True in FENCED and STALE: other members may own the partitions."""
+        """True if the member was fenced or has left because it did not poll (FENCED, STALE).
+
+        Other members may own its partitions.
+        """
         return self.states.current in (MemberState.FENCED, MemberState.STALE)
 
     def rejoin(self) -> None:
-        """Join without owned partitions; called after the application has given them up."""
+        """Start to join without owned partitions, after the member has lost all of them.
+
+        Called after the application's listener was called for the lost partitions.
+        """
         self._start_joining()
 
     def _start_joining(self) -> None:
-        """Enter JOINING with nothing owned; the next heartbeat joins."""
+        """Enter JOINING with no owned partitions; the next heartbeat joins, and has all fields."""
         self.states.enter(MemberState.JOINING)
         self._reset_to_unjoined()
         self._heartbeats.forget()
@@ -241,9 +253,10 @@ class ConsumerGroupSession:
         )
 
     def _apply_response(self, answer: HeartbeatAnswer) -> None:
-        """Keep the member's id and epoch, and the new target assignment if there is one.
+        """Apply the fields of a heartbeat response to the session.
 
-        A target that differs from the owned partitions starts reconciliation.
+        It has the member id, epoch, interval, and a new target assignment if any. A target that
+        differs from the owned partitions starts reconciliation.
         """
         self.member_id, self.member_epoch = answer.member_id, answer.member_epoch
         self._interval_ms = answer.interval_ms
@@ -257,9 +270,10 @@ class ConsumerGroupSession:
             self.states.enter(MemberState.STABLE)
 
     def _on_error(self, error: ApiError) -> None:
-        """Enter FENCED if the group has removed the member; raise every other error.
+        """Process an error code in a heartbeat response.
 
-        An error that is neither retriable nor TOPIC_AUTHORIZATION_FAILED ends the session.
+        The state becomes FENCED if the group removed the member. Every other error is raised. One
+        that is neither retriable nor TOPIC_AUTHORIZATION_FAILED ends the session.
         """
         self._next_heartbeat_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if error.code in _FENCING:
@@ -271,7 +285,7 @@ class ConsumerGroupSession:
         raise error
 
     def _end_with(self, error: ApiError | NoConsumerProtocol) -> None:
-        """End the session for good: each later `poll` raises the error."""
+        """End the session after a fatal error: each later `poll` raises that error."""
         self._fatal = error
         self.states.enter(MemberState.FATAL)
 
@@ -306,15 +320,18 @@ class ConsumerGroupSession:
 
     @property
     def is_reconciling(self) -> bool:
-        """Return True in RECONCILING: `take_target` is due. A commit may have ended that state."""
+        """True in RECONCILING: the caller has to call `take_target`.
+
+        A commit may have ended the state.
+        """
         return self.states.current is MemberState.RECONCILING
 
     def take_target(self) -> tuple[TopicPartition, ...]:
-        """Start to reconcile the target assignment (2); return its partitions.
+        """Start to reconcile the target assignment; return its partitions, sorted.
 
-        The caller has committed before; it then gives up partitions that are not in
+        The caller has committed before; it then drops the partitions that are not in
         `kept_partitions`, and calls `acknowledge`. Until then heartbeats name the partitions owned
-        before. Errors: those of requesting names, with nothing changed.
+        before. Raises the errors of requesting names, with nothing changed.
         """
         target = self._resolve_target()
         kept = {
@@ -331,7 +348,7 @@ class ConsumerGroupSession:
         return self.partitions
 
     def acknowledge(self) -> None:
-        """Own the new target assignment: the next heartbeat acknowledges it (3), and is due now.
+        """Own the new target assignment; a heartbeat that acknowledges it is due now.
 
         A commit in a callback may have sent a heartbeat meanwhile: then the member may be fenced,
         or the target be the earlier one again. `poll` continues from that state.
@@ -349,9 +366,10 @@ class ConsumerGroupSession:
         offsets: Mapping[TopicPartition, int],
         leader_epochs: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """Commit offsets of next records, with the leader epochs of the last processed records.
+        """Commit next offsets by partition, with the leader epochs of the last processed records.
 
-        Errors: NotAMember if the group has continued without this member, ApiError.
+        After STALE_MEMBER_EPOCH a heartbeat gets the current epoch for one retry. Raises
+        NotAMember if the group has continued without this member, ApiError.
         """
         if not offsets:
             return
@@ -383,9 +401,9 @@ class ConsumerGroupSession:
         return commit_code(response.message)
 
     def _refresh_member_epoch(self) -> bool:
-        """Send a heartbeat if joined.
+        """Send a heartbeat, if joined, to get the current member epoch; True if the epoch changed.
 
-        Return True if the member is still joined, with another epoch.
+        Called after STALE_MEMBER_EPOCH: with True the refused request is worth a retry.
         """
         before = self.member_epoch
         if not self.is_joined:
@@ -396,7 +414,7 @@ class ConsumerGroupSession:
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the group's committed offsets; partitions without a commit are left out.
 
-        Errors: NotAMember, ApiError.
+        Raises NotAMember, ApiError.
         """
         try:
             return self._committed_once(partitions)
@@ -409,14 +427,14 @@ class ConsumerGroupSession:
             raise
 
     def _committed_once(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return committed offsets; the request names member and epoch if joined."""
+        """Request the group's committed offsets once, with member id and epoch if joined."""
         member = (self.member_id, self.member_epoch) if self.is_joined else None
         return committed_offsets(self._client, self._settings.group_id, partitions, member=member)
 
     def rejoin_if_refused(self, code: int) -> None:
-        """Make a heartbeat due at the next `poll` if `code` refuses the member or its epoch.
+        """Let the next `poll` send a heartbeat if `code` refuses the member or its epoch.
 
-        Its response shows whether the member has lost its partitions.
+        The response shows whether the member has lost its partitions. `code` is of another request.
         """
         if code in _NOT_ITS_EPOCH:
             self._next_heartbeat_ms = 0
@@ -424,16 +442,16 @@ class ConsumerGroupSession:
     # Leaving
 
     def leave(self) -> None:
-        """Leave the group (4), even before the coordinator has responded to a join.
+        """Leave the group, even before the coordinator has responded to a join.
 
-        Errors: those of the request; the session has left nevertheless.
+        Raises the errors of the request; the session has left nevertheless.
         """
         self._leave(MemberState.UNSUBSCRIBED)
 
     def leave_until_polled(self) -> None:
-        """Leave the group because the application does not poll.
+        """Leave the group because the application does not poll within max.poll.interval.ms.
 
-        The next `poll` reports all as lost.
+        The next `poll` reports all partitions as lost; after that the member joins again.
         """
         self._leave(MemberState.STALE)
 

@@ -80,7 +80,10 @@ class HeartbeatAnswer(NamedTuple):
 
 
 def new_member_id(random_bytes: bytes) -> str:
-    """Return 16 bytes as Kafka prints a UUID: base64 for addresses, without padding."""
+    """Return a member id from 16 random bytes, in the form in which Kafka prints a UUID.
+
+    That form is URL-safe base64 without padding.
+    """
     return urlsafe_b64encode(random_bytes[:_UUID_BYTES]).decode().rstrip("=")
 
 
@@ -93,40 +96,49 @@ class Heartbeats:
         self._group_id = group_id
         #: The fields of the last heartbeat that succeeded; later ones send only changes. None: send
         #: all fields.
-        self._heard: MemberClaims | None = None
+        self._last_claims: MemberClaims | None = None
 
     def send(
         self, member_id: str, member_epoch: int, claims: MemberClaims, *, has_owned: bool
     ) -> HeartbeatAnswer:
-        """Send the heartbeat of a member that joins or stays, with only the changed fields.
+        """Send the heartbeat of a member that joins or stays; return the coordinator's response.
 
-        Errors: ApiError of the response, NoConsumerProtocol, those of the request.
+        Only fields that changed since the last successful heartbeat are sent; with `has_owned`, the
+        owned partitions always. Raises ApiError of the response, NoConsumerProtocol, and the errors
+        of the request.
         """
-        heard = None if member_epoch == JOIN_EPOCH else self._heard
+        heard = None if member_epoch == JOIN_EPOCH else self._last_claims
         # Unless this one is answered without an error, the next has all fields.
-        self._heard = None
+        self._last_claims = None
         fields = _changed_fields(heard, claims)
         if has_owned or heard is None:
-            fields["topic_partitions"] = _rows(dict(claims.owned))
+            fields["topic_partitions"] = _owned_rows(dict(claims.owned))
         message = self._request(member_id, member_epoch, fields)
         if message.error_code != NONE:
-            raise _refusal(message)
-        self._heard = claims
+            raise _error_of_response(message)
+        self._last_claims = claims
         return HeartbeatAnswer(
             message.member_id or member_id,
             message.member_epoch,
             message.heartbeat_interval_ms,
-            None if message.assignment is None else _target(message.assignment),
+            None if message.assignment is None else _target_partitions(message.assignment),
         )
 
     def leave(self, member_id: str, member_epoch: int, instance_id: str | None) -> None:
-        """Send the heartbeat that ends the membership. Raises only the errors of the request."""
-        self._heard = None
+        """Send the heartbeat with which a member leaves.
+
+        `member_epoch` is -1, or -2 for a static one. Raises only the errors of the request; an
+        error code in the response is ignored.
+        """
+        self._last_claims = None
         self._request(member_id, member_epoch, {"instance_id": instance_id})
 
     def forget(self) -> None:
-        """Send all fields with the next heartbeat."""
-        self._heard = None
+        """Forget the last heartbeat's fields, so that the next heartbeat has all fields.
+
+        Called before the member joins again.
+        """
+        self._last_claims = None
 
     def _request(self, member_id: str, member_epoch: int, fields: dict[str, Any]) -> Message:
         """Send one ConsumerGroupHeartbeat to the coordinator.
@@ -163,7 +175,7 @@ class Heartbeats:
         return message
 
 
-def _refusal(message: Message) -> EngineError:
+def _error_of_response(message: Message) -> EngineError:
     """Return the error of a response; NoConsumerProtocol for UNSUPPORTED_VERSION."""
     if message.error_code == UNSUPPORTED_VERSION:
         return NoConsumerProtocol()
@@ -171,10 +183,10 @@ def _refusal(message: Message) -> EngineError:
 
 
 def _changed_fields(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]:
-    """Return the fields to send: the instance id always, other fields if they have changed.
+    """Return the heartbeat fields to send, by name: the instance id always, others if changed.
 
-    `heard` are the values of the last successful heartbeat, None if all must be sent. Differs: a
-    member without a pattern sends an empty one as it joins, Java's sends null.
+    `heard` are the values of the last successful heartbeat, None if all must be sent.
+    Differs: a member without a pattern sends an empty one as it joins, Java's sends null.
     """
     fields: dict[str, Any] = {"instance_id": claims.instance_id}
     if heard is None:
@@ -201,7 +213,10 @@ def _changed_fields(heard: MemberClaims | None, claims: MemberClaims) -> dict[st
 def by_topic_id(
     partitions: Iterable[TopicPartition], ids: Mapping[str, bytes]
 ) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
-    """Return partitions by topic id, in order; topics without an id are left out."""
+    """Return pairs of topic id and partition numbers, in the order of topic names.
+
+    `ids` are the topic ids by name; topics without an id are left out.
+    """
     found: dict[bytes, list[int]] = {}
     for key in sorted(partitions):
         if key.topic in ids:
@@ -209,11 +224,12 @@ def by_topic_id(
     return tuple((topic_id, tuple(numbers)) for topic_id, numbers in found.items())
 
 
-def _rows(owned: Mapping[bytes, tuple[int, ...]]) -> list[Any]:
+def _owned_rows(owned: Mapping[bytes, tuple[int, ...]]) -> list[Any]:
+    """Return the owned partitions as rows of a ConsumerGroupHeartbeat request, one per topic id."""
     row = message_class(f"{_API}Request", _RELEASE).TopicPartitions
     return [row(topic_id=topic_id, partitions=list(n)) for topic_id, n in owned.items()]
 
 
-def _target(assignment: Any) -> ByTopicId:
-    """Return the target assignment of the member: partitions by topic id."""
+def _target_partitions(assignment: Any) -> ByTopicId:
+    """Return the partitions of a response's target assignment, by topic id."""
     return {row.topic_id: tuple(row.partitions) for row in assignment.topic_partitions}

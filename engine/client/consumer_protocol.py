@@ -31,7 +31,10 @@ _ASSIGNMENT: Final = "ConsumerProtocolAssignment"
 
 
 def encode_subscription(subscription: Subscription, version: int = _VERSION_MAX) -> bytes:
-    """Encode the subscription that a member sends in its JoinGroup; old versions omit fields."""
+    """Encode the subscription that a member sends in its JoinGroup, with its version first.
+
+    Fields that a lower `version` does not have are omitted.
+    """
     row = messages.ConsumerProtocolSubscription.TopicPartition
     message = messages.ConsumerProtocolSubscription(
         topics=sorted(subscription.topics),
@@ -47,7 +50,7 @@ def encode_subscription(subscription: Subscription, version: int = _VERSION_MAX)
 
 
 def decode_subscription(data: bytes, group_instance_id: str | None) -> Subscription:
-    """Decode the subscription of another member; raises WireError."""
+    """Decode the subscription of a group member, for the leader's assignor. Raises WireError."""
     if len(data) < _VERSION.size:
         raise WireError("the subscription of a member ends early")
     codec = message_codec(_SUBSCRIPTION, _known_version(data))
@@ -79,7 +82,10 @@ def encode_assignment(partitions: Iterable[TopicPartition], version: int = _VERS
 
 
 def decode_assignment(data: bytes) -> tuple[TopicPartition, ...] | None:
-    """Return the partitions of an assignment in order; None if it cannot be read."""
+    """Return the sorted partitions of a member's encoded assignment; None if it cannot be decoded.
+
+    Empty data means no partitions.
+    """
     if not data:
         return ()
     if len(data) < _VERSION.size:

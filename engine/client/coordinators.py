@@ -36,9 +36,10 @@ class Coordinators:
         self._addresses: dict[tuple[int, str], Address] = {}
 
     def address(self, key: str, key_type: int) -> Address:
-        """Return the coordinator of a group (key type 0) or a transactional id (1).
+        """Return the coordinator's address for a group (key type 0) or a transactional id (1).
 
-        Raises the errors of the request, and ApiError if the broker's code is not retriable.
+        It comes from the cache, else from FindCoordinator. Raises the errors of that request, and
+        ApiError if its code is not retriable.
         """
         address = self._addresses.get((key_type, key))
         if address is None:
@@ -53,10 +54,13 @@ class Coordinators:
         self._addresses.pop((key_type, key), None)
 
     def _find(self, key: str, key_type: int) -> Address:
-        """Send FindCoordinator to any broker; retried after COORDINATOR_NOT_AVAILABLE."""
+        """Return the coordinator's address by FindCoordinator to any broker.
+
+        The request is retried after COORDINATOR_NOT_AVAILABLE. Raises ApiError for other codes.
+        """
         response = self._send(
             "FindCoordinator",
-            lambda version: _request(version, key, key_type),
+            lambda version: _find_coordinator_request(version, key, key_type),
             retriable_code=lambda message: _coordinator_in(message).error_code,
         )
         coordinator = _coordinator_in(response.message)
@@ -65,7 +69,9 @@ class Coordinators:
         return Address(coordinator.host, coordinator.port)
 
 
-def _request(version: int, key: str, key_type: int) -> messages.FindCoordinatorRequest:
+def _find_coordinator_request(
+    version: int, key: str, key_type: int
+) -> messages.FindCoordinatorRequest:
     """Return FindCoordinator for one key; version 0 knows only groups."""
     if version >= 4:
         return messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
@@ -77,5 +83,8 @@ def _request(version: int, key: str, key_type: int) -> messages.FindCoordinatorR
 def _coordinator_in(
     message: messages.FindCoordinatorResponse,
 ) -> messages.FindCoordinatorResponse | messages.FindCoordinatorResponse.Coordinator:
-    """Return a response's coordinator: before version 4 the response itself has its fields."""
+    """Return the part of a FindCoordinator response that has error code, host and port.
+
+    Before version 4 that is the response itself.
+    """
     return message.coordinators[0] if message.coordinators else message

@@ -59,7 +59,7 @@ def describe_eligible_replicas(
                 for row in topic.partitions:
                     key = TopicPartition(topic.name or "", row.partition_index)
                     found[key] = EligibleReplicas(
-                        _ids(row.eligible_leader_replicas), _ids(row.last_known_elr)
+                        _broker_ids(row.eligible_leader_replicas), _broker_ids(row.last_known_elr)
                     )
         cursor = response.next_cursor
         if cursor is None:
@@ -68,6 +68,6 @@ def describe_eligible_replicas(
     return found
 
 
-def _ids(broker_ids: list[int] | None) -> tuple[int, ...] | None:
+def _broker_ids(broker_ids: list[int] | None) -> tuple[int, ...] | None:
     """Return broker ids, None for null from a broker that does not keep them."""
     return None if broker_ids is None else tuple(broker_ids)

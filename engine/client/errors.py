@@ -156,9 +156,9 @@ class NoCommonVersion(EngineError):
     def __init__(
         self, api: str, *, ours: tuple[int, int], theirs: tuple[int, int] | None, purpose: str = ""
     ) -> None:
-        """`theirs` is None if the broker does not offer the API.
+        """Build the message from version ranges, lowest and highest inclusive.
 
-        `purpose` completes the message.
+        `theirs` is None if the broker does not offer the API. `purpose` completes the message.
         """
         lowest, highest = ours
         offered = "versions {} to {}".format(*theirs) if theirs else "none"
@@ -201,7 +201,7 @@ class TlsExpected(WireError):
 
 
 def may_pass(error: EngineError) -> bool:
-    """Return whether a request may succeed if it is sent again later.
+    """True if a request with this error may succeed when it is sent again later.
 
     Source: RetriableException of 3.9.1.
     """

@@ -12,9 +12,9 @@ from engine.wire.structs import Message
 def send_to_every_broker(
     client: KafkaClient, call: Call
 ) -> tuple[dict[int, Message], dict[int, EngineError]]:
-    """Return the responses by broker, and the errors of brokers without one.
+    """Send `call` to every broker; return the responses by broker id, and the errors by broker id.
 
-    A response with an error code counts as that error. Both are in the order of the broker ids.
+    A response with an error code counts as that error. Both dicts are in the order of the ids.
     """
     brokers = client.brokers_view().brokers
     calls = {broker_id: (broker.address, call) for broker_id, broker in brokers.items()}

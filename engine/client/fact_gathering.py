@@ -68,9 +68,10 @@ class _Request(NamedTuple):
 def gather_facts(
     client: KafkaClient, topics: Sequence[str] | None, timeout_ms: int
 ) -> ClusterFacts:
-    """Request the facts of a cluster, or of some of its topics, within `timeout_ms`.
+    """Return the facts that `kctl check` judges: metadata, log directories, configs, reassignments.
 
-    Raises the errors of a Metadata request if no broker responds.
+    Of all topics if `topics` is None; requested within `timeout_ms`. A request that fails is a
+    missing fact. Raises the errors of a Metadata request if no broker responds.
     """
     deadline_ms = client.clock.monotonic_ms() + timeout_ms
     view = client.view(topics, deadline_ms=deadline_ms)
@@ -131,7 +132,7 @@ class _Gathering:
         view = self._view
         ends = _requested_replicas(view)
         for broker_id, broker in sorted(view.brokers.items()):
-            address, resource = broker.address, _broker(broker_id)
+            address, resource = broker.address, _broker_resource(broker_id)
             yield _Request(_LOG_DIRS, broker_id), (address, log_dirs_call())
             throttles = configs_call([resource], BROKER_THROTTLES)
             yield _Request(_THROTTLES, broker_id), (address, throttles)
@@ -163,7 +164,7 @@ class _Gathering:
         self._answers |= self._client.exchange(calls, deadline_ms)
 
     def _retry(self) -> None:
-        """Retry reassignments at the current controller, and topic configs at another broker.
+        """Retry the list of reassignments at the current controller, configs at another broker.
 
         Only requests that failed in a way that another broker may resolve are retried.
         """
@@ -184,16 +185,16 @@ class _Gathering:
         self._exchange(calls)
 
     def _is_controller_in_doubt(self) -> bool:
-        """Return True if reassignments were not listed, and another controller may list them."""
+        """True if the controller did not list the reassignments, and a new one may."""
         answer = self._answers.get(_Request(_MOVES, self._view.controller_id))
         if isinstance(answer, Response):
             return kafka_error(answer.message.error_code).is_retriable
         return not isinstance(answer, NoCommonVersion)
 
     def _refresh_controller(self) -> int | None:
-        """Request metadata, and return the controller; None if it is unknown or does not respond.
+        """Request metadata; return the controller's id, None if it is unknown or has not responded.
 
-        The metadata of brokers and controller is stored in the view.
+        Brokers and controller in `_view` are updated.
         """
         try:
             deadline_ms = self._deadline_ms - self._left_ms() * 2 // 3
@@ -212,7 +213,7 @@ class _Gathering:
     # -- reading
 
     def _results_of(self, what: str) -> Iterator[tuple[int, CallResult]]:
-        """Yield the broker id and result of each request of one kind."""
+        """Yield broker id and result of each request of one kind, for instance `_LOG_DIRS`."""
         for request, answer in self._answers.items():
             if request.what == what:
                 yield request.broker_id, answer
@@ -327,12 +328,13 @@ def _any_address(client: KafkaClient, view: ClusterView) -> Address:
     return next((b.address for b in view.brokers.values()), client.bootstrap[0])
 
 
-def _broker(broker_id: int) -> Resource:
+def _broker_resource(broker_id: int) -> Resource:
+    """Return the config resource of a broker."""
     return Resource(ConfigResourceType.BROKER, str(broker_id))
 
 
 def _error_in(what: str, answer: Response) -> EngineError | None:
-    """Return the error in a response of this kind, None if it has facts."""
+    """Return the error in a response to a request of the kind `what`, None if it has facts."""
     if what == _LOG_DIRS:
         found = log_dirs_of(answer.message)
         return found if isinstance(found, EngineError) else None
@@ -355,9 +357,12 @@ def _min_isr(described: Mapping[Resource, list[ConfigEntry] | EngineError]) -> d
 
 
 def _requested_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
-    """Return the replicas whose log ends to request: those of partitions with a small ISR."""
+    """Return by broker the partitions whose log end offset to request from that broker.
+
+    These are partitions without a leader or with a replica out of sync: their lag explains why.
+    """
     requested: dict[int, list[TopicPartition]] = {}
-    for key, partition in _partitions(view):
+    for key, partition in _iter_partitions(view):
         if len(partition.isr) < len(partition.replicas) or not partition.has_leader:
             for broker_id in partition.replicas:
                 if broker_id in view.brokers:
@@ -365,8 +370,8 @@ def _requested_replicas(view: ClusterView) -> dict[int, list[TopicPartition]]:
     return requested
 
 
-def _partitions(view: ClusterView) -> Iterable[tuple[TopicPartition, PartitionView]]:
-    """Yield all partitions of the cluster, the topics by name."""
+def _iter_partitions(view: ClusterView) -> Iterable[tuple[TopicPartition, PartitionView]]:
+    """Yield each partition with its metadata, topics in the order of their names."""
     for name in sorted(view.topics):
         for partition in view.topics[name].partitions:
             yield TopicPartition(name, partition.partition), partition

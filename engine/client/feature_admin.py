@@ -49,7 +49,7 @@ class FeaturesView(NamedTuple):
 
 
 def describe_features(client: KafkaClient) -> FeaturesView:
-    """Return the features of a cluster as one broker knows them; raises ApiError."""
+    """Return supported and finalized features as any one broker reports them; raises ApiError."""
     response: messages.ApiVersionsResponse = client.send(
         _API_VERSIONS, _REQUEST, lowest=_LOWEST_WITH_FEATURES
     ).message
@@ -61,7 +61,7 @@ def describe_features(client: KafkaClient) -> FeaturesView:
 def features_by_broker(
     client: KafkaClient,
 ) -> tuple[dict[int, FeaturesView], dict[int, EngineError]]:
-    """Return the features as each broker knows them, and the errors of brokers without response."""
+    """Return the features that each broker reports, by broker id, and the errors by broker id."""
     call = Call(_API_VERSIONS, _REQUEST, _LOWEST_WITH_FEATURES)
     responses, failures = send_to_every_broker(client, call)
     return {
@@ -85,7 +85,10 @@ def _features_view(response: messages.ApiVersionsResponse) -> FeaturesView:
 def update_features(
     client: KafkaClient, updates: Sequence[FeatureUpdate], *, validate_only: bool
 ) -> dict[str, ApiError | None]:
-    """Change levels; return an error or None for each feature. Raises the errors of the request."""
+    """Change feature levels; return the error of each feature, None for one that was accepted.
+
+    With `validate_only` nothing changes. Raises the errors of the request.
+    """
     request = messages.UpdateFeaturesRequest
 
     def message(version: int) -> messages.UpdateFeaturesRequest:

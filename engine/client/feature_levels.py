@@ -67,16 +67,16 @@ FEATURES: Final = (
 
 
 def metadata_name(level: int) -> str | None:
-    """Return the name of a metadata level, None for an unknown level."""
+    """Return the name of a level of metadata.version, like 3.9-IV0; None for an unknown level."""
     index = level - _FIRST_LEVEL
     return METADATA_NAMES[index] if 0 <= index < len(METADATA_NAMES) else None
 
 
 def metadata_level(text: str, levels: range, stable_level: int) -> int | None:
-    """Return the metadata level of a name like 3.3-IV3, or the last one of a release like 3.3.
+    """Return the level of metadata.version for a text like 3.3-IV3, or for a release like 3.3.
 
-    `levels` are the candidates; for a release, only up to the stable level. None for an unknown
-    name.
+    A release means its last level, up to `stable_level`. Only levels in `levels` count. None if no
+    level has that name.
     """
     exact = METADATA_LEVELS.get(text)
     if exact is not None and exact in levels:
@@ -98,6 +98,6 @@ def levels_of_release(level: int) -> dict[str, int]:
 
 
 def level_text(feature: str, level: int) -> str:
-    """Return a level as text: the number, for metadata.version also its name."""
+    """Return the text of a feature's level: the number; for metadata.version also its name."""
     name = metadata_name(level) if feature == METADATA else None
     return f"{level} ({name})" if name else str(level)

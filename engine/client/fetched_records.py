@@ -42,17 +42,18 @@ class SeenRecords(NamedTuple):
 
     @property
     def records(self) -> list[tuple[Record, int]]:
-        """Return the records one by one, each with its leader epoch."""
+        """Return the records one by one, each with its leader epoch, in offset order."""
         return records_of(self.runs)
 
 
 def visible_records(
     data: Buffer, position: int, aborted: Iterable[AbortedProducer] | None = None
 ) -> SeenRecords:
-    """Return the records of fetched bytes that a consumer may see, from `position` on.
+    """Return the records in fetched bytes that a consumer sees, from offset `position` on.
 
-    `aborted` None includes the records of all transactions (read_uncommitted). A compressed batch
-    may start before `position`: its earlier records are left out.
+    `aborted` names aborted transactions, for read_committed; None includes the records of all
+    transactions. A compressed batch may start before `position`: its earlier records are left out.
+    Damage ends the result, which names it.
     """
     shown: list[RecordRun] = []
     next_offset, leader_epoch = position, NO_EPOCH
@@ -71,7 +72,11 @@ def visible_records(
 
 
 def _is_shown(batch: BatchView, rule: _Isolation | None) -> bool:
-    """Return whether a consumer sees a batch; call it for every batch, also control batches."""
+    """True if a consumer sees the records of a batch.
+
+    It must be called for every batch in order, also for control batches: `rule` follows the
+    transactions. `rule` None is read_uncommitted.
+    """
     return (rule is None or rule.process_batch(batch)) and not batch.is_control
 
 
@@ -83,7 +88,11 @@ class _Isolation:
         self._running: set[int] = set()
 
     def process_batch(self, batch: BatchView) -> bool:
-        """Process the next batch in order; return whether its records are committed data."""
+        """Follow the transactions by the next batch in order.
+
+        True if its records are committed data. False for control batches, and for batches of a
+        transaction that was aborted.
+        """
         while self._coming and self._coming[-1].first_offset <= batch.last_offset:
             self._running.add(self._coming.pop().producer_id)
         if batch.is_control:
@@ -94,10 +103,13 @@ class _Isolation:
 
 
 def _is_abort(batch: BatchView) -> bool:
-    """Return whether a control batch holds an ABORT marker."""
+    """True if a control batch has an ABORT marker."""
     return any(control_type(record) is ControlType.ABORT for record in batch.records())
 
 
 def aborted_of(row: messages.FetchResponse.PartitionData) -> list[AbortedProducer]:
-    """Return the aborted transactions that a Fetch response names for a partition."""
+    """Return the aborted transactions that a Fetch response lists for a partition.
+
+    Each is a producer id with the first offset of its transaction.
+    """
     return [AbortedProducer(t.producer_id, t.first_offset) for t in row.aborted_transactions or ()]

@@ -77,7 +77,7 @@ class ConsumedRecords(NamedTuple):
 
     @property
     def records(self) -> list[tuple[Record, int]]:
-        """Return the records one by one, each with its leader epoch."""
+        """Return the records one by one, each with its leader epoch, in offset order."""
         return records_of(self.runs)
 
 
@@ -142,16 +142,22 @@ class Fetcher:
 
     @property
     def trouble(self) -> EngineError | None:
-        """Return the error for which a partition cannot be fetched now, None without one."""
+        """Return an error for which some partition cannot be fetched now.
+
+        It is None if all can be fetched.
+        """
         return next((trouble.error for trouble in self._troubles.values()), None)
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether a Fetch is in flight, also one of stopped partitions."""
+        """True if a Fetch has no response yet, even of partitions stopped meanwhile."""
         return bool(self._in_flight)
 
     def prepare(self) -> None:
-        """Refresh metadata, so that the next `poll` begins with fetches; raises its errors."""
+        """Request metadata if needed, so that the next `poll` begins with fetches.
+
+        Raises its errors.
+        """
         self._ensure_view()
 
     def position(self, partition: TopicPartition) -> int:
@@ -193,14 +199,19 @@ class Fetcher:
             self._view = None
 
     def try_again(self, partition: TopicPartition, position: int) -> None:
-        """Resume fetching, from `position`, of a partition that was stopped after an error.
+        """Fetch a partition again, from `position` on, after an error has stopped it.
 
-        It stays paused if it was, and a pending check for truncation stays too.
+        Unlike `seek`, this keeps a pending check for truncation. The partition stays paused if it
+        was.
         """
         self._positions[partition] = position
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
-        """Return the records that have arrived, after about `timeout_ms` at the latest."""
+        """Return fetched records of each partition that has some, after about `timeout_ms` at most.
+
+        Sends the next Fetch to each broker without one. A partition that has failed for good is in
+        the result with its error, and is fetched no more.
+        """
         fetched = self._send_fetches()
         if not self._in_flight:
             if not fetched and self._paused.issuperset(self._positions):
@@ -219,7 +230,7 @@ class Fetcher:
     def _send_fetches(self) -> list[ConsumedRecords]:
         """Send a Fetch to each broker that has none in flight.
 
-        Returns the partitions that have failed for good, each with its error.
+        Returns the partitions that have failed for good meanwhile, each with its error.
         """
         if not self._positions:
             return []
@@ -245,9 +256,10 @@ class Fetcher:
         return given_up
 
     def _read_from(self, partition: TopicPartition, leader: int, view: ClusterView) -> int:
-        """Return the broker to fetch a partition from.
+        """Return the id of the broker to fetch a partition from: the leader, or a closer follower.
 
-        If the chosen replica is not in the metadata, the leader; metadata is then requested again.
+        If the chosen follower is not in the metadata, it is the leader, and metadata is requested
+        again.
         """
         broker_id = self._read_replicas.choose(partition, leader, view)
         if broker_id is not None:
@@ -281,6 +293,7 @@ class Fetcher:
         fetch = _Fetch(positions, view, {topic.topic_id: name for name, topic in topics.items()})
 
         def message(version: int) -> messages.FetchRequest:
+            """Build the Fetch request: from version 13 on, topics are named by id."""
             return self._fetch_request(fetch, by_name=version <= _HIGHEST_VERSION_BY_NAME)
 
         highest = None if have_ids else _HIGHEST_VERSION_BY_NAME
@@ -325,9 +338,10 @@ class Fetcher:
     # -- taking
 
     def _read_response(self, fetch: _Fetch, result: CallResult) -> list[ConsumedRecords]:
-        """Return the records of a Fetch response, or apply its error to all its partitions.
+        """Return the records of a Fetch response.
 
-        Partitions that were paused, stopped or sought since the request are left out.
+        If it has an error, returns the partitions that fail for good. Partitions that were paused,
+        stopped or sought since the request are left out.
         """
         if isinstance(result, EngineError):
             return self._fail_all(fetch, result)
@@ -385,7 +399,10 @@ class Fetcher:
     # -- failing
 
     def _fail_all(self, fetch: _Fetch, error: EngineError) -> list[ConsumedRecords]:
-        """Record a failure of each partition of a fetch; return those that have failed for good."""
+        """Note a failed fetch for each partition of the request.
+
+        Returns those that have failed for good.
+        """
         given_up = []
         for partition in fetch.positions:
             if partition in self._positions:
@@ -393,9 +410,9 @@ class Fetcher:
         return given_up
 
     def _fail(self, partition: TopicPartition, error: EngineError) -> list[ConsumedRecords]:
-        """Record a failure of a partition; return it with its error if it has failed for good.
+        """Note a failed fetch of a partition; return the partition with its error if that is final.
 
-        Until then it is fetched again, after a back-off.
+        An empty list means that it is fetched again, with fresh metadata after a back-off.
         """
         self._read_replicas.forget(partition)
         now_ms = self._client.clock.monotonic_ms()
@@ -410,9 +427,10 @@ class Fetcher:
         return [ConsumedRecords(partition, [], position, position, error)]
 
     def _may_recover(self, error: EngineError, elapsed_ms: int, attempts: int) -> bool:
-        """Return True if the partition is fetched again: the error is retriable, and recent enough.
+        """True if a failed partition is fetched again.
 
-        `elapsed_ms` is the time since its first failure, bounded by the client's timeout.
+        The error is retriable, and lasts not too long. `elapsed_ms` since its first failure is
+        bounded by the client's timeout; `attempts` bounds UNKNOWN_TOPIC_OR_PARTITION.
         """
         if isinstance(error, ApiError):
             if error.code == UNKNOWN_TOPIC_OR_PARTITION:

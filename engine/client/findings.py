@@ -111,15 +111,15 @@ class ClusterFacts(NamedTuple):
     rates: Mapping[TopicPartition, float] = MappingProxyType({})
 
 
-def _partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionView]]:
-    """Yield all partitions of the cluster, the topics by name."""
+def _iter_partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionView]]:
+    """Yield each partition with its metadata, topics in the order of their names."""
     for name in sorted(view.topics):
         for partition in view.topics[name].partitions:
             yield TopicPartition(name, partition.partition), partition
 
 
 def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
-    """Return the problems of a cluster, the worst first.
+    """Return the problems of a cluster as findings, the most severe first.
 
     The rules are those of `kctl check`: controller, brokers, log directories, partitions, topics.
     """
@@ -129,11 +129,11 @@ def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
         *_missing_fact_findings(facts),
         *(
             finding
-            for key, p in _partitions(facts.view)
+            for key, p in _iter_partitions(facts.view)
             for finding in _partition_findings(key, p, facts)
         ),
         *_topic_findings(facts),
-        *_of_throttles(facts.throttles),
+        *_throttle_findings(facts.throttles),
     ]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
@@ -161,10 +161,10 @@ def _missing_fact_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
 
 
 def _broker_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
-    """Yield brokers that do not respond, and their log directories that are offline."""
+    """Yield a finding for each broker that does not respond, and for each offline log directory."""
     for broker_id, error in sorted(facts.silent.items()):
         # The cluster notices a dead broker only when its session times out.
-        led = sum(p.leader == broker_id for _, p in _partitions(facts.view))
+        led = sum(p.leader == broker_id for _, p in _iter_partitions(facts.view))
         leads = f" and leads {led} partition{'s' * (led != 1)}" if led else ""
         cause = f"it counts as live{leads}, and does not answer: {error}"
         yield HealthFinding(CRITICAL, "unreachable", f"broker {broker_id}", cause)
@@ -180,10 +180,10 @@ def _broker_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
 def _partition_findings(
     key: TopicPartition, partition: PartitionView, facts: ClusterFacts
 ) -> Iterable[HealthFinding]:
-    """Yield the worst finding about availability, then a move or a leader that is not preferred.
+    """Yield findings about one partition: the worst one about its leader or ISR, if any.
 
-    `shared_cause` of a finding is the same text for all partitions with one cause, to group them
-    by.
+    After it comes a notice of a reassignment, or of a leader that is not the preferred replica.
+    Findings with equal `shared_cause` have the same cause and are grouped in the output.
     """
     subject, min_isr = str(key), facts.min_isr.get(key.topic, 1)
     awaited = {*partition.isr, *partition.adding}
@@ -191,7 +191,7 @@ def _partition_findings(
     why_out = [_out_of_sync_cause(key, partition, id_, facts) for id_ in missing]
     causes = "; ".join(why.text for why in why_out)
     shared = "; ".join(sorted({why.shared for why in why_out}))
-    in_sync = f"in sync: {_ids(partition.isr)} of {_ids(partition.replicas)}"
+    in_sync = f"in sync: {_ids_text(partition.isr)} of {_ids_text(partition.replicas)}"
     if not partition.has_leader:
         why = _offline_cause(partition, facts)
         shared = f"no leader; {why.shared}"
@@ -226,7 +226,7 @@ def _partition_findings(
 
 
 def _progress_text(key: TopicPartition, partition: PartitionView, facts: ClusterFacts) -> str:
-    """Return the progress of a reassignment as text: target replicas, and bytes copied."""
+    """Return the progress of a partition's reassignment as text: its replicas, and bytes copied."""
     move = facts.moves[key]
     whole = replica_size_bytes(key, partition.leader, facts.log_dirs)
     copies = []
@@ -239,7 +239,7 @@ def _progress_text(key: TopicPartition, partition: PartitionView, facts: Cluster
         copies.append(f"broker {broker_id} has {there or 0}{of} bytes")
     # A reassignment that only removes replicas copies nothing.
     copied = f"; {', '.join(copies)}" if copies else ""
-    return f"{_ids(move.original)} become {_ids(move.target)}{copied}"
+    return f"{_ids_text(move.original)} become {_ids_text(move.target)}{copied}"
 
 
 class _Cause(NamedTuple):
@@ -255,17 +255,17 @@ def _offline_cause(partition: PartitionView, facts: ClusterFacts) -> _Cause:
     if not alive:
         text = "all replicas are on brokers that are gone: {}"
         replicas = partition.replicas
-        return _Cause(text.format(_ids(replicas)), text.format(_ids(sorted(replicas))))
+        return _Cause(text.format(_ids_text(replicas)), text.format(_ids_text(sorted(replicas))))
     text = "in sync were {}, which are gone"
-    others = f"; {_ids(alive)} may lack records (unclean.leader.election.enable)"
+    others = f"; {_ids_text(alive)} may lack records (unclean.leader.election.enable)"
     isr = partition.isr
-    return _Cause(text.format(_ids(isr)) + others, text.format(_ids(sorted(isr))))
+    return _Cause(text.format(_ids_text(isr)) + others, text.format(_ids_text(sorted(isr))))
 
 
 def _out_of_sync_cause(
     key: TopicPartition, partition: PartitionView, broker_id: int, facts: ClusterFacts
 ) -> _Cause:
-    """Explain why a replica is out of sync: broker gone, directory failed, behind, catching up."""
+    """Return why a replica is out of sync: broker gone, directory failed, behind, catching up."""
     if broker_id not in facts.view.brokers:
         text = f"broker {broker_id} is gone"
         return _Cause(text, text)
@@ -296,12 +296,13 @@ def _topic_findings(facts: ClusterFacts) -> Iterable[HealthFinding]:
             yield HealthFinding(WARNING, "impossible-min-isr", name, cause)
 
 
-def _of_throttles(throttles: Sequence[Throttle]) -> Iterable[HealthFinding]:
-    """Yield a notice for each throttle that is set."""
+def _throttle_findings(throttles: Sequence[Throttle]) -> Iterable[HealthFinding]:
+    """Yield a notice for each throttle that is set: it may be left over from a reassignment."""
     for throttle in throttles:
         cause = f"{throttle.setting}={throttle.value}"
         yield HealthFinding(NOTICE, "throttle", f"{throttle.kind} {throttle.name}", cause)
 
 
-def _ids(broker_ids: Iterable[int]) -> str:
+def _ids_text(broker_ids: Iterable[int]) -> str:
+    """Return broker ids as text, separated by commas."""
     return ",".join(map(str, broker_ids)) or "none"

@@ -76,11 +76,10 @@ class FirstResponse:
         self._connections.submit(address, self._call, token, min(left_ms, self._timeout_ms))
 
     def _wait(self, until_ms: int, *, is_last: bool) -> Response | None:
-        """Wait until `until_ms` for a response.
+        """Wait until `until_ms` (monotonic) for a response, and return it.
 
-        None to try the next address, or if all have failed.
-
-        If the address is the last, wait for every pending request.
+        None: request from the next address now, or all requests have failed. With `is_last` there
+        is no next address, so it waits until each request has a result.
         """
         while self._requested:
             pause_ms = max(until_ms - self._clock.monotonic_ms(), 0)
@@ -106,7 +105,7 @@ class FirstResponse:
 
 
 def _merged_error(failures: list[EngineError]) -> EngineError:
-    """Merge the errors of several addresses into one."""
+    """Return one error that names each address with its reason, in order of the failures."""
     if len(failures) == 1:
         return failures[0]
     unreachable = [failure for failure in failures if isinstance(failure, Unreachable)]

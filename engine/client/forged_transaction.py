@@ -76,15 +76,20 @@ class _OneCommit:
 
     @property
     def transactional_id(self) -> str:
+        """Return the transactional id that both the committed record and the late batch name."""
         return self._calls.transactional_id
 
     def add_partition_once(self, partition: TopicPartition) -> None:
-        """Add the partition to the transaction, once; the late batch is not added to any."""
+        """Add the partition to the transaction at the first call; do nothing at later ones.
+
+        So the late batch belongs to no transaction, which makes it hanging.
+        """
         if not self._is_begun:
             self._is_begun = True
             self._calls.add_partitions(self.transactional_identity, [partition])
 
     def commit(self) -> None:
+        """Commit the transaction of the first record."""
         self._calls.end(self.transactional_identity, is_commit=True)
 
 
@@ -96,17 +101,18 @@ def forge_hanging(
     record_count: int,
     age_ms: int,
 ) -> ForgedTransaction:
-    """Create a hanging transaction, whose records have timestamps `age_ms` ago.
+    """Create a hanging transaction in a partition, to try commands that find and abort such ones.
 
-    It first stores one record in a transaction that it commits. Raises ApiError,
-    VerificationNotDisabled, and the errors of records that are not stored.
+    Its records have timestamps `age_ms` ago. First one record is stored in a transaction that is
+    committed. Raises ApiError, VerificationNotDisabled, and the errors of records that are not
+    stored.
     """
     timestamp_ms = client.clock.wall_ms() - age_ms
     transaction = _OneCommit(TransactionCalls(client, transactional_id, _TIMEOUT_MS))
     producer = Producer(client, transaction=transaction)
 
     def write(text: str, count: int) -> int:
-        """Write records in one batch; returns its first offset."""
+        """Write `count` records in one batch; return its base offset, or raise its error."""
         for number in range(count):
             value = f"{text} {number}".encode()
             producer.add(
@@ -134,7 +140,10 @@ def forge_hanging(
 
 @contextmanager
 def _without_verification(client: KafkaClient, partition: TopicPartition) -> Iterator[None]:
-    """Turn off the verification of transactions at leaders for the block."""
+    """Disable transaction.partition.verification.enable at all brokers during the block.
+
+    With it a leader refuses a batch whose partition is not in a transaction.
+    """
     before = _request_dynamic_default(client)
     _alter(client, ConfigChange(ConfigOp.SET, _VERIFICATION, "false"))
     try:
@@ -181,7 +190,7 @@ def _request_entries(client: KafkaClient, resource: Resource) -> list[ConfigEntr
 
 
 def _alter(client: KafkaClient, change: ConfigChange) -> None:
-    """Change one cluster-wide dynamic setting of brokers; raises the error of the change."""
+    """Apply one change to the dynamic default config of all brokers; raise its error."""
     error = alter_configs(client, {_ALL_BROKERS: [change]})[_ALL_BROKERS]
     if error is not None:
         raise error

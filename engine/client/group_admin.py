@@ -47,7 +47,7 @@ class MemberToRemove(NamedTuple):
 def set_offsets(
     client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> PartitionResults:
-    """Commit offsets for a group without members; the result names each partition.
+    """Commit offsets for a group without members; return None or the error for each partition.
 
     For a group with members the error of each partition is UNKNOWN_MEMBER_ID. Raises ApiError if no
     coordinator is found.
@@ -83,9 +83,9 @@ def set_offsets(
 def delete_offsets(
     client: KafkaClient, group_id: str, partitions: Collection[TopicPartition]
 ) -> PartitionResults:
-    """Delete a group's committed offsets of partitions; the result names each partition.
+    """Delete a group's committed offsets; return None or the error for each partition.
 
-    Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
+    Raises ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     request = messages.OffsetDeleteRequest
     message = request(
@@ -110,7 +110,7 @@ def delete_offsets(
 
 
 def delete_groups(client: KafkaClient, group_ids: Iterable[str]) -> dict[str, EngineError | None]:
-    """Delete groups, each by its coordinator; return None or an error for each group."""
+    """Delete groups, each at its coordinator; return None or the error for each group id."""
     results: dict[str, EngineError | None] = {}
     for group_id in dict.fromkeys(group_ids):
         try:
@@ -129,9 +129,9 @@ def delete_groups(client: KafkaClient, group_ids: Iterable[str]) -> dict[str, En
 def remove_members(
     client: KafkaClient, group_id: str, members: Collection[MemberToRemove]
 ) -> dict[MemberToRemove, EngineError | None]:
-    """Remove members from a group; the result is None for each that was removed.
+    """Remove members from a group; return None or the error for each member.
 
-    Errors: ApiError for the group as a whole; UNSUPPORTED_VERSION before 2.4.
+    Raises ApiError for the group as a whole; NoCommonVersion from brokers before 2.4.
     """
     identity = messages.LeaveGroupRequest.MemberIdentity
     message = messages.LeaveGroupRequest(
@@ -159,11 +159,11 @@ def remove_members(
 
 
 def _coordinator_code(message: Message) -> int:
-    """Return the error code of a broker that does not coordinate the group, else NONE.
+    """Return the error code for which to retry OffsetCommit.
 
-    Such a broker returns it for each partition that it has not refused before. Codes of single
-    partitions, for instance of an unknown topic, are results, and no reason to send the request
-    again.
+    It means that the broker does not coordinate the group. Such a broker returns it for each
+    partition that it has not refused before. NONE otherwise: codes of single partitions, for
+    instance of an unknown topic, are results.
 
     Source: AlterConsumerGroupOffsetsHandler.
     """
@@ -175,7 +175,7 @@ def _partition_results(
     partitions: Iterable[TopicPartition],
     message: messages.OffsetCommitResponse | messages.OffsetDeleteResponse,
 ) -> PartitionResults:
-    """Return None or an error for each requested partition, including those without a row."""
+    """Return None or an error for each requested partition; UNKNOWN_SERVER_ERROR without a row."""
     codes = {
         TopicPartition(topic.name, row.partition_index): row.error_code
         for topic in message.topics
@@ -187,4 +187,5 @@ def _partition_results(
 
 
 def _error_of(code: int) -> EngineError | None:
+    """Return the error for a code, None for 0."""
     return None if code == NONE else api_error(code)

@@ -62,7 +62,7 @@ class GroupConsumer:
     ) -> None:
         """Create a member that has not joined yet.
 
-        `start_of` returns the start offsets of partitions without a committed one. Errors:
+        `start_of` returns the start offsets of partitions without a committed one. Raises
         SettingOfOtherProtocol.
         """
         self._client = client
@@ -101,7 +101,10 @@ class GroupConsumer:
 
     @property
     def trouble(self) -> EngineError | None:
-        """Return the error for which a partition cannot be fetched now, None without one."""
+        """Return an error for which some partition cannot be read now; None if all can be read.
+
+        It is of the request for start offsets, or of a Fetch.
+        """
         return self._start_trouble or self._fetcher.trouble
 
     def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
@@ -127,7 +130,10 @@ class GroupConsumer:
         return consumed
 
     def keep_membership(self) -> None:
-        """Do steps 1 to 3 of a poll: commit processed offsets, keep the membership or join."""
+        """Commit processed offsets if due, stay in the group or join it, and find start offsets.
+
+        A retriable error of the start offsets is kept as `trouble` while other partitions are read.
+        """
         if self._client.clock.monotonic_ms() >= self._next_commit_ms:
             commit_automatically(self._commit_processed, self._group_id, self._processed)
         self._stay_in_group()
@@ -144,12 +150,12 @@ class GroupConsumer:
             self._next_start_ms = now_ms + self._client.settings.retry_backoff_ms_max
 
     def _stay_in_group(self) -> None:
-        """Poll the group's session; join again if the member has to."""
+        """Poll the group's session, which sends heartbeats; join again if the member has to."""
         if not self._classic.poll():
             self._join_again()
 
     def _new_session(self, topics: Sequence[str] | SubscriptionPattern) -> MemberSession:
-        """Return a session that has not joined yet; `_stay_in_group` polls it."""
+        """Return a session of the classic protocol that has not joined yet."""
         assert not isinstance(topics, SubscriptionPattern)
         self._classic = GroupSession(self._client, self._settings, topics)
         return self._classic
@@ -178,7 +184,7 @@ class GroupConsumer:
     def find_start(self, partition: TopicPartition) -> None:
         """Find the start offset of a partition if it has no position yet.
 
-        Errors: those of `find_starts`.
+        Raises the error of this partition, but not those of others.
         """
         try:
             if partition in self._unstarted:
@@ -189,13 +195,13 @@ class GroupConsumer:
 
     @property
     def fetcher(self) -> Fetcher:
-        """Return the current fetcher of the partitions; a join may replace it."""
+        """Return the fetcher of the assigned partitions; do not keep it: a join may replace it."""
         return self._fetcher
 
     def set_processed(
         self, partition: TopicPartition, next_offset: int, leader_epoch: int = NO_EPOCH
     ) -> None:
-        """Set the offset up to which records of the last poll were processed (exclusive).
+        """Set the offset after the last processed record of a partition.
 
         The next commit includes it. `leader_epoch` is that of the last processed record; with
         NO_EPOCH the offset is committed without one, as by Java's consumer after a seek.
@@ -207,12 +213,18 @@ class GroupConsumer:
             self._epochs[partition] = leader_epoch
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Fetch one of the member's partitions from an offset on."""
+        """Fetch one of the member's partitions from `offset` on.
+
+        Its start offset need not be found.
+        """
         self._unstarted.pop(partition, None)
         self._fetcher.seek(partition, offset)
 
     def is_at(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """Return True if the member has partitions, and has read them up to these end offsets."""
+        """True if the member has read its partitions up to the end offsets `ends` (exclusive).
+
+        False also without partitions, or while a start offset is missing.
+        """
         if self._unstarted:
             return False
         return bool(ends) and all(
@@ -227,7 +239,7 @@ class GroupConsumer:
             self.session.leave()
 
     def commit_before_leaving(self) -> None:
-        """Commit processed offsets, even if the generation is ending.
+        """Commit processed offsets before the member leaves, even if the generation is ending.
 
         Raises the errors of the request.
         """
@@ -237,20 +249,27 @@ class GroupConsumer:
             self._commit_before_joining()
 
     def _commit_processed(self) -> None:
-        """Commit changed offsets (1) if the member is joined; set the time of the next commit."""
+        """Commit changed offsets if the member is joined.
+
+        Also sets the time of the next automatic commit.
+        """
         self._next_commit_ms = self._client.clock.monotonic_ms() + self._interval_ms
         if self.session.is_joined:
             self._commit_changed()
 
     def _commit_before_joining(self) -> None:
-        """Commit in the generation that ends: its coordinator still accepts the commit."""
+        """Commit changed offsets before the member joins again, with the generation that ends.
+
+        Until the join the coordinator still accepts that generation.
+        """
         if self.session.generation_id >= 0:
             self._commit_changed()
 
     def _commit_changed(self) -> None:
-        """Commit the offsets that differ from the last commit.
+        """Commit the processed offsets that differ from the last committed ones.
 
-        Raises ApiError and errors of the request, but not NotAMember.
+        Raises ApiError and errors of the request, but not NotAMember: after that another member
+        reads the records again.
         """
         changed = {
             key: offset
@@ -271,21 +290,24 @@ class GroupConsumer:
         self._committed |= changed
 
     def _join_again(self) -> None:
-        """Commit, revoke the partitions that the protocol requires, and join (2)."""
+        """Commit, revoke all partitions unless the protocol is cooperative, and join the group."""
         # The member joins even if the commit fails, but records are then read again: so the commit
         # may take longer than the poll.
         with self._client.bound_retries(None):
             commit_automatically(self._commit_before_joining, self._group_id, self._processed)
         if not self._classic.is_cooperative:
-            self._give_up_all()
+            self._revoke_all()
         elif not self._given:
             self.on_assigned(())
         partitions = self._classic.join()
         self._take_over(partitions)
         self.on_joined(partitions)
 
-    def _give_up_all(self) -> None:
-        """Revoke all partitions, and drop the fetcher even if the listener raises."""
+    def _revoke_all(self) -> None:
+        """Revoke all partitions, and replace the fetcher even if the listener raises.
+
+        Called before an eager join, and after the member has lost its partitions.
+        """
         held, self._given = self._given, ()
         try:
             if held:
@@ -296,7 +318,7 @@ class GroupConsumer:
             self.on_assigned(())
 
     def _take_over(self, partitions: tuple[TopicPartition, ...]) -> None:
-        """Keep retained partitions, stop revoked ones, and start added ones.
+        """Apply a new assignment: keep retained partitions, revoke others, start added ones.
 
         A partition that was lost since the last assignment is stopped first, even if it is assigned
         again.
@@ -317,15 +339,16 @@ class GroupConsumer:
             self.on_assigned(partitions)
 
     def _forget_all_but(self, kept: Collection[TopicPartition]) -> None:
-        """Drop positions, leader epochs and commits of partitions that were revoked."""
+        """Drop processed and committed offsets and leader epochs of all partitions but `kept`."""
         for of_partitions in (self._processed, self._epochs, self._committed):
             for key in [key for key in of_partitions if key not in kept]:
                 del of_partitions[key]
 
     def rewind(self) -> None:
-        """Return to the committed offsets: records since then are read again.
+        """Return to the committed offsets, so that the records after them are read again.
 
-        If the offsets cannot be fetched, their error is raised, and the next poll retries.
+        Called after an abort of a transaction that would have committed later offsets. If the
+        committed offsets cannot be fetched, that error is raised, and the next poll retries.
         """
         self._fetcher = Fetcher(self._client, {}, self._fetch_options)
         self._forget_all_but(())

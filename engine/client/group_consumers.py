@@ -30,9 +30,9 @@ def create_group_consumer(
     auto_commit_interval_ms: int = AUTO_COMMIT_INTERVAL_MS,
     commits: bool = True,
 ) -> GroupConsumer:
-    """Return a member, not joined yet, for the protocol of `settings.group_protocol`.
+    """Return a group member, not joined yet, for the protocol named in `settings.group_protocol`.
 
-    Errors: SettingOfOtherProtocol; NoConsumerProtocol for a SubscriptionPattern in a classic group.
+    Raises SettingOfOtherProtocol; NoConsumerProtocol for a SubscriptionPattern in a classic group.
     """
     if isinstance(topics, SubscriptionPattern) and not settings.is_of_consumer_protocol:
         raise NoConsumerProtocol(_PATTERN_IN_CLASSIC)

@@ -52,16 +52,16 @@ def request_lags(
     groups: Iterable[GroupListing],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, LagSum | EngineError]:
-    """Return the lag of each group, or the error for which it is unknown; share groups have none.
+    """Return the lag of each group, by group id, or the error for which it is unknown.
 
-    `on_progress` is called with the number of finished groups and of all groups. Raises the errors
-    of a cluster that cannot be reached.
+    Share groups are left out. `on_progress` is called with the number of finished groups and of all
+    groups. Raises the errors of a cluster that cannot be reached.
     """
     wanted = _with_commits(groups)
     ends: dict[TopicPartition, int | None] = {}
     lags: dict[str, LagSum | EngineError] = {}
     silent: dict[int, EngineError] = {}
-    for some in _rounds(wanted):
+    for some in _iter_rounds(wanted):
         committed = _request_commits(client, some, silent)
         _add_ends(client, committed, ends)
         for group_id, found in committed.items():
@@ -74,15 +74,15 @@ def request_lags(
 def find_groups_at(
     client: KafkaClient, groups: Iterable[GroupListing], key: TopicPartition, offset: int
 ) -> tuple[list[str], dict[str, EngineError]]:
-    """Return the groups whose committed offset of a partition is `offset`.
+    """Return the sorted ids of groups whose committed offset of partition `key` is `offset`.
 
-    The second value has the errors of groups whose offsets are unknown. Raises the errors of a
-    cluster that cannot be reached.
+    The second value has the errors of groups whose offsets are unknown, by group id. Raises the
+    errors of a cluster that cannot be reached.
     """
     there: list[str] = []
     errors: dict[str, EngineError] = {}
     silent: dict[int, EngineError] = {}
-    for some in _rounds(_with_commits(groups)):
+    for some in _iter_rounds(_with_commits(groups)):
         for group_id, found in _request_commits(client, some, silent).items():
             if isinstance(found, EngineError):
                 errors[group_id] = found
@@ -92,11 +92,11 @@ def find_groups_at(
 
 
 def _with_commits(groups: Iterable[GroupListing]) -> list[GroupListing]:
-    """Return the groups that may have committed offsets: all but share groups."""
+    """Return the groups that can have committed offsets: all but share groups."""
     return [group for group in groups if (group.group_type or "").lower() != _WITHOUT_COMMITS]
 
 
-def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
+def _iter_rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
     """Yield rounds of group ids by coordinator, each with as many groups as fit in one request."""
     left: dict[int, list[str]] = {}
     for group in groups:
@@ -113,10 +113,10 @@ def _rounds(groups: Sequence[GroupListing]) -> Iterator[dict[int, list[str]]]:
 def _request_commits(
     client: KafkaClient, groups: Mapping[int, list[str]], silent: dict[int, EngineError]
 ) -> dict[str, _Commits | EngineError]:
-    """Return the committed offsets of groups from their coordinators (step 1).
+    """Request the committed offsets of groups (ids by coordinator); return them by group id.
 
-    Coordinators in `silent` have not responded before, and get no requests; one that does not
-    respond now is added to it.
+    The value is an error if they are unknown. Coordinators in `silent` have not responded before,
+    and get no requests; one that does not respond now is added to it.
     """
     brokers = client.brokers_view().brokers
     calls = {
@@ -141,14 +141,17 @@ def _request_commits(
 
 
 def _note_silent(id_: int, result: object, silent: dict[int, EngineError]) -> None:
-    """Store the error of a coordinator that does not respond: it gets no more requests."""
+    """Add a coordinator to `silent` if its result is that it did not respond."""
     # A stopped process (SIGSTOP) is Unreachable, too: the handshake times out.
     if isinstance(result, TimedOut | Unreachable):
         silent[id_] = result
 
 
 def _request_commits_of_one(client: KafkaClient, group_id: str) -> _Commits | EngineError:
-    """Return the committed offsets of one group, or the error in place of raising it."""
+    """Return the committed offsets of one group, or the error of the request.
+
+    Used for coordinators whose OffsetFetch does not accept several groups.
+    """
     try:
         return request_commits(client, group_id)
     except EngineError as error:
@@ -160,9 +163,9 @@ def _add_ends(
     committed: Mapping[str, _Commits | EngineError],
     ends: dict[TopicPartition, int | None],
 ) -> None:
-    """Request end offsets of partitions that `ends` lacks, and add them.
+    """Request the end offsets of partitions with a commit that `ends` lacks, and add them to it.
 
-    None for errors (step 2).
+    None is added for a partition with an error.
     """
     new = {
         key: LATEST
@@ -179,7 +182,10 @@ def _add_ends(
 
 
 def _lag_sum(committed: _Commits, ends: Mapping[TopicPartition, int | None]) -> LagSum:
-    """Return the lag of one group, summed over its partitions (step 3)."""
+    """Return the lag of one group, summed over its partitions.
+
+    The sum is None if the end offset of a partition is unknown.
+    """
     lags = [
         max(0, end - commit.offset)
         for key, commit in committed.items()

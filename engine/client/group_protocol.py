@@ -41,7 +41,7 @@ class SettingOfOtherProtocol(ConfigError):
 
 
 def refuse_others(properties: Mapping[str, str], protocol: str) -> None:
-    """Raise SettingOfOtherProtocol for settings that only the other protocol has."""
+    """Raise SettingOfOtherProtocol if `protocol` (classic, consumer) lacks a set property."""
     refused = tuple(key for key in _REFUSED[protocol] if properties.get(key, "").strip())
     if refused:
         raise SettingOfOtherProtocol(refused, properties, protocol)

@@ -114,7 +114,10 @@ class GroupSession:
 
     @property
     def is_cooperative(self) -> bool:
-        """Return whether partitions are kept while the member joins again."""
+        """True if the member keeps its partitions while it joins again (cooperative rebalancing).
+
+        Each configured assignor must support that.
+        """
         return all(
             RebalanceProtocol.COOPERATIVE in ASSIGNORS[name].rebalance_protocols
             for name in self._settings.assignors
@@ -122,11 +125,14 @@ class GroupSession:
 
     @property
     def is_joined(self) -> bool:
-        """Return whether the member has an assignment of the current generation."""
+        """True if the member has an assignment of the current generation."""
         return self._is_joined
 
     def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
-        """Change the subscribed topics: the member joins again. Errors: NoConsumerProtocol."""
+        """Replace the subscribed topics; the member joins again at the next poll.
+
+        Raises NoConsumerProtocol for a pattern, which only the consumer protocol has.
+        """
         if isinstance(topics, SubscriptionPattern):  # as engine.client.group_consumers refuses it
             raise NoConsumerProtocol(
                 "patterns that brokers match in a group of group.protocol=classic"
@@ -139,13 +145,13 @@ class GroupSession:
     def join(self) -> tuple[TopicPartition, ...]:
         """Join the group, or join again; return the partitions assigned to the member.
 
-        Waits for the other members. Errors: ApiError that a new join cannot resolve.
+        Waits for the other members. Raises ApiError that a new join cannot resolve.
         """
         self.is_joining, self._is_rebalancing = True, False
         if self.is_cooperative:
             self._is_joined, self._sizes, self._owes_rebalance = False, None, False
         else:
-            self._give_up()
+            self._drop_assignment()
         for _ in range(_JOIN_ATTEMPTS_MAX):
             joined = self._join_group()
             if joined is not None and self._sync_group(joined):
@@ -156,14 +162,17 @@ class GroupSession:
                 return self.partitions
         raise api_error(REBALANCE_IN_PROGRESS, f"group {self._settings.group_id} does not settle")
 
-    def _give_up(self) -> None:
-        """Drop the assignment and the state of a rebalance; the member id stays."""
+    def _drop_assignment(self) -> None:
+        """Drop the assigned partitions and the state of a rebalance; the member id stays."""
         self._is_joined = self._owes_rebalance = self._is_rebalancing = False
         self.partitions = ()
         self._sizes = None
 
     def _join_group(self) -> messages.JoinGroupResponse | None:
-        """Send JoinGroup (1); return None if it must be sent again."""
+        """Send JoinGroup and return its response; None if JoinGroup must be sent again.
+
+        None follows an error like MEMBER_ID_REQUIRED, whose member id is stored before.
+        """
         settings = self._settings
         protocol = messages.JoinGroupRequest.JoinGroupRequestProtocol
         request = messages.JoinGroupRequest(
@@ -195,9 +204,9 @@ class GroupSession:
         return joined
 
     def _metadata(self, assignor: str) -> bytes:
-        """Return the encoded subscription for an assignor.
+        """Return the encoded subscription that JoinGroup has for one assignor.
 
-        Without owned partitions if it is eager.
+        Owned partitions are included only if the member is cooperative.
         """
         return encode_subscription(
             self._subscription._replace(
@@ -208,7 +217,10 @@ class GroupSession:
         )
 
     def _sync_group(self, joined: messages.JoinGroupResponse) -> bool:
-        """Send SyncGroup (3); return whether the member got its partitions."""
+        """Send SyncGroup; return True if the member got its partitions, False to join again.
+
+        As the leader of the group the member sends the partitions of all members.
+        """
         assignments = []
         if joined.leader == self.member_id and not joined.skip_assignment:
             row = messages.SyncGroupRequest.SyncGroupRequestAssignment
@@ -246,9 +258,10 @@ class GroupSession:
     def _compute_assignment(
         self, joined: messages.JoinGroupResponse
     ) -> Mapping[str, Sequence[TopicPartition]]:
-        """As leader, return the partitions of each member (2).
+        """As leader of the group, return the partitions of each member, by member id.
 
-        Raises the errors of a Metadata request.
+        The assignor that the coordinator chose computes them. Raises the errors of a Metadata
+        request.
         """
         subscriptions = {
             member.member_id: decode_subscription(bytes(member.metadata), member.group_instance_id)
@@ -273,9 +286,9 @@ class GroupSession:
     # Staying
 
     def poll(self) -> bool:
-        """Send a heartbeat if it is due (4); return whether the assignment is still valid.
+        """Send a heartbeat if it is due; return True if the assignment is still valid.
 
-        If it is not, the caller commits and joins again. Errors: ApiError that a join cannot
+        If it is not, the caller commits and joins again. Raises ApiError that a join cannot
         resolve.
         """
         now_ms = self._client.clock.monotonic_ms()
@@ -291,11 +304,13 @@ class GroupSession:
 
     @property
     def is_member(self) -> bool:
-        """Return whether the coordinator has this member, even if the member must rejoin."""
+        """True if the coordinator has this member, even if the member must rejoin."""
         return self._is_joined or self._is_rebalancing
 
     def check_topics_next(self) -> None:
-        """Check partition counts at the next `poll`: a topic seems to be deleted.
+        """Compare partition counts with fresh metadata at the next `poll`.
+
+        Called when a topic seems to be deleted.
 
         Source: ConsumerCoordinator.poll, rejoinNeededOrPending of 3.9.1 after new metadata.
         """
@@ -316,7 +331,7 @@ class GroupSession:
         return self.time_left_ms()
 
     def time_left_ms(self) -> int:
-        """Return the ms until the next heartbeat is due."""
+        """Return the ms until the next heartbeat is due; 0 if it is due now."""
         return max(self._next_heartbeat_ms - self._client.clock.monotonic_ms(), 0)
 
     def _send_heartbeat(self) -> bool:
@@ -335,7 +350,11 @@ class GroupSession:
         return self._apply_code(response.message.error_code)
 
     def _have_counts_changed(self) -> bool:
-        """Request metadata; return True if a partition count has changed since the assignment."""
+        """Request metadata; True if a topic's partition count differs from that at the assignment.
+
+        Only the group's leader checks: another count means that the partitions must be assigned
+        again.
+        """
         sizes = self._sizes or {}
         view = self._client.view(sizes)
         return any(
@@ -351,9 +370,9 @@ class GroupSession:
         offsets: Mapping[TopicPartition, int],
         leader_epochs: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """Commit offsets of next records, with the leader epochs of the last processed records.
+        """Commit next offsets by partition, with the leader epochs of the last processed records.
 
-        Errors: NotAMember if the group has continued without this member, ApiError.
+        Raises NotAMember if the group has continued without this member, and ApiError.
         """
         if not offsets:
             return
@@ -375,24 +394,28 @@ class GroupSession:
             raise api_error(code)
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the group's committed offsets; partitions without a commit are left out."""
+        """Return the group's committed offsets, by partition.
+
+        Partitions without a commit are left out.
+        """
         return committed_offsets(self._client, self._settings.group_id, partitions)
 
     def rejoin_if_refused(self, code: int) -> None:
-        """Rejoin at the next `poll` if this error of TxnOffsetCommit requires it."""
+        """Join again at the next `poll` if TxnOffsetCommit's `code` shows a later generation."""
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
             self._apply_code(code)
 
     # Leaving
 
     def leave(self) -> None:
-        """Leave the group (5); a static member only stops. Raises the errors of the request.
+        """Leave the group; a static member only stops.
 
-        A member that is joining, or must rejoin, is still in the group. The connection of an
-        abandoned join is closed, so that LeaveGroup does not queue after it.
+        Raises the errors of the request. A member that is joining, or must rejoin, is still in the
+        group. The connection of an abandoned join is closed, so that LeaveGroup does not queue
+        after it.
         """
         member_id = self.member_id
-        self._give_up()
+        self._drop_assignment()
         self.is_joining = False
         if not member_id or self._settings.group_instance_id is not None:
             return
@@ -412,16 +435,20 @@ class GroupSession:
         self.member_id = ""
 
     def leave_until_polled(self) -> None:
-        """Leave the group because the application does not poll; the next `poll` returns False."""
+        """Leave the group because the application does not poll within max.poll.interval.ms.
+
+        The next `poll` returns False, after which the caller joins again.
+        """
         self.leave()
 
     # Responses
 
     def _apply_code(self, code: int) -> bool:
-        """Return True for NONE; for a rebalance code mark the member as not joined, return False.
+        """Apply an error code of a group request.
 
-        ILLEGAL_GENERATION and UNKNOWN_MEMBER_ID remove its partitions, the latter its id too.
-        Raises ApiError for any other code.
+        True if it is NONE, False if the member must rejoin. ILLEGAL_GENERATION and
+        UNKNOWN_MEMBER_ID remove its partitions, the latter its id too. Raises ApiError for codes
+        that a join does not resolve.
         """
         if code == NONE:
             return True
@@ -439,4 +466,5 @@ class GroupSession:
 
 
 def _code_of(message: Message) -> int:
+    """Return the response's error code; the request is repeated while that code is retriable."""
     return int(message.error_code)

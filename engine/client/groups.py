@@ -80,7 +80,7 @@ class CommitView(NamedTuple):
 def list_groups(
     client: KafkaClient, *, types: Sequence[str] = (), states: Sequence[str] = ()
 ) -> tuple[list[GroupListing], dict[int, EngineError]]:
-    """Return the groups of all coordinators, and the brokers that could not list theirs.
+    """Return the groups of all coordinators, and by broker id the errors of brokers without a list.
 
     Groups are ordered by broker, then as in its response. `types` and `states` filter on the
     broker; brokers before 3.8 and 2.6 lack these filters, which is their error.
@@ -98,10 +98,10 @@ def list_groups(
 
 def listings_of(message: messages.ListGroupsResponse, broker_id: int) -> list[GroupListing]:
     """Return the groups of a broker's response; empty for an error response."""
-    return [_listing(row, broker_id) for row in message.groups]
+    return [_listed_group(row, broker_id) for row in message.groups]
 
 
-def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> GroupListing:
+def _listed_group(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> GroupListing:
     """Return a listed group; state and type are None where the version lacks them."""
     return GroupListing(
         row.group_id,
@@ -115,10 +115,10 @@ def _listing(row: messages.ListGroupsResponse.ListedGroup, broker_id: int) -> Gr
 def describe_group(
     client: KafkaClient, group_id: str, *, release: str = ENGINE_RELEASE
 ) -> GroupDescription:
-    """Return a group of either protocol; raises ApiError if its coordinator returns an error.
+    """Return a group's state and members, for a group of the classic or the consumer protocol.
 
-    For an unknown group, brokers from 4.0 on return GROUP_ID_NOT_FOUND if `release` is 4.0 or
-    later; in older versions its state is Dead.
+    Raises ApiError if its coordinator returns an error. For an unknown group, brokers from 4.0 on
+    return GROUP_ID_NOT_FOUND if `release` is 4.0 or later; in older versions its state is Dead.
     """
     response = client.send_to_coordinator(
         group_id,
@@ -151,15 +151,15 @@ def classic_description(row: messages.DescribeGroupsResponse.DescribedGroup) -> 
                 member.group_instance_id,
                 member.client_id,
                 member.client_host,
-                _assignment(bytes(member.member_assignment)) if is_consumer else None,
+                _assigned_partitions(bytes(member.member_assignment)) if is_consumer else None,
             )
             for member in row.members
         ),
     )
 
 
-def _assignment(content: bytes) -> tuple[TopicPartition, ...] | None:
-    """Return the partitions in an assignment's bytes, None if these cannot be decoded."""
+def _assigned_partitions(content: bytes) -> tuple[TopicPartition, ...] | None:
+    """Return the partitions in a member's encoded assignment, None if it cannot be decoded."""
     # Imported late: most described groups have no members.
     from engine.client.consumer_protocol import decode_assignment
 
@@ -167,9 +167,9 @@ def _assignment(content: bytes) -> tuple[TopicPartition, ...] | None:
 
 
 def _describe_consumer_group(client: KafkaClient, group_id: str) -> GroupDescription | None:
-    """Return a group of the consumer protocol.
+    """Return the description of a group of the consumer protocol by ConsumerGroupDescribe.
 
-    None for another type, or if no broker has the API.
+    None if the group has another type, or if the broker lacks that API. Raises ApiError.
     """
     try:
         response = client.send_to_coordinator(
@@ -232,9 +232,9 @@ def committed_offsets(
     *,
     member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, int]:
-    """Return the committed offsets that `request_commits` returns, without their metadata.
+    """Return a group's committed offsets, by partition.
 
-    Raises ApiError.
+    They are those of `request_commits`, without the commits' metadata. Raises ApiError.
     """
     found = request_commits(client, group_id, partitions, member=member)
     return {key: commit.offset for key, commit in found.items()}
@@ -247,12 +247,12 @@ def request_commits(
     *,
     member: tuple[str, int] | None = None,
 ) -> dict[TopicPartition, CommitView]:
-    """Return a group's committed offsets, of the named partitions or of all.
+    """Return a group's committed offsets, by partition: of the named partitions, or of all if None.
 
     For named partitions the broker waits for pending transactional offsets (KIP-447), so that a
     consumer that starts there reads nothing twice; brokers before 2.5 cannot wait. `member` is the
     id and epoch of a member of the consumer protocol: it is refused once the group has continued
-    without it. Errors: ApiError.
+    without it. Raises ApiError.
     """
     response: Response = client.send_to_coordinator(
         group_id,
@@ -298,7 +298,10 @@ def commits_call(
 def commits_of(
     message: messages.OffsetFetchResponse,
 ) -> dict[TopicPartition, CommitView] | EngineError:
-    """Return the committed offsets in an OffsetFetch response, or its error."""
+    """Return the committed offsets in an OffsetFetch response by partition, or its error.
+
+    Partitions without a commit (offset -1) are left out.
+    """
     code = _fetched_code(message)
     if code != NONE:
         return api_error(code)
@@ -316,7 +319,7 @@ def commits_of(
 def _topic_rows(
     kind: Callable[..., Message], topics: Mapping[str, list[TopicPartition]] | None
 ) -> list[Message] | None:
-    """Return OffsetFetch rows, one for each topic; None means all topics and stays None."""
+    """Return the topic rows of an OffsetFetch request; None, for all topics, stays None."""
     if topics is None:
         return None
     return [
@@ -326,7 +329,7 @@ def _topic_rows(
 
 
 def _fetched_code(message: messages.OffsetFetchResponse) -> int:
-    """Return the error of the group in a response, else the first error of its partitions."""
+    """Return the group's error code in an OffsetFetch response, else its first partition's."""
     fetched = _of_group(message)
     codes = (int(row.error_code) for topic in fetched.topics for row in topic.partitions)
     return int(fetched.error_code) or next((code for code in codes if code != NONE), NONE)
@@ -335,5 +338,8 @@ def _fetched_code(message: messages.OffsetFetchResponse) -> int:
 def _of_group(
     message: messages.OffsetFetchResponse,
 ) -> messages.OffsetFetchResponse | messages.OffsetFetchResponse.OffsetFetchResponseGroup:
-    """Return the part with the offsets of the only group: a row from version 8 on."""
+    """Return the part of an OffsetFetch response that has the offsets of its only group.
+
+    Before version 8 that is the response itself, later a row.
+    """
     return message.groups[0] if message.groups else message

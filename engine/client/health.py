@@ -53,9 +53,11 @@ class ClusterHealth(NamedTuple):
 
 
 def request_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHealth:
-    """Request the health of a cluster, with the replication throttles of its brokers.
+    """Return the health of a cluster that `kctl cluster` shows.
 
-    Raises the errors of a Metadata request; throttles are empty if a broker does not respond.
+    It is the controller's id, the counts of under-replicated and leaderless partitions, and the
+    replication throttles. Raises the errors of a Metadata request; a broker without a response has
+    no throttles.
     """
     view, _ = request_moves(client, client.view(None))
     partitions = [p for topic in view.topics.values() for p in topic.partitions]
@@ -71,9 +73,9 @@ def request_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHea
 def request_throttles(
     client: KafkaClient, topics: Sequence[str], broker_ids: Sequence[int]
 ) -> list[Throttle]:
-    """Return the replication throttles of topics and brokers.
+    """Return the replication throttles that are set for topics and for brokers.
 
-    Brokers without a response have none.
+    A broker or topic whose configs are not returned counts as without throttles.
     """
     of_topics = [Resource(ConfigResourceType.TOPIC, name) for name in topics]
     of_brokers = [Resource(ConfigResourceType.BROKER, str(id_)) for id_ in broker_ids]
@@ -87,7 +89,7 @@ def request_throttles(
 def throttles_in(
     described: Mapping[Resource, Sequence[ConfigEntry] | EngineError],
 ) -> list[Throttle]:
-    """Return the replication throttles among described settings of topics and brokers.
+    """Return the replication throttles in the settings that DescribeConfigs returned.
 
     A setting for all brokers is listed once, though each broker shows it.
     """
@@ -103,6 +105,9 @@ def throttles_in(
 
 
 def _set_for(resource: Resource, entry: ConfigEntry) -> str:
-    """Return the name of the throttle's broker or topic; ALL_BROKERS for a dynamic default."""
+    """Return for which resource a throttle is set.
+
+    It is a broker, a topic, or ALL_BROKERS (the default).
+    """
     of_all = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     return ALL_BROKERS if of_all else resource.name

@@ -53,7 +53,11 @@ class JudgedLag(NamedTuple):
 
 
 def judge_lag(samples: Sequence[LagSample], *, has_member: bool) -> JudgedLag:
-    """Return the verdict on a partition's lag from its samples in order of time."""
+    """Return the verdict on the lag of a group in one partition, from samples in order of time.
+
+    It is REWIND, STALL, STOP, WARN or OK, with the reason as text. `has_member`: a member of the
+    group has the partition; without one a constant lag is STOP, not STALL.
+    """
     if len(samples) < 2:
         return JudgedLag(LagVerdict.OK, "fewer than two samples")
     first, last = samples[0], samples[-1]

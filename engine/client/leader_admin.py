@@ -30,10 +30,10 @@ class Election(IntEnum):
 def elect_leaders(
     client: KafkaClient, election: Election, partitions: Sequence[TopicPartition] | None
 ) -> dict[TopicPartition, ApiError | None]:
-    """Elect leaders; return an error or None per partition, ELECTION_NOT_NEEDED included.
+    """Elect leaders; return the error of each partition, None if elected.
 
-    `partitions` None means all: those that need no election are then left out of the results.
-    Raises the error of the request as a whole.
+    ELECTION_NOT_NEEDED is an error too. `partitions` None means all: those that need no election
+    are then left out of the results. Raises the error of the request as a whole.
     """
     request = messages.ElectLeadersRequest
     topics = None
@@ -51,7 +51,10 @@ def elect_leaders(
         return requested
 
     def moved(response: messages.ElectLeadersResponse) -> int:
-        """Return NOT_CONTROLLER, at which the request is repeated, if any row has it."""
+        """Return NOT_CONTROLLER if any row has it, else NONE.
+
+        With the former the request is repeated.
+        """
         codes = [response.error_code]
         codes += [
             row.error_code

@@ -87,14 +87,14 @@ class LoopConnection:
 
     @property
     def pending_count(self) -> int:
-        """Return the number of calls without a response."""
+        """Return the number of calls that were sent or queued and have no response yet."""
         return len(self._pending_calls)
 
     def send(self, call: Call) -> Promise[Response]:
-        """Send a call, after connecting if needed.
+        """Send a call, after connecting if needed; return the promise of its response.
 
-        It fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or an error in the
-        broker's responses.
+        The promise fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or an error
+        in the broker's responses.
         """
         promise: Promise[Response] = Promise()
         token = object()
@@ -110,7 +110,7 @@ class LoopConnection:
         return promise
 
     def close(self, reason: str) -> None:
-        """Close the connection; outstanding calls fail."""
+        """Close the connection; calls without a response fail with `reason`."""
         if self._wire is not None:
             self._wire.close(reason)
         self._on_closed(self._wire, reason)
@@ -136,7 +136,10 @@ class LoopConnection:
             self._wire.send([frame])
 
     def _send_unsent(self) -> None:
-        """Send the calls that waited for the handshake; a call that cannot be sent fails alone."""
+        """Send the calls that waited for the handshake; a call that cannot be sent fails alone.
+
+        If the SASL session ends soon, authentication comes first, and the calls wait further.
+        """
         assert self._connection is not None
         if self._is_session_ending():
             self._again_ms = None
@@ -192,15 +195,16 @@ class LoopConnection:
             self._flush()
 
     def _is_session_ending(self) -> bool:
-        """Return whether the SASL session has to be renewed before the next call."""
+        """True if the SASL session has to be renewed before the next call is sent."""
         return self._again_ms is not None and self._clock.monotonic_ms() >= self._again_ms
 
     def _take_fast(
         self, connection: BrokerConnection, wire: ports.Connection, frame: memoryview
     ) -> bool:
-        """Process a response by its call's fast path, and send the next request of that call.
+        """Process a response by the fast path of its call, and send the next request of that call.
 
-        Returns False, with nothing changed, if the response is not of the fast form.
+        Returns True if it was processed. False, with nothing changed, if the response is not of the
+        fast form: the caller then decodes it in general.
         """
         sent = connection.answered(frame)
         if sent is None:
@@ -238,7 +242,7 @@ class LoopConnection:
         self._fail_all(lambda _pending_calls: error)
 
     def _on_closed(self, wire: ports.Connection | None, reason: str) -> None:
-        """Fail all calls if the connection that has closed is the current one."""
+        """Fail all calls because `wire` was closed; ignore it if it is an earlier connection's."""
         if wire is None or wire is not self._wire:
             return
         self._forget_connection()
@@ -251,7 +255,10 @@ class LoopConnection:
         self._wire = self._connection = None
 
     def _fail_all(self, error_of: Callable[[_PendingCall], EngineError]) -> None:
-        """Fail all calls without a response, those not sent included."""
+        """Fail all calls without a response, also unsent ones.
+
+        `error_of` returns the error of a call.
+        """
         owed, self._pending_calls = self._pending_calls, {}
         self._unsent = []
         self._cancel_timer_if_idle()
@@ -265,11 +272,10 @@ class LoopConnection:
             self._cancel = None
 
     def _expire(self) -> None:
-        """If a call is past its deadline, close the connection and fail all calls.
+        """Check the calls' deadlines, when the timer ends.
 
-        Else set the timer.
-
-        The response to an expired call would delay those of later calls.
+        If a call is late, closes the connection and fails all calls. The response to a late call
+        would delay those of later calls. If no call is late, the timer is set to the next deadline.
         """
         self._cancel = None
         deadlines = [owed.deadline_ms for owed in self._pending_calls.values()]
@@ -292,5 +298,5 @@ class LoopConnection:
 
 
 def message_of(response: Response) -> object:
-    """Return the message of a response."""
+    """Return the decoded message of a response, without its token and version."""
     return response.message

@@ -64,7 +64,10 @@ def descriptions_call(group_ids: Sequence[str]) -> Call:
 def descriptions_of(
     message: messages.DescribeGroupsResponse,
 ) -> dict[str, GroupDescription | EngineError]:
-    """Return each group of a response, or its error."""
+    """Return the classic groups of a DescribeGroups response, by id.
+
+    The error of a group it lacks.
+    """
     return {
         row.group_id: classic_description(row)
         if row.error_code == NONE
@@ -82,7 +85,7 @@ def consumer_descriptions_call(group_ids: Sequence[str]) -> Call:
 def consumer_descriptions_of(
     message: messages.ConsumerGroupDescribeResponse,
 ) -> dict[str, GroupDescription | EngineError]:
-    """Return each group of a response, or its error."""
+    """Return the groups of a ConsumerGroupDescribe response, by id, or the error of a group."""
     return {
         row.group_id: consumer_description(row)
         if row.error_code == NONE

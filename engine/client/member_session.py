@@ -26,7 +26,7 @@ class MemberSettings(NamedTuple):
     remote_assignor: str | None = None
 
     def check(self) -> None:
-        """Raise SettingOfOtherProtocol for a non-default setting of the other protocol."""
+        """Raise SettingOfOtherProtocol if a setting of the other protocol is not default."""
         defaults = MemberSettings(self.group_id)
         keys = {
             "partition.assignment.strategy": (self.assignors, defaults.assignors),
@@ -41,7 +41,7 @@ class MemberSettings(NamedTuple):
 
     @property
     def is_of_consumer_protocol(self) -> bool:
-        """Return whether the group has the consumer protocol, in which the broker assigns."""
+        """True for group.protocol=consumer, where the broker assigns the partitions (KIP-848)."""
         return self.group_protocol == CONSUMER
 
 
@@ -64,30 +64,36 @@ class MemberSession(Protocol):
 
     @property
     def generation_id(self) -> int:
-        """Return the generation, or the member epoch; below 0 before the first."""
+        """Return the generation, in the consumer protocol the member epoch.
+
+        It is below 0 before a join.
+        """
         ...
 
     @property
     def is_joined(self) -> bool:
-        """Return whether the member has its partitions."""
+        """True if the member has joined, and its assigned partitions are valid."""
         ...
 
     @property
     def is_member(self) -> bool:
-        """Return whether the coordinator has this member, even if the member must rejoin."""
+        """True if the coordinator has this member, even if the member must rejoin."""
         ...
 
     @property
     def is_joining(self) -> bool:
-        """Return whether a join was begun that has no result."""
+        """True from the begin of a join until its result."""
         ...
 
     def subscribe(self, topics: Sequence[str] | SubscriptionPattern) -> None:
-        """Replace the subscribed topics."""
+        """Replace the subscribed topics or pattern; the group assigns partitions again."""
         ...
 
     def poll(self) -> bool:
-        """Send a heartbeat if it is due; return whether the assignment is unchanged."""
+        """Send a heartbeat if it is due; return True if the assignment is unchanged.
+
+        False: the caller has to join or to reconcile. Raises ApiError.
+        """
         ...
 
     def keep_alive(self) -> int:
@@ -95,14 +101,14 @@ class MemberSession(Protocol):
         ...
 
     def check_topics_next(self) -> None:
-        """Compare the topics with the assigned ones at the next `poll`.
+        """Compare the topics in metadata with the assigned ones at the next `poll`.
 
-        One may have been deleted.
+        Called after a Fetch error that a deleted topic has.
         """
         ...
 
     def time_left_ms(self) -> int:
-        """Return the ms until the next heartbeat is due."""
+        """Return the ms until the next heartbeat is due; 0 if it is due now."""
         ...
 
     def commit(
@@ -110,11 +116,17 @@ class MemberSession(Protocol):
         offsets: Mapping[TopicPartition, int],
         leader_epochs: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """Commit offsets. Errors: NotAMember, ApiError."""
+        """Commit next offsets by partition, with the leader epochs of the last processed records.
+
+        Raises NotAMember if the group has continued without this member, and ApiError.
+        """
         ...
 
     def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the group's committed offsets of these partitions."""
+        """Return the group's committed offsets, by partition.
+
+        Partitions without a commit are left out.
+        """
         ...
 
     def rejoin_if_refused(self, code: int) -> None:
@@ -122,7 +134,10 @@ class MemberSession(Protocol):
         ...
 
     def leave(self) -> None:
-        """Leave the group."""
+        """Leave the group as the consumer closes or unsubscribes.
+
+        Raises the errors of the request.
+        """
         ...
 
     def leave_until_polled(self) -> None:

@@ -81,11 +81,11 @@ class MemberStates:
         self.current = MemberState.UNSUBSCRIBED
 
     def enter(self, state: MemberState) -> None:
-        """Change the state; asserts that the table has the transition."""
+        """Enter `state`; assert that VALID_PREVIOUS_STATES allows it after the current state."""
         assert self.current in VALID_PREVIOUS_STATES[state], f"{self.current} to {state}"
         self.current = state
 
     @property
     def is_heartbeating(self) -> bool:
-        """Return whether the member is in its group, or joins."""
+        """True in the states in which the member sends heartbeats: it is in its group, or joins."""
         return self.current in HEARTBEATING

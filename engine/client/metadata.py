@@ -45,7 +45,7 @@ class PartitionView(NamedTuple):
 
     @property
     def is_under_replicated(self) -> bool:
-        """Return True if the ISR is smaller than the replicas without those being added.
+        """True if the ISR is smaller than the number of replicas without those being added.
 
         Source: the count of kafka.admin.TopicCommand for a partition that is reassigned.
         """
@@ -53,7 +53,7 @@ class PartitionView(NamedTuple):
 
     @property
     def has_leader(self) -> bool:
-        """Return whether the partition has a leader, so that clients can use it."""
+        """True if the partition has a leader, so that clients can read and write it."""
         return self.leader != NO_BROKER
 
 
@@ -68,14 +68,14 @@ class TopicView(NamedTuple):
 
     @property
     def has_id(self) -> bool:
-        """Return whether the cluster gives topics ids (from 2.8 on)."""
+        """True if the topic has an id in the metadata: brokers return ids from 2.8 on."""
         return self.topic_id != NO_UUID
 
     @property
     def replication_factor(self) -> int:
-        """Return the number of replicas of partition 0, as Kafka's tools do.
+        """Return the number of replicas of partition 0, which Kafka's tools show for the topic.
 
-        0 without partitions.
+        0 if the metadata has no partition.
         """
         return len(self.partitions[0].replicas) if self.partitions else 0
 
@@ -93,7 +93,7 @@ class ClusterView(NamedTuple):
 
     @property
     def known_controller_id(self) -> int | None:
-        """Return the controller's broker id; None for KRaft, where metadata does not name it."""
+        """Return the controller's broker id; None for KRaft, where metadata names any broker."""
         return self.controller_id if self.is_controller_known else None
 
     def partition(self, wanted: TopicPartition) -> PartitionView | None:
@@ -110,7 +110,9 @@ class ClusterView(NamedTuple):
 
 
 def cluster_view(response: messages.MetadataResponse, *, is_of_kraft: bool = False) -> ClusterView:
-    """Return the view of a cluster in a Metadata response of any version from 1 on.
+    """Convert a Metadata response of any version from 1 on; brokers are by id, topics by name.
+
+    With `is_of_kraft` the controller id in the response is not that of the controller.
 
     Source: KRaftMetadataCache.getControllerId of 3.9.1, which returns any broker that is alive.
     """
@@ -119,7 +121,9 @@ def cluster_view(response: messages.MetadataResponse, *, is_of_kraft: bool = Fal
         for row in response.brokers
     }
     # Topics are requested by name, so that a row without a name belongs to none of them.
-    topics = {row.name: _topic(row.name, row) for row in response.topics if row.name is not None}
+    topics = {
+        row.name: _topic_view(row.name, row) for row in response.topics if row.name is not None
+    }
     return ClusterView(
         response.cluster_id,
         response.controller_id,
@@ -129,12 +133,13 @@ def cluster_view(response: messages.MetadataResponse, *, is_of_kraft: bool = Fal
     )
 
 
-def _topic(name: str, row: messages.MetadataResponse.MetadataResponseTopic) -> TopicView:
-    partitions = sorted((_partition(p) for p in row.partitions), key=lambda p: p.partition)
+def _topic_view(name: str, row: messages.MetadataResponse.MetadataResponseTopic) -> TopicView:
+    """Convert a topic's row of a Metadata response; its partitions are sorted by number."""
+    partitions = sorted((_partition_view(p) for p in row.partitions), key=lambda p: p.partition)
     return TopicView(name, row.topic_id, row.is_internal, tuple(partitions), row.error_code)
 
 
-def _partition(row: messages.MetadataResponse.MetadataResponsePartition) -> PartitionView:
+def _partition_view(row: messages.MetadataResponse.MetadataResponsePartition) -> PartitionView:
     """Return the view of one partition of a Metadata response, with its error code."""
     return PartitionView(
         row.partition_index,
@@ -148,7 +153,10 @@ def _partition(row: messages.MetadataResponse.MetadataResponsePartition) -> Part
 
 
 def metadata_request(topics: list[str] | None) -> messages.MetadataRequest:
-    """Return the request for these topics; None for all topics, an empty list for brokers alone."""
+    """Return a Metadata request for topics by name; it creates none of them.
+
+    None requests all topics, an empty list only the brokers.
+    """
     request = messages.MetadataRequest
     rows = None
     if topics is not None:
@@ -157,7 +165,10 @@ def metadata_request(topics: list[str] | None) -> messages.MetadataRequest:
 
 
 def topic_failure(view: ClusterView, name: str) -> ApiError | None:
-    """Return the error of a topic in the metadata, None if the topic can be used."""
+    """Return the error for which a topic cannot be used, by its metadata; None if it can be used.
+
+    A topic that the metadata lacks has UNKNOWN_TOPIC_OR_PARTITION.
+    """
     topic = view.topics.get(name)
     code = UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
     if code == NONE:
@@ -166,7 +177,10 @@ def topic_failure(view: ClusterView, name: str) -> ApiError | None:
 
 
 def leader_of(view: ClusterView, wanted: TopicPartition) -> int | ApiError:
-    """Return the id of a partition's leader, or an error: unknown, or without a leader."""
+    """Return the broker id of a partition's leader, or the error for which it has none.
+
+    The error is UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE or that of the topic.
+    """
     failure = topic_failure(view, wanted.topic)
     if failure is not None:
         return failure

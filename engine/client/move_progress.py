@@ -35,9 +35,10 @@ def move_figures(
     log_dirs: LogDirsByBroker,
     bytes_per_s: float | None,
 ) -> MoveFigures:
-    """Return the progress of a reassignment from one sample of log directories, and its rate.
+    """Return the progress of a reassignment: bytes copied of the total, and seconds left.
 
-    A copy that is in sync counts as complete; one on a broker without a response as empty.
+    `bytes_per_s` is its rate, None if unknown. A copy that is in sync counts as complete; one on a
+    broker without a response as empty.
     """
     whole = replica_size_bytes(key, partition.leader, log_dirs)
     copied = 0

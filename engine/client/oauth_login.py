@@ -37,13 +37,15 @@ class OAuthLogin(NamedTuple):
     unsecured_principal: str | None = None
 
     def __repr__(self) -> str:
+        """Return the login without its client secret."""
         return f"OAuthLogin({self.url})"
 
 
 def request_access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
-    """Return an access token; `now_ms` is the issue time of an unsecured one (None: now).
+    """Return an OAuth access token for SASL/OAUTHBEARER, as `login` gets it.
 
-    Raises AuthenticationFailed.
+    It is unsecured without a URL (`now_ms` is then its issue time, None: now), read from a `file:`
+    URL, or requested by HTTP. Raises AuthenticationFailed.
     """
     url = login.url
     if url is None:
@@ -57,7 +59,10 @@ def request_access_token(login: OAuthLogin, now_ms: int | None = None) -> str:
 
 
 def unsecured_access_token(principal: str, now_ms: int | None = None) -> str:
-    """Return an unsigned access token, issued at `now_ms`, for brokers that accept such tokens."""
+    """Return an unsigned JWT for a principal, for brokers that accept such tokens.
+
+    It is issued at `now_ms` (wall clock; None: now).
+    """
     from engine.host.real import RealClock
 
     now_s = (RealClock().wall_ms() if now_ms is None else now_ms) // 1000
@@ -107,7 +112,7 @@ def _request_token(url: str, login: OAuthLogin) -> str:
 
 
 def _jwt_part(content: dict[str, Any]) -> str:
-    """Return a JSON object as a part of a JWT: base64url without padding."""
+    """Return a JSON object encoded as one part of a JWT: base64url without padding."""
     import json
 
     raw = json.dumps(content, separators=(",", ":")).encode()

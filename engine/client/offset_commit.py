@@ -19,7 +19,10 @@ def commit_request(
     offsets: Mapping[TopicPartition, int],
     leader_epochs: Mapping[TopicPartition, int] | None,
 ) -> messages.OffsetCommitRequest:
-    """Add offsets, with the leader epochs of the last processed records, to a member's request."""
+    """Add the offsets to commit to OffsetCommit `membership`, which names the group and member.
+
+    `leader_epochs` are those of the last processed records; a partition without one gets -1.
+    """
     of = messages.OffsetCommitRequest
     membership.topics = [
         of.OffsetCommitRequestTopic(
@@ -40,7 +43,9 @@ def commit_request(
 
 
 def code_to_repeat(message: Message) -> int:
-    """Return a commit's error code for the decision to retry; NONE for a deleted topic.
+    """Return the error code of an OffsetCommit response by which the request is repeated.
+
+    It is NONE for a deleted topic: its code is retriable, but a retry does not help.
 
     Source: ConsumerCoordinator.OffsetCommitResponseHandler of 3.9.1.
     """
@@ -49,14 +54,15 @@ def code_to_repeat(message: Message) -> int:
 
 
 def commit_code(message: Message) -> int:
-    """Return the decisive error code of a commit, NONE without errors.
+    """Return the most important error code in an OffsetCommit response; NONE without errors.
 
     Errors of single partitions count last, that of a deleted topic after all: a broker returns them
     before it checks that it coordinates the group, and that the group does not rebalance.
     """
     codes = [int(row.error_code) for topic in message.topics for row in topic.partitions]
-    return min((code for code in codes if code != NONE), key=_rank, default=NONE)
+    return min((code for code in codes if code != NONE), key=_code_rank, default=NONE)
 
 
-def _rank(code: int) -> int:
+def _code_rank(code: int) -> int:
+    """Return the order of a code among `commit_code`'s: lower decides; -1 if it is of the group."""
     return _OF_PARTITIONS.index(code) if code in _OF_PARTITIONS else -1

@@ -49,9 +49,14 @@ def list_offsets(
     *,
     read_committed: bool = False,
 ) -> dict[TopicPartition, FoundOffset | EngineError]:
-    """Return each partition's offset of a timestamp, or of a sentinel like LATEST."""
+    """Return the offset that each partition has for its timestamp, or the partition's error.
+
+    A timestamp may be a sentinel like LATEST. With `read_committed` LATEST is the last stable
+    offset.
+    """
 
     def make_call(partitions: list[TopicPartition], _view: ClusterView) -> Call:
+        """Return ListOffsets for the partitions of one leader."""
         wanted = {partition: timestamps[partition] for partition in partitions}
         return offsets_call(wanted, read_committed=read_committed)
 
@@ -61,7 +66,10 @@ def list_offsets(
 
 
 def offsets_call(timestamps: Mapping[TopicPartition, int], *, read_committed: bool = False) -> Call:
-    """Return the request for offsets of partitions that one broker leads."""
+    """Return the ListOffsets call for partitions that one broker leads, by their timestamps.
+
+    Its lowest version is one that knows all sentinels among the timestamps.
+    """
     request = messages.ListOffsetsRequest
     rows = [
         request.ListOffsetsTopic(
@@ -82,15 +90,15 @@ def offsets_call(timestamps: Mapping[TopicPartition, int], *, read_committed: bo
 def offsets_of(
     response: messages.ListOffsetsResponse,
 ) -> dict[TopicPartition, FoundOffset | EngineError]:
-    """Return the offset of each partition of a response, or its error."""
+    """Return the offset that a ListOffsets response has for each partition, or its error."""
     return {
-        TopicPartition(topic.name, row.partition_index): _offset(row)
+        TopicPartition(topic.name, row.partition_index): _offset_of_row(row)
         for topic in response.topics
         for row in topic.partitions
     }
 
 
-def _offset(
+def _offset_of_row(
     row: messages.ListOffsetsResponse.ListOffsetsPartitionResponse,
 ) -> FoundOffset | EngineError:
     """Return the offset, timestamp and leader epoch of a ListOffsets row, or its error."""

@@ -33,16 +33,16 @@ class InputPlaces:
         self.count = 0
 
     def __iter__(self) -> Iterator[int]:
-        """Yield a place for each record."""
+        """Yield the place in the producer's input of each record, in the order of the batch."""
         for run in self._runs:
             yield from run
 
     def append(self, place: int) -> None:
-        """Add the place of one more record."""
+        """Add the place of one more record, after the others."""
         self.extend(range(place, place + 1))
 
     def extend(self, places: Sequence[int]) -> None:
-        """Add the places of several more records."""
+        """Add the places of several more records; consecutive places are stored as one range."""
         if not places:
             return
         last = self._runs[-1] if self._runs else None
@@ -93,17 +93,17 @@ class OutgoingBatch:
 
     @property
     def builder(self) -> BatchBuilder:
-        """Return the builder to which records are added."""
+        """Return the builder of the batch's bytes, to which records are added."""
         return self._builder
 
     @property
     def record_count(self) -> int:
-        """Return the number of records."""
+        """Return the number of records in the batch."""
         return self._builder.record_count
 
     @property
     def size_bytes(self) -> int:
-        """Return the size before compression."""
+        """Return the size of the batch before compression."""
         return self._builder.uncompressed_size_bytes
 
     def number(
@@ -113,7 +113,11 @@ class OutgoingBatch:
         *,
         is_transactional: bool = False,
     ) -> None:
-        """Set the batch's producer id and epoch, and the sequence of its first record."""
+        """Set the producer id and epoch (`identity`) and the sequence of the first record.
+
+        `identity` None: the producer is not idempotent, and the batch gets no sequence. Called
+        before the batch is sent for the first time.
+        """
         producer_id, epoch = identity or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         self.base_sequence = base_sequence if identity else None
         self._builder.settings = self._builder.settings._replace(

@@ -13,7 +13,10 @@ _POSITIVE: Final = 0x7FFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """Return the 32-bit hash that Kafka's clients place keys by. Source: Utils.murmur2."""
+    """Return the unsigned 32-bit hash from which Kafka's clients compute the partition of a key.
+
+    Source: Utils.murmur2.
+    """
     length = len(data)
     mixed = _SEED ^ length
     whole = length & ~3
@@ -29,12 +32,18 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of_key(key: bytes, partition_count: int) -> int:
-    """Return the partition of a key. Source: BuiltInPartitioner.partitionForKey."""
+    """Return the partition of a key: its murmur2 hash without the sign, modulo the partition count.
+
+    Source: BuiltInPartitioner.partitionForKey.
+    """
     return (murmur2(key) & _POSITIVE) % partition_count
 
 
 def partitions_of_keys(keys: Sequence[bytes], partition_count: int) -> list[int]:
-    """Return `partition_of_key` of each key, in a tenth of the time."""
+    """Return the partition of each key, in order.
+
+    Equal to `partition_of_key` in a tenth of the time.
+    """
     lengths = set(map(len, keys))
     if len(lengths) == 1:
         return [h % partition_count for h in _positive_hashes(keys, lengths.pop())]
@@ -50,7 +59,7 @@ def partitions_of_keys(keys: Sequence[bytes], partition_count: int) -> list[int]
 
 
 def _positive_hashes(keys: Sequence[bytes], length: int) -> list[int]:
-    """Return murmur2 of keys of one length, without its sign.
+    """Return the murmur2 hash of each key, without its sign; all keys have `length` bytes.
 
     All keys are hashed together, each in a lane of 64 bits of one integer: the product of two
     32-bit numbers fits into a lane, and a mask reduces it to 32 bits.
@@ -79,7 +88,10 @@ def _in_each(value: int, count: int) -> int:
 
 
 def _lanes(joined: bytes, position: int, size: int, length: int, count: int) -> int:
-    """Return `size` bytes of each key at `position`, as little-endian numbers in 64-bit lanes."""
+    """Return `size` bytes at `position` of each key, as little-endian numbers in 64-bit lanes.
+
+    `joined` has all `count` keys, each of `length` bytes.
+    """
     lanes = bytearray(8 * count)
     for index in range(size):
         lanes[index::8] = joined[position + index :: length]

@@ -29,7 +29,10 @@ _NO_TIMEOUT: Final = 0x7FFFFFFF
 
 
 def request_producer_id(client: KafkaClient) -> tuple[int, int]:
-    """Return the id and epoch of a new idempotent producer. Errors: ApiError, NoCommonVersion."""
+    """Return a new producer id and its epoch, for an idempotent producer without transactions.
+
+    Raises ApiError, NoCommonVersion.
+    """
     request = messages.InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=_NO_TIMEOUT
     )
@@ -73,17 +76,21 @@ def produce_call(
 def read_stored(
     response: messages.ProduceResponse | None,
 ) -> dict[TopicPartition, int | EngineError] | None:
-    """Return the base offset (−1: stored before) or error of each partition; None for acks=0."""
+    """Return the base offset or the error of each partition in a Produce response.
+
+    An offset of −1 means that the batch was stored before. None, the response with acks=0, stays
+    None.
+    """
     if response is None:
         return None
     return {
-        TopicPartition(topic.name, row.index): _stored(row)
+        TopicPartition(topic.name, row.index): _stored_offset(row)
         for topic in response.responses
         for row in topic.partition_responses
     }
 
 
-def _stored(row: messages.ProduceResponse.PartitionProduceResponse) -> int | EngineError:
+def _stored_offset(row: messages.ProduceResponse.PartitionProduceResponse) -> int | EngineError:
     """Return the base offset of a stored batch, -1 if it was stored before, or the error."""
     if row.error_code == DUPLICATE_SEQUENCE_NUMBER:
         return -1

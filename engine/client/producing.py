@@ -96,16 +96,19 @@ class OpenTransaction(Protocol):
 
     @property
     def transactional_id(self) -> str:
-        """Return the transactional id."""
+        """Return the transactional id that Produce requests name."""
         ...
 
     @property
     def transactional_identity(self) -> tuple[int, int]:
-        """Return the producer id and epoch."""
+        """Return the producer id and epoch that the batches get."""
         ...
 
     def add_partition_once(self, partition: TopicPartition) -> None:
-        """Add a partition to the transaction. Raises the errors of the request."""
+        """Add a partition to the transaction unless it is in it.
+
+        Raises the errors of the request. Called before the first batch of the partition is sent.
+        """
         ...
 
 
@@ -152,9 +155,10 @@ class Producer:
     # -- taking records
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
-        """Add a record to its partition's batch.
+        """Add a record to its partition's open batch; a full batch is handed to the sender first.
 
-        Raises ApiError if the topic does not exist, BufferExhausted.
+        `place` is the record's number in the caller's input, which the batch's result returns.
+        Raises ApiError if the topic does not exist, and BufferExhausted.
         """
         topic, timestamp_ms = record.topic, record.timestamp_ms
         if timestamp_ms is None:
@@ -169,9 +173,10 @@ class Producer:
         batch.places.append(place)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Add many records with one timestamp; each gets the partition that `add` would choose.
+        """Add many records of one topic with one timestamp.
 
-        The sticky partition of records without a key changes only when a batch is full.
+        Each gets the partition `add` would choose. `places` are their numbers in the caller's
+        input. The sticky partition of records without a key changes only when a batch is full.
         """
         timestamp_ms = self._client.clock.wall_ms()
         if records.keys is None or records.partition is not None:
@@ -246,7 +251,10 @@ class Producer:
     # -- sending
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
-        """Send the batches that are due, wait up to `wait_ms`, and return the results."""
+        """Send the batches whose linger time is over; wait up to `wait_ms`, and return the results.
+
+        A result is a batch that is stored or has failed.
+        """
         due_ms = self._client.clock.monotonic_ms() - self._options.linger_ms
         for partition, batch in list(self._open.items()):
             if batch.opened_ms <= due_ms:
@@ -256,7 +264,7 @@ class Producer:
         return self._pop_results()
 
     def flush(self) -> list[BatchResult]:
-        """Send all records and return the results of their batches."""
+        """Send all records, wait until each batch has a result, and return them."""
         for partition in list(self._open):
             self._close(partition)
         if self._sender is not None:
@@ -274,9 +282,10 @@ class Producer:
             self._close(partition)
 
     def due_in_ms(self) -> int | None:
-        """Return the time in ms until the first batch is due; None if there are no records to send.
+        """Return the ms until the linger time of the first open batch ends.
 
-        The caller waits for input at most so long, and then calls the producer again.
+        None without open batches. The caller waits for input at most so long, and then calls
+        `poll`.
         """
         opened_ms = min((batch.opened_ms for batch in self._open.values()), default=None)
         if opened_ms is None:
@@ -285,12 +294,12 @@ class Producer:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether every added record has its result."""
+        """True if each added record has its result, and all results were returned."""
         return not self._open and not self.is_sending
 
     @property
     def is_sending(self) -> bool:
-        """Return whether batches were handed to the sender and their results not returned yet."""
+        """True if a batch was handed to the sender and its result was not returned yet."""
         return bool(self._results) or (self._sender is not None and not self._sender.is_idle)
 
     def _pop_results(self) -> list[BatchResult]:
@@ -299,10 +308,10 @@ class Producer:
         return results
 
     def _close(self, partition: TopicPartition) -> None:
-        """Close a partition's open batch and hand it to the sender.
+        """Close a partition's open batch and hand it to the sender; an empty one is dropped.
 
-        Adds the partition to the transaction first, and chooses a new sticky partition for the
-        topic.
+        The partition is added to the transaction first. Later records without a key get another
+        sticky partition.
         """
         batch = self._open[partition]
         if batch.record_count:
@@ -317,9 +326,9 @@ class Producer:
             self._ensure_sender().put(batch)
 
     def _send_full(self) -> None:
-        """Send closed batches, and wait while their bytes exceed the buffer.
+        """Poll the sender, and wait while the bytes of its batches exceed the buffer.
 
-        Errors: BufferExhausted.
+        Called before a new batch opens. Raises BufferExhausted after max.block.ms.
         """
         sender = self._sender
         if sender is None:
@@ -364,9 +373,10 @@ class Producer:
         return self._sender
 
     def _new_identity(self) -> tuple[int, int] | None:
-        """Return a producer id and epoch (the transaction's, or a new one).
+        """Return the producer id and epoch for all batches; None if the producer is not idempotent.
 
-        None if not idempotent.
+        They are the transaction's, or new ones. Unless idempotence was requested explicitly, a
+        broker that refuses it makes the producer a plain one.
         """
         if self._transaction is not None:
             return self._transaction.transactional_identity
@@ -418,9 +428,10 @@ class Producer:
         return chosen
 
     def _refresh_partition_count(self, topic: str) -> int:
-        """Return the partition count of a topic, cached.
+        """Return the partition count of a topic.
 
-        The last known one if no broker responds.
+        Request it if the cached one is older than its age. If no broker responds the cached count
+        is returned; raises the error without one.
         """
         now_ms = self._client.clock.monotonic_ms()
         count, until_ms = self._counts.get(topic, (0, now_ms))

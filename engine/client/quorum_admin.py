@@ -35,7 +35,10 @@ class QuorumView(NamedTuple):
 
 
 def describe_quorum(client: KafkaClient) -> QuorumView:
-    """Return the KRaft quorum; raises ApiError, NoCommonVersion for a cluster without one."""
+    """Return leader, epoch, high watermark, voters and observers of the KRaft quorum.
+
+    Raises ApiError, and NoCommonVersion for a cluster without a quorum.
+    """
     request = messages.DescribeQuorumRequest
     partition = request.PartitionData(partition_index=0)
     response: messages.DescribeQuorumResponse = client.send(
@@ -52,8 +55,8 @@ def describe_quorum(client: KafkaClient) -> QuorumView:
         row.leader_id,
         row.leader_epoch,
         row.high_watermark,
-        tuple(_replica(voter) for voter in row.current_voters),
-        tuple(_replica(observer) for observer in row.observers),
+        tuple(_quorum_replica(voter) for voter in row.current_voters),
+        tuple(_quorum_replica(observer) for observer in row.observers),
         {
             node.node_id: tuple(f"{at.name}://{at.host}:{at.port}" for at in node.listeners)
             for node in response.nodes or ()
@@ -61,8 +64,8 @@ def describe_quorum(client: KafkaClient) -> QuorumView:
     )
 
 
-def _replica(row: messages.DescribeQuorumResponse.ReplicaState) -> QuorumReplica:
-    """Return a replica of the quorum; its times in ms are None where the leader has none."""
+def _quorum_replica(row: messages.DescribeQuorumResponse.ReplicaState) -> QuorumReplica:
+    """Return a voter or observer; its times in ms are None where the leader does not know them."""
     return QuorumReplica(
         row.replica_id,
         bytes(row.replica_directory_id),
@@ -73,7 +76,10 @@ def _replica(row: messages.DescribeQuorumResponse.ReplicaState) -> QuorumReplica
 
 
 def remove_voter(client: KafkaClient, voter_id: int, directory_id: bytes) -> None:
-    """Remove a controller from the voters; raises ApiError, NoCommonVersion."""
+    """Remove a controller, by node id and directory id, from the voters of the KRaft quorum.
+
+    Raises ApiError, NoCommonVersion.
+    """
     request = messages.RemoveRaftVoterRequest(
         cluster_id=None, voter_id=voter_id, voter_directory_id=directory_id
     )

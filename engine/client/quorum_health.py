@@ -49,7 +49,7 @@ class ReplicaHealth(NamedTuple):
 
     @property
     def is_caught_up(self) -> bool:
-        """Return whether the replica is caught up, so that it counts for a majority."""
+        """True if the replica leads or is caught up, so that it counts for a majority."""
         return self.state in (LEADER, CAUGHT_UP)
 
 
@@ -61,7 +61,7 @@ class QuorumHealth(NamedTuple):
 
     @property
     def voters(self) -> list[ReplicaHealth]:
-        """Return the replicas that are voters."""
+        """Return the replicas that are voters, without the observers."""
         return [one for one in self.replicas if one.is_voter]
 
     @property
@@ -76,7 +76,7 @@ class QuorumHealth(NamedTuple):
 
 
 def quorum_health(quorum: QuorumView, now_ms: int, behind_for_ms: int) -> QuorumHealth:
-    """Return the state of each replica, by the leader's clock.
+    """Return the state of each voter and observer, by the leader's clock.
 
     `now_ms` (wall clock) is used if the leader does not return its time. A replica that lags for
     longer than `behind_for_ms` is behind.
@@ -128,7 +128,10 @@ def _ms_since(time_ms: int | None, now_ms: int) -> int | None:
 
 
 def quorum_findings(quorum: QuorumView, health: QuorumHealth) -> list[HealthFinding]:
-    """Return the problems of a quorum, the worst first."""
+    """Return the problems of a quorum as findings.
+
+    A missing leader or majority comes first, then replicas that are behind.
+    """
     voters = health.voters
     count, majority = health.caught_up_count, health.majority
     counts = f"{count} of {len(voters)} voters are caught up, {majority} make a majority"

@@ -32,9 +32,10 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 def describe_quotas(
     client: KafkaClient, filters: Sequence[QuotaEntityFilter], *, is_strict: bool = True
 ) -> dict[QuotaEntity, dict[str, float]]:
-    """Return the quotas of entities with exactly these parts; raises ApiError.
+    """Return the quotas, values by name, of each entity that has exactly the parts of `filters`.
 
-    Without `is_strict`, also of entities that have further parts.
+    A part without a name matches any name. Without `is_strict` entities may have further parts.
+    Raises ApiError.
     """
     request = messages.DescribeClientQuotasRequest
     components = [
@@ -65,7 +66,10 @@ def alter_quotas(
     *,
     validate_only: bool = False,
 ) -> None:
-    """Set quotas of an entity, and remove those with the value None; raise ApiError."""
+    """Set quotas of an entity by their names; a value of None removes the quota.
+
+    Raises ApiError. With `validate_only` nothing changes.
+    """
     request = messages.AlterClientQuotasRequest
     entry = request.EntryData(
         entity=[request.EntityData(entity_type=kind, entity_name=name) for kind, name in entity],

@@ -51,7 +51,10 @@ class Sampled(NamedTuple):
 
 
 def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: int) -> Sampled:
-    """Sample the leaders of topics (None: all) twice, `window_ms` apart; return the write rates."""
+    """Return the write rate of each partition, from two samples of its leader `window_ms` apart.
+
+    `topics` None means all. Partitions without both samples are left out; the errors are named.
+    """
     view = client.view(topics)
     errors: dict[str, EngineError] = {}
     first = _sample_logs(client, view, errors)
@@ -66,7 +69,10 @@ def sample_rates(client: KafkaClient, topics: Iterable[str] | None, window_ms: i
 
 
 def rate_between(first: LogSample, second: LogSample) -> PartitionRate:
-    """Return the rate of writes between two samples of one leader."""
+    """Return bytes and records written per second between two samples of one partition's leader.
+
+    If segments were deleted meanwhile, bytes are estimated from the mean size of a record.
+    """
     elapsed_s = max(second.at_ms - first.at_ms, 1) / 1000
     records = max(second.end_offset - first.end_offset, 0)
     grown = second.size_bytes - first.size_bytes
@@ -84,7 +90,7 @@ def _mean_record_bytes(first: LogSample, second: LogSample) -> float:
 def _sample_logs(
     client: KafkaClient, view: ClusterView, errors: dict[str, EngineError]
 ) -> dict[TopicPartition, LogSample]:
-    """Read log start, log end and size of all partitions that have a live leader.
+    """Request log start, log end and size of all partitions that have a live leader.
 
     Partitions with a failed request are left out; their errors go into `errors`.
     """
@@ -126,7 +132,10 @@ def _request_leader_sizes(
     leaders: Mapping[TopicPartition, int],
     errors: dict[str, EngineError],
 ) -> dict[TopicPartition, int]:
-    """Return the size in bytes of each leader's log, without future replicas."""
+    """Return the size in bytes of each partition's log at its leader, without future replicas.
+
+    The error of a broker goes to `errors`.
+    """
     sizes = {}
     for broker_id, dirs in describe_log_dirs(client, sorted(set(leaders.values()))).items():
         if isinstance(dirs, EngineError):

@@ -39,10 +39,10 @@ class ReadReplicas:
         self._replicas: dict[TopicPartition, _ReadReplica] = {}
 
     def note(self, partition: TopicPartition, broker_id: int, view: ClusterView) -> bool:
-        """Store the preferred read replica of a response (1); return True if it is not the leader.
+        """Store the preferred read replica that a Fetch response names.
 
-        −1 means none, and a leader may name itself. `view` is the metadata by which the partition
-        was fetched.
+        True if it is not the leader. `broker_id` −1 means none, and a leader may name itself.
+        `view` is the metadata by which the partition was fetched.
         """
         known = view.partition(partition)
         if broker_id == _NO_REPLICA or (known is not None and broker_id == known.leader):
@@ -52,12 +52,10 @@ class ReadReplicas:
         return True
 
     def choose(self, partition: TopicPartition, leader: int, view: ClusterView) -> int | None:
-        """Return the broker to fetch from (2).
+        """Return the broker to fetch a partition from.
 
-        The read replica if it may be used, else the leader (3).
-
-        None if the read replica is not alive in the metadata (4): fetch from the leader and refresh
-        the metadata.
+        That is its read replica if it is still valid, else the leader. None if the read replica is
+        not alive in the metadata: the caller fetches from the leader and refreshes the metadata.
         """
         replica = self._replicas.get(partition)
         if replica is None:
@@ -77,10 +75,16 @@ class ReadReplicas:
         return None
 
     def forget(self, partition: TopicPartition) -> bool:
-        """Remove a partition's read replica (3); return whether there was one."""
+        """Remove the read replica of a partition, as after an error or a seek.
+
+        Returns True if there was one.
+        """
         return self._replicas.pop(partition, None) is not None
 
 
 def _leadership(known: PartitionView | None) -> tuple[int, int] | None:
-    """Return leader and leader epoch; a read replica is valid while both are the same."""
+    """Return leader and leader epoch of a partition; None if it is not in the metadata.
+
+    A read replica is valid while both are the same.
+    """
     return None if known is None else (known.leader, known.leader_epoch)

@@ -57,7 +57,10 @@ def idle_transactions(
 
 
 def reader_findings(facts: ReaderFacts, thresholds: ReaderThresholds) -> Iterator[HealthFinding]:
-    """Yield the causes of consumer delay: idle open transactions, and groups without members."""
+    """Yield findings about delayed consumers: idle open transactions, and groups without members.
+
+    An open transaction keeps the last stable offset, up to which read_committed consumers read.
+    """
     for key in sorted(facts.producers):
         idle = idle_transactions(facts.producers[key], facts.now_ms, thresholds.idle_transaction_ms)
         for producer in idle:

@@ -44,10 +44,10 @@ def gather_reader_facts(
     thresholds: ReaderThresholds,
     deadline_ms: int,
 ) -> ReaderFacts:
-    """Request the facts of a view's topics until `deadline_ms` (monotonic).
+    """Request active producers and the lags of groups without members, until `deadline_ms`.
 
-    Brokers in `silent` have not responded before, and get no requests; if there is one, hanging
-    transactions are not searched.
+    The deadline is monotonic. Brokers in `silent` have not responded before, and get no requests;
+    if there is one, hanging transactions are not searched.
     """
     gathering = _Gathering(client, view, frozenset(silent), deadline_ms)
     producers = gathering.producers()
@@ -81,7 +81,10 @@ class _Gathering:
         }
 
     def producers(self) -> dict[TopicPartition, list[ActiveProducer]]:
-        """Return the producers of each partition whose leader returns them."""
+        """Return the active producers of each partition.
+
+        Partitions without a response are left out.
+        """
         calls = {
             leader: (self._addresses[leader], producers_call(led))
             for leader, led in self._by_leader(self._partitions()).items()
@@ -94,7 +97,10 @@ class _Gathering:
         return found
 
     def lags(self) -> dict[str, dict[TopicPartition, int]]:
-        """Return the lag of each group without members, in the topics of the view."""
+        """Return by group id the lag in each partition, for groups without members.
+
+        Only partitions of the view's topics count.
+        """
         call = Call("ListGroups", messages.ListGroupsRequest())
         listed = self._exchange({id_: (to, call) for id_, to in self._addresses.items()})
         empty = [
@@ -120,7 +126,7 @@ class _Gathering:
     def _request_log_ends(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Return the log end offsets of the partitions that are in the view and readable."""
+        """Return log end offsets by partition, for those in the view whose leader returns it."""
         requested = set(self._partitions()) & set(partitions)
         calls = {
             leader: (self._addresses[leader], offsets_call(dict.fromkeys(led, LATEST)))
@@ -134,7 +140,7 @@ class _Gathering:
         return ends
 
     def _partitions(self) -> list[TopicPartition]:
-        """Return all partitions of the view, ordered by topic."""
+        """Return all partitions of the view, topics in the order of their names."""
         return [
             TopicPartition(name, partition.partition)
             for name, topic in sorted(self._view.topics.items())
@@ -144,7 +150,7 @@ class _Gathering:
     def _by_leader(
         self, partitions: Collection[TopicPartition]
     ) -> Mapping[int, list[TopicPartition]]:
-        """Return partitions by leader, without those whose leader is missing or silent."""
+        """Return partitions by their leader's id, if it is not missing or silent."""
         grouped: dict[int, list[TopicPartition]] = {}
         for key in partitions:
             leader = leader_of(self._view, key)
@@ -153,7 +159,10 @@ class _Gathering:
         return grouped
 
     def _exchange(self, calls: dict[int, tuple[Address, Call]]) -> dict[int, Response]:
-        """Return the responses; requests that failed are left out."""
+        """Send all calls at once; return the responses by key, without calls that failed.
+
+        Empty after the deadline.
+        """
         if not calls or self._client.clock.monotonic_ms() >= self._deadline_ms:
             return {}
         results = self._client.exchange(calls, self._deadline_ms)

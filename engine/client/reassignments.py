@@ -29,19 +29,19 @@ class OngoingReassignment(NamedTuple):
 
     @property
     def original(self) -> tuple[int, ...]:
-        """Return the replicas that a cancel restores."""
+        """Return the replicas before the reassignment, which a cancellation restores."""
         return tuple(id_ for id_ in self.replicas if id_ not in self.adding)
 
     @property
     def target(self) -> tuple[int, ...]:
-        """Return the replicas of the partition after the reassignment."""
+        """Return the replicas that the partition has when the reassignment is complete."""
         return tuple(id_ for id_ in self.replicas if id_ not in self.removing)
 
 
 def list_reassignments(
     client: KafkaClient, partitions: Iterable[TopicPartition] | None = None
 ) -> dict[TopicPartition, OngoingReassignment]:
-    """Return the ongoing reassignments, all or of some partitions; raises ApiError."""
+    """Return the ongoing reassignments by partition; of all partitions if None. Raises ApiError."""
     call = listing_call(partitions, client.timeout_ms)
     found = listing_of(
         client.send(
@@ -57,7 +57,10 @@ def list_reassignments(
 
 
 def listing_call(partitions: Iterable[TopicPartition] | None, timeout_ms: int) -> Call:
-    """Return the request for the ongoing reassignments, all or of some partitions."""
+    """Return the request for ongoing reassignments; of all partitions if None.
+
+    The request is for the controller.
+    """
     request = messages.ListPartitionReassignmentsRequest
     topics = None
     if partitions is not None:
@@ -73,7 +76,7 @@ def listing_call(partitions: Iterable[TopicPartition] | None, timeout_ms: int) -
 def listing_of(
     response: messages.ListPartitionReassignmentsResponse,
 ) -> dict[TopicPartition, OngoingReassignment] | ApiError:
-    """Return the reassignments of a response, or its error."""
+    """Return the ongoing reassignments in a response, by partition, or the response's error."""
     if response.error_code != NONE:
         return api_error(response.error_code, response.error_message)
     return {
@@ -135,10 +138,10 @@ def alter_reassignments(
 def alter_log_dirs(
     client: KafkaClient, paths: Mapping[int, Mapping[TopicPartition, str]]
 ) -> dict[tuple[TopicPartition, int], EngineError | None]:
-    """Move replicas to other log directories; return an error or None for each.
+    """Move replicas to other log directories, given as paths by broker id and partition.
 
-    A broker without the replica responds REPLICA_NOT_AVAILABLE, and creates the replica in that
-    directory later.
+    Returns None or an error for each partition and broker. A broker without the replica responds
+    REPLICA_NOT_AVAILABLE, and creates the replica in that directory later.
     """
     brokers = client.brokers_view().brokers
     results: dict[tuple[TopicPartition, int], EngineError | None] = {}
@@ -181,10 +184,10 @@ def _alter_log_dirs_call(paths: Mapping[TopicPartition, str]) -> Call:
 def request_moves(
     client: KafkaClient, view: ClusterView
 ) -> tuple[ClusterView, dict[TopicPartition, OngoingReassignment]]:
-    """Request the ongoing reassignments; return metadata with their adding replicas, and both.
+    """Request the ongoing reassignments; return the metadata with their adding replicas, and them.
 
-    Only under-replicated partitions are requested. If the controller is too old or denies the
-    request, the metadata stays unchanged.
+    Without adding replicas, a partition in reassignment seems under-replicated: only such
+    partitions are requested. If the request fails the metadata stays unchanged.
     """
     lacking = [
         TopicPartition(topic.name, partition.partition)
@@ -204,7 +207,7 @@ def request_moves(
 def with_adding(
     view: ClusterView, ongoing: Mapping[TopicPartition, OngoingReassignment]
 ) -> ClusterView:
-    """Return metadata with the replicas that reassignments add."""
+    """Return the metadata with the replicas that ongoing reassignments add to each partition."""
     topics = {name: _with_adding(topic, ongoing) for name, topic in view.topics.items()}
     return view._replace(topics=topics)
 

@@ -14,11 +14,14 @@ class RebalanceListener(Protocol):
     """Called as partitions are assigned or revoked, within `poll` and `close`."""
 
     def on_revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Release partitions before they are revoked; offsets may still be committed."""
+        """Handle the revocation of partitions before it happens.
+
+        Their offsets may still be committed.
+        """
         ...
 
     def on_assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Prepare for added partitions; `seek` is allowed."""
+        """Handle the assignment of added partitions; `seek` is allowed in it."""
         ...
 
 
@@ -29,7 +32,7 @@ class ListenerCalls:
     """
 
     def __init__(self, client: KafkaClient) -> None:
-        """Create without a listener."""
+        """Create the calls of a consumer that has no listener yet."""
         self._client = client
         self.listener: RebalanceListener | None = None
         #: The last error that the listener raised: it ends the poll, even if it is retriable. None
@@ -37,22 +40,26 @@ class ListenerCalls:
         self.failure: EngineError | None = None
 
     def revoked(self, partitions: Sequence[TopicPartition]) -> None:
-        """Call `on_revoked` if there is a listener and a partition. Errors: the listener's."""
+        """Call the listener's `on_revoked` if there is a listener and a partition.
+
+        Raises its errors.
+        """
         if self.listener is not None and partitions:
             self._call_listener(self.listener.on_revoked, partitions)
 
     def assigned(self, partitions: Sequence[TopicPartition]) -> None:
-        """Call `on_assigned` if there is a listener, even if no partition was added.
-
-        Errors: the listener's.
-        """
+        """Call the listener's `on_assigned`, even if no partition was added; raise its errors."""
         if self.listener is not None:
             self._call_listener(self.listener.on_assigned, partitions)
 
     def _call_listener(
         self, call: Callable[[Sequence[TopicPartition]], None], partitions: Sequence[TopicPartition]
     ) -> None:
-        """Call a method of the listener; keep an EngineError in `failure`, and raise it."""
+        """Call a method of the listener; keep its EngineError in `failure`, and raise it.
+
+        By `failure` the consumer distinguishes a listener's error, which it must not retry, from
+        its own. Requests in the listener are not bounded by the poll's timeout.
+        """
         try:
             with self._client.bound_retries(None):
                 call(partitions)

@@ -31,18 +31,19 @@ class ReconcilingConsumer(GroupConsumer):
     session: ConsumerGroupSession
 
     def _new_session(self, topics: Sequence[str] | SubscriptionPattern) -> ConsumerGroupSession:
+        """Return a session of the consumer protocol that has not joined yet."""
         return ConsumerGroupSession(self._client, self._settings, topics)
 
     def _stay_in_group(self) -> None:
-        """Poll the session until nothing is left to reconcile.
+        """Poll the session, and apply each target assignment until nothing is left to reconcile.
 
-        Rejoin if all partitions are lost.
+        Join again if all partitions are lost. Offsets are committed before partitions are revoked.
         """
         for _ in range(_TARGETS_MAX):
             if self.session.poll():
                 return
             if self.session.has_lost_all:
-                self._give_up_all()
+                self._revoke_all()
                 self.session.rejoin()
             else:
                 # Without the commit the next owners read records again: so it is retried for its
@@ -55,7 +56,10 @@ class ReconcilingConsumer(GroupConsumer):
                     self._reconcile()
 
     def _reconcile(self) -> None:
-        """Revoke and start partitions (2, 3); acknowledge the target even if a callback raises."""
+        """Revoke and add partitions by the target assignment.
+
+        The target is acknowledged even if a listener raises.
+        """
         partitions = self.session.take_target()
         try:
             self._take_over(partitions)

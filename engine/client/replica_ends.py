@@ -23,11 +23,9 @@ _DEBUGGER_ID: Final = -2
 def request_replica_offsets(
     client: KafkaClient, replicas: Mapping[int, list[TopicPartition]], *, start: bool = False
 ) -> dict[tuple[TopicPartition, int], int | EngineError]:
-    """Return each replica's log end offset by partition and broker.
+    """Return the log end offset of each replica, by partition and broker id, or its error.
 
-    With `start` the log start offset.
-
-    All brokers are requested at once; a missing response is an error of its replicas.
+    With `start` it is the log start offset. All brokers are requested at once.
     """
     brokers = client.brokers_view().brokers
     timestamp = EARLIEST if start else LATEST
@@ -60,7 +58,10 @@ def ends_of(
 
 
 def ends_call(partitions: list[TopicPartition], timestamp: int = LATEST) -> Call:
-    """Return the request for log end offsets of one broker's replicas, or starts (EARLIEST)."""
+    """Return ListOffsets for the replicas of one broker: log ends, or log starts with EARLIEST.
+
+    It has the replica id of a debugging consumer, so that followers respond too.
+    """
     request = messages.ListOffsetsRequest
     topics = [
         request.ListOffsetsTopic(

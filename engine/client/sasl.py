@@ -41,6 +41,7 @@ class SaslSettings(NamedTuple):
     oauth: OAuthLogin | None = None
 
     def __repr__(self) -> str:
+        """Return the settings without the password."""
         return f"SaslSettings({self.mechanism}, {self.username})"
 
 
@@ -52,11 +53,14 @@ class SaslConversation(Protocol):
     is_token: bool
 
     def first(self) -> bytes:
-        """Return the first message."""
+        """Return the client's first SASL message."""
         ...
 
     def response_to(self, challenge: bytes) -> bytes | None:
-        """Return the next message, None at the end of the exchange; raises AuthenticationFailed."""
+        """Return the client's next SASL message to the broker's `challenge`; None at the end.
+
+        Raises AuthenticationFailed if the broker reports an error or its message is wrong.
+        """
         ...
 
 
@@ -70,7 +74,7 @@ class PlainConversation:
         self._message = b"\x00" + username.encode() + b"\x00" + password.encode()
 
     def first(self) -> bytes:
-        """Return the only message."""
+        """Return the only message of PLAIN: user name and password."""
         return self._message
 
     def response_to(self, challenge: bytes) -> bytes | None:
@@ -106,11 +110,14 @@ class ScramConversation:
         self._expected_signature: bytes | None = None
 
     def first(self) -> bytes:
-        """Return the client-first message."""
+        """Return the client-first message of RFC 5802."""
         return b"n,," + self._first_bare
 
     def response_to(self, challenge: bytes) -> bytes | None:
-        """Return the proof after the server's first message, None after a valid signature."""
+        """Return the client-final message to the server-first one; None after the server-final one.
+
+        Raises AuthenticationFailed if the server refuses, or if its signature is wrong.
+        """
         fields = self._fields(challenge)
         if b"e" in fields:
             raise AuthenticationFailed(self.mechanism, fields[b"e"].decode(errors="replace"))
@@ -180,7 +187,7 @@ class OAuthConversation:
         self._token = token
 
     def first(self) -> bytes:
-        """Return the only message."""
+        """Return the only message of OAUTHBEARER, with the access token."""
         return f"n,,\x01auth=Bearer {self._token}\x01\x01".encode()
 
     def response_to(self, challenge: bytes) -> bytes | None:
@@ -193,9 +200,10 @@ class OAuthConversation:
 def create_conversation(
     sasl: SaslSettings, entropy: Entropy, now_ms: int | None = None
 ) -> SaslConversation:
-    """Return a new conversation of a mechanism; raises AuthenticationFailed without a token.
+    """Return a new SASL conversation for the configured mechanism.
 
-    `now_ms` is the time of issue of a token that is made here; without it, the current time.
+    `now_ms` is the issue time of an unsecured OAuth token (None: now). Raises AuthenticationFailed
+    if no access token can be obtained.
     """
     mechanism, username, password, is_token, oauth = sasl
     if oauth is not None:
@@ -207,6 +215,7 @@ def create_conversation(
 
 
 def _base64(raw: bytes) -> bytes:
+    """Return bytes in base64, without a line end."""
     from binascii import b2a_base64
 
     return b2a_base64(raw, newline=False)

@@ -27,9 +27,9 @@ class NewCredential(NamedTuple):
 def describe_credentials(
     client: KafkaClient, users: Sequence[str]
 ) -> dict[str, dict[ScramMechanism, int] | EngineError]:
-    """Return the iterations of users' SCRAM credentials, of all users if none is named.
+    """Return the iterations of SCRAM credentials, by user and mechanism, or the error of a user.
 
-    Unknown mechanisms are left out. Raises ApiError.
+    No `users` means all. Unknown mechanisms are left out. Raises ApiError of the response.
     """
     request = messages.DescribeUserScramCredentialsRequest
     rows = [request.UserName(name=name) for name in users]
@@ -56,7 +56,10 @@ def alter_credentials(
     deleted: Sequence[ScramMechanism],
     added: Sequence[NewCredential],
 ) -> None:
-    """Delete and set credentials of a user; raises ApiError."""
+    """Delete and set SCRAM credentials of one user; passwords are salted and hashed here.
+
+    Raises ApiError.
+    """
     request = messages.AlterUserScramCredentialsRequest
     upsertions = []
     for credential in added:

@@ -26,7 +26,7 @@ _RECORD_OVERHEAD_BYTES: Final = 100
 
 
 def size_of_record(key: bytes | None, value: bytes | None, headers: tuple[Header, ...]) -> int:
-    """Return about how many bytes of memory a record occupies."""
+    """Return the estimated bytes of memory that a record occupies while it waits in the buffer."""
     size = _RECORD_OVERHEAD_BYTES
     for part in (key, value):
         # A value of another type fails later, when the record is encoded.
@@ -71,20 +71,21 @@ class SendBuffer:
 
     @property
     def held_bytes(self) -> int:
-        """Return the bytes of records without a result."""
+        """Return the bytes of buffer room that records without a result occupy."""
         return self._held_bytes
 
     @property
     def is_wanted(self) -> bool:
-        """Return whether a record waits for room; for any thread."""
+        """True if a record waits for room: open batches are then sent at once.
+
+        Any thread may call it.
+        """
         return bool(self._waiting)
 
     def try_hold(self, size_bytes: int) -> bool:
-        """Reserve room for a record if there is room and no record waits.
+        """Reserve room for a record; True if it is reserved, False if the record has to wait.
 
-        Return whether it is reserved.
-
-        Errors: RecordAboveBuffer.
+        It waits if there is no room, or if an earlier record waits. Raises RecordAboveBuffer.
         """
         if size_bytes > self._total_bytes:
             raise RecordAboveBuffer(size_bytes, self._total_bytes)
@@ -94,7 +95,7 @@ class SendBuffer:
         return True
 
     def enter(self, size_bytes: int, begin: Callable[[], T]) -> Waiter[T]:
-        """Queue for room after all waiting records.
+        """Queue a record for room, after all waiting ones; return its waiter.
 
         `begin` is called once there is room, which is then reserved. The work that `begin` starts
         must release the room.
@@ -120,9 +121,10 @@ class SendBuffer:
             ) from None
 
     def leave(self, waiter: Waiter[Any]) -> bool:
-        """Remove a waiter from the queue.
+        """Remove a waiter from the queue for room in the buffer.
 
-        Return False if it no longer waits: admitted or failed.
+        False if it no longer waits, as it was admitted or failed. Waiters after it may then have
+        room.
         """
         if waiter not in self._waiting:
             return False
@@ -131,7 +133,7 @@ class SendBuffer:
         return True
 
     def release(self, size_bytes: int) -> None:
-        """Give back the room of a record that has its result."""
+        """Release the room of a record that has its result; admit waiting records."""
         self._held_bytes -= size_bytes
         self._admit_waiting()
 

@@ -166,6 +166,7 @@ class Address(NamedTuple):
     port: int
 
     def __str__(self) -> str:
+        """Return `host:port`; an IPv6 address is in brackets."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
@@ -182,9 +183,10 @@ class ClientSettings(NamedTuple):
 
 
 def parse_addresses(text: str) -> list[Address]:
-    """Return the addresses of `host:port,…`; the default port is 9092. Raises ClientSettingRefused.
+    """Return the addresses in the text of `bootstrap.servers`.
 
-    An IPv6 address is written in brackets.
+    The form is `host:port,…`; the default port is 9092. An IPv6 address is written in brackets.
+    Raises ClientSettingRefused.
     """
     addresses = [_parse_address(part.strip()) for part in text.split(",") if part.strip()]
     if not addresses:
@@ -208,7 +210,7 @@ def _parse_address(text: str) -> Address:
 
 
 def client_settings(properties: Mapping[str, str]) -> ClientSettings:
-    """Return the settings of client properties; raises ClientSettingRefused."""
+    """Convert client properties in Kafka's names; raise ClientSettingRefused for a wrong value."""
     reader = _Reader(properties)
     protocol = reader.choice("security.protocol", "PLAINTEXT", _PROTOCOLS)
     defaults = ClientSettings()
@@ -242,18 +244,28 @@ class _Reader:
         self._left = dict(properties)
 
     def text(self, key: str, *, when_empty: str | None = None) -> str | None:
+        """Return the value of a property and count it as read.
+
+        None if unset, `when_empty` if empty.
+        """
         value = self._left.pop(key, None)
         return when_empty if value == "" else value
 
     def choice(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
-        """Return a setting in upper case; raises ClientSettingRefused unless it is allowed."""
+        """Return a property in upper case.
+
+        Raises ClientSettingRefused unless it is in `allowed`.
+        """
         choice = (self.text(key) or default).upper()
         if choice not in allowed:
             raise ClientSettingRefused(key, choice, f"must be one of {', '.join(allowed)}")
         return choice
 
     def count(self, key: str, default: int) -> int:
-        """Return a setting in ms, 0 or more; raises ClientSettingRefused for any other value."""
+        """Return a property that is a number of ms.
+
+        Raises ClientSettingRefused for any other text.
+        """
         text = self.text(key)
         if text is None:
             return default
@@ -265,7 +277,8 @@ class _Reader:
     def refuse_unread_settings(self, protocol: str) -> None:
         """Raise ClientSettingRefused for security properties that this client does not support.
 
-        Ignoring one could weaken the protection that the user expects.
+        Ignoring one could weaken the protection that the user expects. Called after all supported
+        properties were read.
         """
         used = [p for p in _SECURITY_PREFIXES if p != "ssl." or protocol.endswith("SSL")]
         if not protocol.startswith("SASL"):
@@ -293,7 +306,7 @@ def _unknown_property(key: str) -> ClientSettingRefused:
 
 
 def _read_tls(reader: _Reader) -> TlsSettings:
-    """Read the `ssl.*` properties; those of librdkafka (`ssl.ca.location` …) are accepted, too.
+    """Return the TLS settings in the `ssl.*` properties; librdkafka's names are accepted, too.
 
     An empty `ssl.endpoint.identification.algorithm` disables the check of the host name.
     """
@@ -319,9 +332,9 @@ def _read_tls(reader: _Reader) -> TlsSettings:
 
 
 def _read_store(reader: _Reader, store: str) -> str | None:
-    """Return the path of a key or trust store.
+    """Return the path of a key or trust store, None if unset.
 
-    Its `type` must be a known one, but the file's first bytes decide the format.
+    Its `type` must be a known one, but the file's first bytes decide the format later.
     """
     location = reader.text(f"{store}.location")
     kind = reader.text(f"{store}.type") or "PEM"
@@ -332,7 +345,7 @@ def _read_store(reader: _Reader, store: str) -> str | None:
 
 
 def _read_sasl(reader: _Reader) -> SaslSettings:
-    """Read the `sasl.*` properties and the JAAS entry.
+    """Return the SASL settings in the `sasl.*` properties and the JAAS entry.
 
     Raises ClientSettingRefused for a mechanism that is not supported, or missing credentials.
     """
@@ -364,7 +377,10 @@ def _read_sasl(reader: _Reader) -> SaslSettings:
 
 
 def _read_oauth(reader: _Reader, given: Mapping[str, str], url: str | None) -> OAuthLogin:
-    """Return the source of access tokens; raise ClientSettingRefused."""
+    """Return how to get access tokens for OAUTHBEARER: from `url`, or unsecured for a principal.
+
+    `given` are the JAAS options. Raises ClientSettingRefused.
+    """
     handler = reader.text(_LOGIN_HANDLER)
     if handler is not None and (handler not in _LOGIN_HANDLERS or url is None):
         rule = f"must be {_LOGIN_HANDLERS[0]}, beside {_TOKEN_URL}"

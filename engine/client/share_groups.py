@@ -59,16 +59,16 @@ class ShareStart(NamedTuple):
 
 
 def describe_share_group(client: KafkaClient, group_id: str) -> ShareGroup:
-    """Return a share group.
+    """Return state, epochs and members of a share group.
 
-    Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another type; NoCommonVersion.
+    Raises ApiError GROUP_ID_NOT_FOUND, also for a group of another type, and NoCommonVersion.
     """
     row = request_description(client, "ShareGroupDescribe", group_id, _RELEASE)
-    members = tuple(_member(member) for member in row.members)
+    members = tuple(_group_member(member) for member in row.members)
     return ShareGroup(row.group_id, row.group_state, row.group_epoch, row.assignment_epoch, members)
 
 
-def _member(row: Message) -> ShareMember:
+def _group_member(row: Message) -> ShareMember:
     """Return a member of a share group with the partitions that it is assigned."""
     partitions = tuple(
         TopicPartition(topic.topic_name, partition)
@@ -83,7 +83,7 @@ def request_share_starts(
 ) -> dict[TopicPartition, ShareStart | None]:
     """Return each partition's share-partition start offset; None if none is stored yet.
 
-    Partitions with an error are left out, as Kafka's client does. Errors: ApiError.
+    Partitions with an error are left out, as Kafka's client does. Raises ApiError.
     """
     kind = message_class("DescribeShareGroupOffsetsRequest", _RELEASE)
     group = kind.DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
@@ -106,7 +106,10 @@ def request_share_starts(
 
 
 def _share_start(row: Message) -> ShareStart | None:
-    """Return the start offset of a share group in a partition, None without one."""
+    """Return a partition's start offset from its row, with leader epoch and lag.
+
+    None without one.
+    """
     if row.start_offset < 0:
         return None
     epoch = row.leader_epoch if row.leader_epoch >= 0 else None
@@ -116,7 +119,7 @@ def _share_start(row: Message) -> ShareStart | None:
 def set_share_starts(
     client: KafkaClient, group_id: str, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, ApiError | None]:
-    """Set the start offsets of a share group's partitions; the result names each partition.
+    """Set the start offsets of a share group; return None or the error of each partition.
 
     An error of the group as a whole is reported for each partition.
     """
@@ -153,9 +156,9 @@ def set_share_starts(
 def delete_share_starts(
     client: KafkaClient, group_id: str, topics: Collection[str]
 ) -> dict[str, ApiError | None]:
-    """Delete a share group's start offsets of topics; the result names each topic.
+    """Delete a share group's start offsets of topics; return None or the error of each topic.
 
-    Errors: ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
+    Raises ApiError for the group as a whole, for instance GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP.
     """
     kind = message_class("DeleteShareGroupOffsetsRequest", _RELEASE)
     rows = [kind.DeleteShareGroupOffsetsRequestTopic(topic_name=topic) for topic in topics]
@@ -172,4 +175,5 @@ def delete_share_starts(
 
 
 def _error_of(row: Message) -> ApiError | None:
+    """Return the error in a response row, None without one."""
     return None if row.error_code == NONE else api_error(row.error_code, row.error_message)

@@ -37,16 +37,17 @@ class StartOffsets:
     """Finds the offsets at which one consumer begins."""
 
     def __init__(self, client: KafkaClient, settings: ConsumerSettings) -> None:
-        """Create for one consumer. Errors: UnknownReset."""
+        """Create for one consumer. Raises UnknownReset."""
         if settings.auto_offset_reset not in (*_RESETS, "none"):
             raise UnknownReset(settings.auto_offset_reset)
         self._client = client
         self._settings = settings
 
     def find(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return each partition's committed offset; without one, that of the reset policy.
+        """Return the offset from which to read each partition.
 
-        Raises the error of the first partition whose offset cannot be found.
+        It is the committed offset, else that of auto.offset.reset. Raises the error of the first
+        partition whose offset cannot be found.
         """
         starts: dict[TopicPartition, int] = {}
         if self._settings.member is not None and partitions:
@@ -62,7 +63,7 @@ class StartOffsets:
     def find_by_reset(
         self, partitions: Sequence[TopicPartition]
     ) -> Mapping[TopicPartition, int | EngineError]:
-        """Return the offset of `auto.offset.reset` for each partition, or its error.
+        """Return the offset of each partition by auto.offset.reset, or its error.
 
         With `none` the error is NoOffset.
         """
@@ -74,7 +75,7 @@ class StartOffsets:
     def at(
         self, partitions: Iterable[TopicPartition], timestamp: int
     ) -> dict[TopicPartition, int | EngineError]:
-        """Return the offset of each partition for EARLIEST or LATEST, or its error.
+        """Return the offset of each partition at EARLIEST or LATEST, or the partition's error.
 
         For a read_committed consumer, LATEST is the last stable offset.
         """

@@ -67,9 +67,9 @@ class StreamsGroup(NamedTuple):
 
 
 def describe_streams_group(client: KafkaClient, group_id: str) -> StreamsGroup:
-    """Return a streams group.
+    """Return state, epochs, topology and members of a streams group.
 
-    Errors: ApiError: GROUP_ID_NOT_FOUND, also for a group of another type; NoCommonVersion.
+    Raises ApiError GROUP_ID_NOT_FOUND, also for a group of another type, and NoCommonVersion.
     """
     row = request_description(client, "StreamsGroupDescribe", group_id, _RELEASE)
     topology = row.topology
@@ -80,12 +80,12 @@ def describe_streams_group(client: KafkaClient, group_id: str) -> StreamsGroup:
         row.assignment_epoch,
         -1 if topology is None else topology.epoch,
         None if topology is None else _subtopologies(topology),
-        tuple(_member(member) for member in row.members),
+        tuple(_group_member(member) for member in row.members),
     )
 
 
 def _subtopologies(topology: Message) -> tuple[Subtopology, ...]:
-    """Return the parts of a topology; null is none."""
+    """Return the subtopologies of a topology with their topics; empty if the field is null."""
     return tuple(
         Subtopology(
             part.subtopology_id,
@@ -97,7 +97,7 @@ def _subtopologies(topology: Message) -> tuple[Subtopology, ...]:
     )
 
 
-def _member(row: Message) -> StreamsMember:
+def _group_member(row: Message) -> StreamsMember:
     """Return a member of a streams group with its present and target tasks."""
     return StreamsMember(
         row.member_id,
@@ -105,13 +105,13 @@ def _member(row: Message) -> StreamsMember:
         row.client_id,
         row.process_id,
         row.is_classic,
-        _assignment(row.assignment),
-        _assignment(row.target_assignment),
+        _task_assignment(row.assignment),
+        _task_assignment(row.target_assignment),
     )
 
 
-def _assignment(row: Message) -> TaskAssignment:
-    """Return the active, standby and warm-up tasks, each by subtopology."""
+def _task_assignment(row: Message) -> TaskAssignment:
+    """Return the active, standby and warm-up tasks of a member, each by subtopology."""
     return TaskAssignment(
         *(
             tuple(Tasks(tasks.subtopology_id, tuple(tasks.partitions)) for tasks in kind)

@@ -17,9 +17,10 @@ _ONE_BATCH: Final = FetchOptions(max_wait_ms=100, partition_max_bytes=1)
 def request_unread_times_ms(
     client: KafkaClient, offsets: Mapping[TopicPartition, int], wait_ms: int
 ) -> dict[TopicPartition, int]:
-    """Return the timestamp of the first record at or after each offset, within `wait_ms`.
+    """Fetch the first record at or after each offset; return its timestamp (ms), by partition.
 
-    A partition without such a record, without a timestamp, or with an error is left out.
+    `kctl groups lag` shows by it how long records wait. Within `wait_ms`; a partition without such
+    a record, without a timestamp, or with an error is left out.
     """
     found: dict[TopicPartition, int] = {}
     fetcher = Fetcher(client, offsets, _ONE_BATCH)

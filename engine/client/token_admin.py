@@ -33,7 +33,11 @@ def create_token(
     owner: Principal | None,
     max_lifetime_ms: int,
 ) -> IssuedToken:
-    """Create a token; raises ApiError, NoCommonVersion."""
+    """Create a delegation token and return it, with its HMAC.
+
+    Raises ApiError, NoCommonVersion. `owner` None is the requester. `max_lifetime_ms` -1 is the
+    broker's maximum.
+    """
     request = messages.CreateDelegationTokenRequest
     rows = [
         request.CreatableRenewers(principal_type=kind, principal_name=name)
@@ -70,7 +74,10 @@ def create_token(
 
 
 def renew_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
-    """Renew a token; return its new expiry time (ms). Raises ApiError, NoCommonVersion."""
+    """Renew the delegation token with this HMAC; return its new expiry time (wall clock, ms).
+
+    Raises ApiError, NoCommonVersion.
+    """
     request = messages.RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
     response: messages.RenewDelegationTokenResponse
     response = client.send("RenewDelegationToken", request).message
@@ -80,7 +87,7 @@ def renew_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
 
 
 def expire_token(client: KafkaClient, hmac: bytes, period_ms: int) -> int:
-    """Set a token to expire after `period_ms`; return the expiry time (ms).
+    """Set a delegation token to expire in `period_ms`; return the expiry time (wall clock, ms).
 
     Raises ApiError, NoCommonVersion.
     """
@@ -106,13 +113,13 @@ def describe_tokens(client: KafkaClient, owners: Sequence[Principal] | None) -> 
     ).message
     if response.error_code != NONE:
         raise api_error(response.error_code)
-    return [_token(row) for row in response.tokens]
+    return [_parse_token(row) for row in response.tokens]
 
 
-def _token(
+def _parse_token(
     row: messages.DescribeDelegationTokenResponse.DescribedDelegationToken,
 ) -> IssuedToken:
-    """Convert one row of DescribeDelegationToken; before version 3 the owner is the requester."""
+    """Convert one token of DescribeDelegationToken; before version 3 the owner is the requester."""
     owner = (row.principal_type, row.principal_name)
     requester = (row.token_requester_principal_type, row.token_requester_principal_name)
     return IssuedToken(

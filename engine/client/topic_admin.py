@@ -52,20 +52,23 @@ class NewPartitions(NamedTuple):
 def create_topics(
     client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool = False
 ) -> dict[str, CreatedTopic | ApiError]:
-    """Create topics; return the result or error of each."""
+    """Create topics; return by name the created topic or its error.
+
+    With `validate_only` nothing is created. Raises the errors of the request as a whole.
+    """
     request = messages.CreateTopicsRequest
     message = request(
-        topics=[_creatable(topic) for topic in topics],
+        topics=[_creatable_topic(topic) for topic in topics],
         timeout_ms=client.timeout_ms,
         validate_only=validate_only,
     )
     response: messages.CreateTopicsResponse = _send_to_controller(
         client, "CreateTopics", message, lambda response: response.topics
     )
-    return {row.name: _created(row) for row in response.topics}
+    return {row.name: _creation_result(row) for row in response.topics}
 
 
-def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
+def _creatable_topic(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
     """Build a topic of CreateTopics; with a manual assignment both counts are -1."""
     request = messages.CreateTopicsRequest
     assignments = [
@@ -84,14 +87,17 @@ def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
     )
 
 
-def _created(row: messages.CreateTopicsResponse.CreatableTopicResult) -> CreatedTopic | ApiError:
+def _creation_result(
+    row: messages.CreateTopicsResponse.CreatableTopicResult,
+) -> CreatedTopic | ApiError:
+    """Convert one result of CreateTopics: the created topic, or its error."""
     if row.error_code != NONE:
         return api_error(row.error_code, row.error_message)
     return CreatedTopic(row.name, row.topic_id, row.num_partitions, row.replication_factor)
 
 
 def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiError | None]:
-    """Delete topics by name; return an error for each, None if it is deleted."""
+    """Delete topics by name; return the error of each, None if it is deleted."""
     request = messages.DeleteTopicsRequest
 
     def message(version: int) -> messages.DeleteTopicsRequest:
@@ -105,7 +111,7 @@ def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiErr
         client, "DeleteTopics", message, lambda response: response.responses
     )
     return {
-        row.name: _failure(row.error_code, row.error_message)
+        row.name: _error_of(row.error_code, row.error_message)
         for row in response.responses
         if row.name is not None
     }
@@ -114,7 +120,10 @@ def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiErr
 def create_partitions(
     client: KafkaClient, topics: Mapping[str, NewPartitions], *, validate_only: bool = False
 ) -> dict[str, ApiError | None]:
-    """Add partitions to topics; return an error for each topic, None after success."""
+    """Add partitions to topics; return the error of each topic, None if they were added.
+
+    With `validate_only` nothing changes.
+    """
     request = messages.CreatePartitionsRequest
     rows = []
     for name, wanted in topics.items():
@@ -131,7 +140,7 @@ def create_partitions(
     response: messages.CreatePartitionsResponse = _send_to_controller(
         client, "CreatePartitions", message, lambda response: response.results
     )
-    return {row.name: _failure(row.error_code, row.error_message) for row in response.results}
+    return {row.name: _error_of(row.error_code, row.error_message) for row in response.results}
 
 
 class _Row(Protocol):
@@ -141,9 +150,16 @@ class _Row(Protocol):
 def _send_to_controller(
     client: KafkaClient, api_name: str, message: RequestMessage, rows: Callable[[R], Iterable[_Row]]
 ) -> R:
-    """Send a request to the controller, and to the next one if it has moved."""
+    """Send a request to the controller; return its response.
+
+    If the controller has moved, send it to the next one, as a row with NOT_CONTROLLER shows.
+    """
 
     def moved(response: R) -> int:
+        """Return NOT_CONTROLLER if any row has it, else NONE.
+
+        With the former the request is repeated.
+        """
         return next(
             (NOT_CONTROLLER for r in rows(response) if r.error_code == NOT_CONTROLLER), NONE
         )
@@ -154,7 +170,8 @@ def _send_to_controller(
     return response
 
 
-def _failure(code: int, detail: str | None) -> ApiError | None:
+def _error_of(code: int, detail: str | None) -> ApiError | None:
+    """Return the error for a code with its detail, None for 0."""
     return None if code == NONE else api_error(code, detail)
 
 
@@ -163,7 +180,8 @@ def delete_records(
 ) -> dict[TopicPartition, int | EngineError]:
     """Delete the records before an offset (exclusive; −1: all) of each partition.
 
-    Returns each new low watermark: the lowest log start offset of its replicas.
+    Returns by partition its error, or its new low watermark: the lowest log start offset of its
+    replicas.
     """
     request = messages.DeleteRecordsRequest
 
@@ -184,7 +202,7 @@ def delete_records(
     ) -> dict[TopicPartition, int | EngineError]:
         """Return the new log start offset of each partition, or its error."""
         return {
-            TopicPartition(topic.name, row.partition_index): _failure(row.error_code, None)
+            TopicPartition(topic.name, row.partition_index): _error_of(row.error_code, None)
             or row.low_watermark
             for topic in response.topics
             for row in topic.partitions

@@ -60,9 +60,10 @@ class TransactionCalls:
         self._timeout_ms = timeout_ms
 
     def init(self, identity: ProducerIdentity | None = None) -> ProducerIdentity:
-        """Get a producer id and epoch: fences earlier instances and aborts their transaction.
+        """Send InitProducerId: it fences earlier instances, and aborts their open transaction.
 
-        With the current `identity` its epoch is raised; refused if another instance has raised it.
+        Returns producer id and epoch. With the current `identity` its epoch is raised; refused if
+        another instance has raised it.
         """
         request = messages.InitProducerIdRequest(
             transactional_id=self.transactional_id, transaction_timeout_ms=self._timeout_ms
@@ -72,13 +73,16 @@ class TransactionCalls:
         response = self._call_coordinator(
             "InitProducerId", request, 5, lowest=0 if identity is None else 3
         )
-        _check(response.error_code)
+        _raise_unless_none(response.error_code)
         return ProducerIdentity(response.producer_id, response.producer_epoch)
 
     def add_partitions(
         self, identity: ProducerIdentity, partitions: Collection[TopicPartition]
     ) -> None:
-        """Add partitions to the transaction."""
+        """Add partitions to the transaction by AddPartitionsToTxn.
+
+        A batch for them may then be sent. Raises ApiError.
+        """
         of = messages.AddPartitionsToTxnRequest
         request = of(
             v3_and_below_transactional_id=self.transactional_id,
@@ -90,17 +94,17 @@ class TransactionCalls:
             ],
         )
         response = self._call_coordinator("AddPartitionsToTxn", request, 3)
-        _check(_first_decisive_code(response))
+        _raise_unless_none(_first_decisive_code(response))
 
     def add_group(self, identity: ProducerIdentity, group_id: str) -> None:
-        """Add a group's offsets partition to the transaction."""
+        """Add a group's partition of __consumer_offsets to the transaction. Raises ApiError."""
         request = messages.AddOffsetsToTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             group_id=group_id,
         )
-        _check(self._call_coordinator("AddOffsetsToTxn", request, 4).error_code)
+        _raise_unless_none(self._call_coordinator("AddOffsetsToTxn", request, 4).error_code)
 
     def commit_offsets(
         self,
@@ -108,9 +112,9 @@ class TransactionCalls:
         group: GroupMembership,
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Commit offsets of a group as part of the transaction.
+        """Commit a group's next offsets, by partition, as part of the transaction.
 
-        The next offset of each partition.
+        Raises ApiError.
         """
         of = messages.TxnOffsetCommitRequest
         request = of(
@@ -145,17 +149,17 @@ class TransactionCalls:
             lowest=3 if group.generation_id >= 0 else 0,
             highest=4,
         )
-        _check(_committed_code(response.message))
+        _raise_unless_none(_committed_code(response.message))
 
     def end(self, identity: ProducerIdentity, *, is_commit: bool) -> None:
-        """Commit or abort the transaction."""
+        """Commit or abort the transaction by EndTxn. Raises ApiError."""
         request = messages.EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=identity.producer_id,
             producer_epoch=identity.producer_epoch,
             committed=is_commit,
         )
-        _check(self._call_coordinator("EndTxn", request, 4).error_code)
+        _raise_unless_none(self._call_coordinator("EndTxn", request, 4).error_code)
 
     def _call_coordinator(
         self, api_name: str, request: Message, highest: int, *, lowest: int = 0
@@ -166,7 +170,7 @@ class TransactionCalls:
         CONCURRENT_TRANSACTIONS comes from the coordinator itself while it completes the previous
         transaction: it is retried here with back-off, and returned after the client's timeout.
         """
-        code_of = _first_decisive_code if api_name == "AddPartitionsToTxn" else _code
+        code_of = _first_decisive_code if api_name == "AddPartitionsToTxn" else _response_code
         deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
         attempt = 0
         while True:
@@ -187,24 +191,26 @@ class TransactionCalls:
 
 
 def _code_unless_busy(code: int) -> int:
-    """Return the error code.
+    """Return the error code for which another coordinator is looked up.
 
-    NONE for CONCURRENT_TRANSACTIONS, which another lookup cannot resolve.
+    It is NONE for CONCURRENT_TRANSACTIONS, which another lookup cannot resolve.
     """
     return NONE if code == CONCURRENT_TRANSACTIONS else code
 
 
-def _check(code: int) -> None:
+def _raise_unless_none(code: int) -> None:
+    """Raise ApiError unless the code is NONE."""
     if code != NONE:
         raise api_error(code)
 
 
-def _code(message: Message) -> int:
+def _response_code(message: Message) -> int:
+    """Return the response's error code."""
     return int(message.error_code)
 
 
 def _first_decisive_code(message: Message) -> int:
-    """Return the first decisive error of AddPartitionsToTxn.
+    """Return the error code that decides an AddPartitionsToTxn response, NONE without errors.
 
     Partitions that were not attempted because of another one's error do not count.
     """
@@ -217,16 +223,16 @@ def _first_decisive_code(message: Message) -> int:
 
 
 def _committed_code(message: Message) -> int:
-    """Return the first error of a TxnOffsetCommit response, NONE without any."""
+    """Return the error code that decides a TxnOffsetCommit response, NONE without errors."""
     return _first_error(
         [int(row.error_code) for topic in message.topics for row in topic.partitions]
     )
 
 
 def _first_error(codes: list[int]) -> int:
-    """Return the first error other than OPERATION_NOT_ATTEMPTED, NONE without errors.
+    """Return the first code that is an error; OPERATION_NOT_ATTEMPTED only if there is no other.
 
-    OPERATION_NOT_ATTEMPTED is only a consequence of another partition's error.
+    That code is a consequence of another partition's error. NONE without errors.
     """
     errors = [code for code in codes if code != NONE]
     caused = [code for code in errors if code != OPERATION_NOT_ATTEMPTED]

@@ -24,7 +24,7 @@ class TransactionSession:
     def __init__(self, client: KafkaClient, transactional_id: str, timeout_ms: int) -> None:
         """Get a producer id and epoch, which aborts another producer's open transaction.
 
-        Errors: ApiError.
+        Raises ApiError.
         """
         self._calls = TransactionCalls(client, transactional_id, timeout_ms)
         self._identity = self._calls.init()
@@ -33,22 +33,28 @@ class TransactionSession:
 
     @property
     def transactional_id(self) -> str:
-        """Return the transactional id."""
+        """Return the transactional id of this producer."""
         return self._calls.transactional_id
 
     @property
     def transactional_identity(self) -> ProducerIdentity:
-        """Return the producer id and epoch."""
+        """Return the producer id and epoch that the batches get."""
         return self._identity
 
     def add_partition_once(self, partition: TopicPartition) -> None:
-        """Add a partition to the transaction before a record is sent to it. Errors: ApiError."""
+        """Add a partition to the transaction unless it is in it.
+
+        Raises ApiError. The producer calls this before it sends the partition's first batch.
+        """
         if partition not in self._partitions:
             self._calls.add_partitions(self._identity, [partition])
             self._partitions.add(partition)
 
     def end(self, *, commits: bool) -> None:
-        """Commit or abort the transaction; no request without partitions. Errors: ApiError."""
+        """Commit the transaction, or abort it if not `commits`; no request if it has no partition.
+
+        Raises ApiError.
+        """
         if self._partitions:
             self._calls.end(self._identity, is_commit=commits)
             self._partitions.clear()

@@ -164,12 +164,12 @@ class TransactionalProducer:
 
     @property
     def transactional_id(self) -> str:
-        """Return the transactional id."""
+        """Return the transactional id of this producer."""
         return self._calls.transactional_id
 
     @property
     def transactional_identity(self) -> ProducerIdentity:
-        """Return the producer id and epoch. Errors: WrongPhase before the first `begin`."""
+        """Return producer id and epoch. Raises WrongPhase before `init` or the first `begin`."""
         if self._identity is None:
             raise WrongPhase("name the producer", self.phase)
         return self._identity
@@ -177,11 +177,9 @@ class TransactionalProducer:
     # Transactions
 
     def init(self) -> None:
-        """Fence earlier instances and abort their transaction. Optional.
+        """Fence earlier instances of the transactional id and abort their transaction.
 
-        The first `begin` does the same.
-
-        Errors: WrongPhase, ProducerFenced, ApiError.
+        Optional: the first `begin` does the same. Raises WrongPhase, ProducerFenced, ApiError.
         """
         if self.phase is not TransactionPhase.NOT_READY:
             raise WrongPhase("initialise", self.phase)
@@ -190,7 +188,7 @@ class TransactionalProducer:
     def begin(self) -> None:
         """Begin a transaction; the first one fences earlier instances as `init` does.
 
-        Errors: WrongPhase, ProducerFenced, ApiError.
+        Raises WrongPhase, ProducerFenced, ApiError.
         """
         if self.phase is TransactionPhase.NOT_READY:
             self._renew(None)
@@ -199,10 +197,11 @@ class TransactionalProducer:
         self.phase = TransactionPhase.OPEN
 
     def commit(self) -> list[BatchResult]:
-        """Commit the transaction (3); return the results of batches not returned before.
+        """Send all records and commit the transaction.
 
-        Raises WrongPhase, TransactionFailed if a batch was not stored, ProducerFenced; and the
-        errors of the request, after which `commit` must be called again.
+        Returns the results of batches not returned yet. Raises WrongPhase, TransactionFailed if a
+        batch was not stored, ProducerFenced; and the errors of the request, after which `commit`
+        must be called again.
         """
         if self.phase is not TransactionPhase.COMMITTING:
             self._require_open("commit")
@@ -245,7 +244,11 @@ class TransactionalProducer:
         return self._pop_results()
 
     def _end(self, *, is_commit: bool) -> None:
-        """Send EndTxn; if a commit gets no final response, enter COMMITTING and raise the error."""
+        """Send EndTxn; after a final error enter the phase for it.
+
+        If a commit gets no final response the phase is COMMITTING: only `commit` may follow, since
+        the coordinator may have committed. Raises the error.
+        """
         try:
             self._calls.end(self.transactional_identity, is_commit=is_commit)
         except EngineError as error:
@@ -256,7 +259,10 @@ class TransactionalProducer:
             raise
 
     def _end_if_begun(self) -> None:
-        """Abort the transaction that a request without a response may have begun."""
+        """Abort the transaction that a request without a response may have begun.
+
+        INVALID_TXN_STATE means that there is none, and is no error here.
+        """
         try:
             self._calls.end(self.transactional_identity, is_commit=False)
         except ApiError as error:
@@ -269,7 +275,7 @@ class TransactionalProducer:
 
     @property
     def _has_begun(self) -> bool:
-        """Return whether the coordinator is known to have an open transaction."""
+        """True if the coordinator is known to have an open transaction of this producer."""
         return bool(self._partitions or self._groups)
 
     def _reset_transaction(self) -> None:
@@ -280,9 +286,9 @@ class TransactionalProducer:
         self._needs_epoch = self._may_have_begun = False
 
     def _renew(self, identity: ProducerIdentity | None) -> None:
-        """Get a producer id and epoch (`identity` None), or raise the epoch of `identity` (4).
+        """Get a producer id and epoch (`identity` None), or raise the epoch of `identity`.
 
-        Creates the producer of the next batches, and enters READY.
+        The phase becomes READY. The producer for the next batches is created with them.
         """
         try:
             self._identity = self._calls.init(identity)
@@ -297,20 +303,26 @@ class TransactionalProducer:
     # Records and offsets
 
     def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
-        """Add a record by `Producer.add`. Errors.
+        """Add a record of the open transaction to its batch.
 
-        WrongPhase, TransactionFailed, those of `Producer.add`.
+        Raises WrongPhase, TransactionFailed, and the errors of `Producer.add`.
         """
         self._require_open("add a record")
         self._current().add(record, place)
 
     def add_fast(self, records: OutgoingValues, places: Sequence[int]) -> None:
-        """Add records together by `Producer.add_fast`. Errors: those of `add`."""
+        """Add many records of the open transaction, as `Producer.add_fast`.
+
+        Raises the errors of `add`.
+        """
         self._require_open("add records")
         self._current().add_fast(records, places)
 
     def poll(self, wait_ms: int = 0) -> list[BatchResult]:
-        """Send the batches that are due, wait up to `wait_ms`, and return the results."""
+        """Send the batches that are due, wait up to `wait_ms`, and return the results of batches.
+
+        A failed batch makes the transaction fail. Empty before the first transaction.
+        """
         if self._producer is None:
             return []
         self._store_results(self._producer.poll(wait_ms))
@@ -333,12 +345,12 @@ class TransactionalProducer:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether every added record has its result."""
+        """True if each added record has its result, and all results were returned."""
         return not self._results and (self._producer is None or self._producer.is_idle)
 
     @property
     def is_sending(self) -> bool:
-        """Return whether batches were sent or are due, and their results not returned yet."""
+        """True if a batch was handed to the sender, and its result was not returned yet."""
         return bool(self._results) or (self._producer is not None and self._producer.is_sending)
 
     def discard(self) -> None:
@@ -347,9 +359,10 @@ class TransactionalProducer:
             self._producer.discard()
 
     def send_offsets(self, group: GroupMembership, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit a group's next offsets as part of the transaction (2).
+        """Commit a group's next offsets, by partition, as part of the transaction.
 
-        Errors: WrongPhase, TransactionFailed, ProducerFenced.
+        They become visible when the transaction commits. Raises WrongPhase, TransactionFailed,
+        ProducerFenced.
         """
         self._require_open("send offsets")
         if not offsets:
@@ -360,7 +373,10 @@ class TransactionalProducer:
         self._call(lambda identity: self._calls.commit_offsets(identity, group, offsets))
 
     def add_partition_once(self, partition: TopicPartition) -> None:
-        """Add a partition to the transaction before a batch for it is sent (1)."""
+        """Add a partition to the transaction unless it is in it.
+
+        The producer calls this before it sends the partition's first batch.
+        """
         if partition not in self._partitions:
             self._call(lambda identity: self._calls.add_partitions(identity, [partition]))
             self._partitions.add(partition)
@@ -368,15 +384,20 @@ class TransactionalProducer:
     # Errors
 
     def _current(self) -> Producer:
+        """Return the producer of the batches; it exists from the first `begin` on."""
         assert self._producer is not None
         return self._producer
 
     def _require_open(self, action: str) -> None:
+        """Raise WrongPhase, which names `action`, unless a transaction is open."""
         if self.phase is not TransactionPhase.OPEN:
             raise WrongPhase(action, self.phase)
 
     def _store_results(self, results: Sequence[BatchResult]) -> None:
-        """Store the results of batches until a call returns them, and record failed batches."""
+        """Keep the results of batches until a call returns them.
+
+        A failed batch fails the transaction.
+        """
         self._results += results
         for result in results:
             if result.error is not None:
@@ -384,7 +405,7 @@ class TransactionalProducer:
                 self._enter_failed_phase(result.error)
 
     def _pop_results(self) -> list[BatchResult]:
-        """Return and remove the results since the last call."""
+        """Return the results that no call has returned yet, and remove them."""
         results, self._results = self._results, []
         return results
 

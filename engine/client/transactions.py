@@ -98,9 +98,10 @@ def list_transactions(
     producer_ids: Collection[int] = (),
     longer_than_ms: int = -1,
 ) -> TransactionsFound:
-    """Return the transactional ids of all coordinators, by state and producer id if given.
+    """Return the transactions of all coordinators, and the errors of brokers without a response.
 
-    `longer_than_ms` leaves out younger transactions; it needs a broker from 3.8 on.
+    No `states` or `producer_ids` means any. `longer_than_ms` leaves out younger transactions (-1:
+    none); it needs a broker from 3.8 on.
     """
     request = messages.ListTransactionsRequest(
         state_filters=list(states),
@@ -118,7 +119,7 @@ def list_transactions(
 
 
 def describe_transaction(client: KafkaClient, transactional_id: str) -> TransactionDescription:
-    """Return the description of a transactional id.
+    """Return state, producer, start time and partitions of a transactional id's last transaction.
 
     Raises ApiError, for instance TRANSACTIONAL_ID_NOT_FOUND.
     """
@@ -149,9 +150,10 @@ def describe_transaction(client: KafkaClient, transactional_id: str) -> Transact
 def request_active_producers(
     client: KafkaClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the active producers of each partition from its leader, or an error."""
+    """Return the producers that each partition's leader has state of, or the partition's error."""
 
     def make_call(wanted: list[TopicPartition], _view: ClusterView) -> Call:
+        """Return DescribeProducers for the partitions of one leader."""
         return producers_call(wanted)
 
     return client.send_to_leaders(
@@ -162,9 +164,9 @@ def request_active_producers(
 def request_active_producers_of_replica(
     client: KafkaClient, broker_id: int, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the active producers of each partition from the replica on one broker.
+    """Return the producers that the replica on one broker has state of, by partition.
 
-    Raises the errors of the request.
+    The value is the error for a partition with one. Raises the errors of the request.
     """
     request = producers_call(partitions).message
     response = client.send("DescribeProducers", request, to=broker_id)
@@ -186,7 +188,7 @@ def producers_call(wanted: Iterable[TopicPartition]) -> Call:
 def producers_of(
     response: messages.DescribeProducersResponse,
 ) -> dict[TopicPartition, list[ActiveProducer] | EngineError]:
-    """Return the active producers of each partition in a response, or its error."""
+    """Return the active producers of each partition in the response, or its error."""
     found: dict[TopicPartition, list[ActiveProducer] | EngineError] = {}
     for topic in response.topics:
         for row in topic.partitions:
@@ -218,9 +220,10 @@ def open_in(producers: Iterable[ActiveProducer]) -> list[ActiveProducer]:
 def request_ids_of_producers(
     client: KafkaClient, producer_ids: Collection[int]
 ) -> dict[int, tuple[str, str]]:
-    """Return transactional id and state by producer id, for producers that a coordinator knows.
+    """Return transactional id and transaction state by producer id.
 
-    Raises the error of a coordinator that does not respond.
+    Producers that no coordinator has are left out. Raises the error of a coordinator that does not
+    respond.
     """
     if not producer_ids:
         return {}
@@ -233,12 +236,12 @@ def request_ids_of_producers(
 def find_hanging(
     client: KafkaClient, producers: Iterable[ActiveProducer], *, idle_for_ms: int
 ) -> list[HangingTransaction]:
-    """Return the transactions of producers that no coordinator will end.
+    """Return the transactions of `producers` that no coordinator will end: they block consumers.
 
-    1. A candidate has an open transaction, and wrote nothing for more than `idle_for_ms`. 2.
-    Coordinators return the transactional ids of the candidates. 3. A candidate without an id hangs;
-    one with an id hangs unless its coordinator has the transaction
-       open in this partition.
+    1. A candidate has an open transaction, and wrote nothing for more than `idle_for_ms`.
+    2. Coordinators return the transactional ids of the candidates.
+    3. A candidate without an id hangs; one with an id hangs unless its coordinator has the
+       transaction open in this partition.
 
     Raises the error of a coordinator that does not respond: its transactions would seem to hang.
     """
@@ -280,10 +283,11 @@ def _describe_if_known(client: KafkaClient, transactional_id: str) -> Transactio
 
 
 def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
-    """Abort a producer's transaction in one partition: WriteTxnMarkers to the partition's leader.
+    """Abort a hanging transaction in one partition, by WriteTxnMarkers to the partition's leader.
+    read_committed consumers never get its records.
 
-    read_committed consumers never get its records. Errors: ApiError of the leader,
-    INVALID_PRODUCER_EPOCH if another producer has used the id meanwhile.
+    Raises ApiError of the leader, INVALID_PRODUCER_EPOCH if another producer has used the id
+    meanwhile.
     """
     request = messages.WriteTxnMarkersRequest
     key = producer.partition
@@ -297,6 +301,7 @@ def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
     )
 
     def make_call(_wanted: list[TopicPartition], _view: ClusterView) -> Call:
+        """Return WriteTxnMarkers with the one ABORT marker."""
         return Call("WriteTxnMarkers", request(markers=[marker]))
 
     written = client.send_to_leaders([key], make_call, _read_markers)[key]
@@ -307,7 +312,7 @@ def abort_in_partition(client: KafkaClient, producer: ActiveProducer) -> None:
 def fence_producer(client: KafkaClient, transactional_id: str) -> None:
     """Fence the producer of a transactional id and abort its open transaction, by InitProducerId.
 
-    Source: FenceProducersHandler. Errors: ApiError.
+    Source: FenceProducersHandler. Raises ApiError.
     """
     request = messages.InitProducerIdRequest(
         transactional_id=transactional_id, transaction_timeout_ms=_FENCING_TIMEOUT_MS

@@ -59,9 +59,10 @@ class _Leadership(NamedTuple):
     epoch: int
 
     def is_other_than(self, checked: _Leadership) -> bool:
-        """Return True if a position checked under an earlier leadership must be checked again.
+        """True if a position that was checked under `checked` must be checked again under this one.
 
-        A lower epoch of the same topic comes from outdated metadata, and is ignored.
+        That is so after a higher leader epoch, or another topic id. A lower epoch of the same topic
+        comes from outdated metadata, and is ignored.
         """
         if self.epoch in (NO_EPOCH, checked.epoch):
             return False
@@ -76,7 +77,7 @@ class TruncationChecks:
     """Checks of one consumer's positions against truncated logs."""
 
     def __init__(self, client: KafkaClient) -> None:
-        """Create without positions."""
+        """Create the checks of a consumer that reads no partition yet."""
         self._client = client
         #: By partition, the leader epoch of the last batch that was read (1).
         self._epochs: dict[TopicPartition, int] = {}
@@ -84,25 +85,26 @@ class TruncationChecks:
         self._checked: dict[TopicPartition, _Leadership] = {}
 
     def read(self, partition: TopicPartition, epoch: int, view: ClusterView) -> None:
-        """Store the leader epoch of the last batch that was read (1).
+        """Store the leader epoch of the last batch that was read from a partition.
 
-        `view` is the metadata of its fetch: later metadata makes a check due.
+        `view` is the metadata of its fetch: a later leader epoch makes a check due.
         """
         self._epochs[partition] = epoch
         self._checked[partition] = _leadership(view, partition)
 
     def forget(self, partition: TopicPartition) -> None:
-        """Stop checking a partition until it is read again, as after a seek."""
+        """Drop what is stored of a partition: no check until it is read again, as after a seek."""
         self._epochs.pop(partition, None)
         self._checked.pop(partition, None)
 
     def validate(
         self, positions: Mapping[TopicPartition, int], view: ClusterView
     ) -> dict[TopicPartition, EngineError]:
-        """Send OffsetsForLeaderEpoch for positions with a new leader epoch or topic id.
+        """Check positions whose partition has a new leader epoch or topic id, by epoch ends.
 
-        Return the error of each partition that failed (2, 3): LogTruncated, or the error of the
-        request, after which the check is repeated at the next call.
+        Returns the error of each partition that failed: LogTruncated if the leader's log ends
+        before the position, or the error of the request, after which the next call repeats the
+        check.
         """
         due = [
             partition
@@ -125,7 +127,10 @@ class TruncationChecks:
     def _request_epoch_ends(
         self, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, int | EngineError]:
-        """Return the end offset of each partition's last epoch read, −1 if it is not known (2)."""
+        """Return at which offset the last epoch read of each partition ends in its leader's log.
+
+        The value is −1 if the leader does not have that epoch, or the partition's error.
+        """
 
         def make_call(led: list[TopicPartition], view: ClusterView) -> Call:
             """Return the OffsetForLeaderEpoch call of one leader, with the epochs read."""
@@ -153,7 +158,7 @@ class TruncationChecks:
 
 
 def _leadership(view: ClusterView, partition: TopicPartition) -> _Leadership:
-    """Return the leader epoch of a partition in metadata, with the id of its topic."""
+    """Return topic id and leader epoch of a partition in the metadata; NO_UUID and −1 if absent."""
     topic = view.topics.get(partition.topic)
     topic_id = NO_UUID if topic is None else topic.topic_id
     return _Leadership(topic_id, leader_epoch_of(view, partition))
@@ -168,7 +173,7 @@ def leader_epoch_of(view: ClusterView, partition: TopicPartition) -> int:
 def _ends_of(
     response: messages.OffsetForLeaderEpochResponse,
 ) -> dict[TopicPartition, int | EngineError]:
-    """Return the end offset (exclusive) of each partition's leader epoch, or its error."""
+    """Return the end offset (exclusive) of each partition's requested epoch, or the error."""
     return {
         TopicPartition(topic.topic, row.partition): (
             api_error(row.error_code) if row.error_code != NONE else row.end_offset

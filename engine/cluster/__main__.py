@@ -19,9 +19,9 @@ from engine.cluster.warm_process import FORKS
 
 
 def main(path: str, *arguments: str) -> int:
-    """Run the cluster of a data directory, or a broker of it, until a signal.
+    """Run the cluster of a data directory, or one broker of it, until a signal.
 
-    Return the exit code.
+    Returns the process's exit code. With the path `FORKS`, starts clusters on request instead.
     """
     # Hundreds of modules are loaded and none is freed: garbage collection would cost a tenth of the
     # start. The process enables it once it serves.
@@ -63,12 +63,12 @@ def _run_cluster(path: str, owner_pid: str | None = None) -> int:
 
 
 def _load_for_members() -> None:
-    """Load the modules that only brokers in separate processes need."""
+    """Load the modules that only brokers in separate processes need, before they are forked."""
     from engine.znode import kazoo_client  # noqa: F401
 
 
 def _run_member(arguments: Sequence[str]) -> int:
-    """Run one broker of a cluster; `arguments` are the process's arguments, path first."""
+    """Run one broker of a cluster; `arguments` are those of the process, the path first."""
     from engine.cluster.data_directory import DataDirectory
     from engine.cluster.run import Member, run_member
     from engine.host.real import RealFiles
@@ -77,6 +77,7 @@ def _run_member(arguments: Sequence[str]) -> int:
     member = Member(int(broker_id), znode_address, int(port), int(starter_pid))
 
     def run() -> int:
+        """Run the broker until it is stopped; return the exit code 0."""
         run_member(DataDirectory(RealFiles(), path), member)
         return 0
 
@@ -84,7 +85,7 @@ def _run_member(arguments: Sequence[str]) -> int:
 
 
 def _run_reporting(run: Callable[[], int]) -> int:
-    """Run a function and return its exit code; for an EngineError print it and return 1."""
+    """Run a function and return its exit code; after an EngineError, print it and return 1."""
     from engine.errors import EngineError
 
     try:

@@ -76,7 +76,7 @@ class BrokersShareProcess(EngineError):
     """A broker cannot be killed or paused alone, because all brokers share one process."""
 
     def __init__(self, path: str, broker_id: int) -> None:
-        """`path` is the data directory of the cluster."""
+        """Create the error; `path` is the data directory of the cluster."""
         super().__init__(
             f"broker {broker_id} has no process of its own: all brokers of the cluster in {path} "
             "share one"
@@ -100,7 +100,7 @@ class BrokerNotRunning(EngineError):
 def broker_statuses(
     data: DataDirectory, plan: ClusterPlan, state: ClusterState
 ) -> list[BrokerStatus]:
-    """Return the status of each broker of a plan whose cluster is in this state."""
+    """Return the status of each broker of a plan, whose cluster is in the given state."""
     if plan.is_in_processes:
         return [_process_status(data, plan, broker_id) for broker_id in plan.broker_ids()]
     running = None
@@ -125,7 +125,7 @@ def broker_statuses(
 
 
 def _process_status(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> BrokerStatus:
-    """Return a broker's state with process id and address, or the reason of its end."""
+    """Return a broker's state with its process and address, or the reason of its end."""
     state, running = process_state(data, broker_id)
     rack = plan.rack_of(broker_id)
     if state is BrokerState.CRASHED:
@@ -137,7 +137,7 @@ def _process_status(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> B
 
 
 def process_state(data: DataDirectory, broker_id: int) -> tuple[BrokerState, RunningBroker | None]:
-    """Return the state of a broker in a separate process, and the process if it exists."""
+    """Return the state of a broker that has its own process, and the process if it exists."""
     running = data.running_broker(broker_id)
     if not is_held(data.broker_lock_path(broker_id)):
         return (BrokerState.STOPPED if running is None else BrokerState.CRASHED), None
@@ -157,7 +157,7 @@ def check_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> None
 def _find_process(
     data: DataDirectory, plan: ClusterPlan, broker_id: int
 ) -> tuple[BrokerState, RunningBroker]:
-    """Return the state and process of a broker in a separate process.
+    """Return the state and process of a broker that has its own process.
 
     Raises NoSuchBroker, BrokersShareProcess, BrokerNotRunning.
     """
@@ -178,8 +178,8 @@ def kill_broker(
 ) -> int:
     """Kill the process of a broker and return its pid once it has ended.
 
-    Its session with the metadata store remains until it times out, as after any crash. Raises the
-    errors of `_find_process`.
+    Its session with the metadata store remains until it times out, as after any crash. Raises
+    the errors of `_find_process`.
     """
     _, running = _find_process(data, plan, broker_id)
     processes.kill(running.pid)
@@ -189,21 +189,21 @@ def kill_broker(
 
 
 def pause_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
-    """Pause the process of a broker, and return its pid; raises the errors of `_find_process`."""
+    """Pause the process of a broker and return its pid; raises the errors of `_find_process`."""
     _, running = _find_process(data, plan, broker_id)
     processes.pause(running.pid)
     return running.pid
 
 
 def resume_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
-    """Resume the process of a broker, and return its pid; raises the errors of `_find_process`."""
+    """Resume the process of a broker and return its pid; raises the errors of `_find_process`."""
     _, running = _find_process(data, plan, broker_id)
     processes.resume(running.pid)
     return running.pid
 
 
 def running_processes(data: DataDirectory, plan: ClusterPlan) -> dict[int, RunningBroker]:
-    """Return the existing processes of brokers, whether the cluster's process exists or not.
+    """Return the existing processes of brokers by id, even if the cluster's process has ended.
 
     Brokers that are not in the plan are included, because the plan may have been rewritten.
     """
@@ -223,7 +223,7 @@ def stop_left_processes(
     deadline_ms: int,
     pause: Callable[[int], None],
 ) -> dict[int, RunningBroker]:
-    """Stop brokers whose cluster's process has ended; return those still alive at the deadline."""
+    """Stop the brokers of a cluster whose process has ended; return those alive at the deadline."""
     left = running_processes(data, plan)
     for running in left.values():
         processes.stop_with_all(running.pid)

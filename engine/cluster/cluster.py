@@ -44,7 +44,10 @@ class MetadataStore:
     def __init__(
         self, path: str, clock: Clock, timers: Timers, security: StoreSecurity = _OPEN
     ) -> None:
-        """Open or create the file; raises ZnodeStoreFailed."""
+        """Open or create the store's file and end the sessions of earlier processes.
+
+        Raises ZnodeStoreFailed.
+        """
         self._security = security
         self._clock = clock
         self._timers = timers
@@ -58,7 +61,7 @@ class MetadataStore:
         self._store.end_local_sessions()
 
     def client(self, session_timeout_ms: int) -> EmbeddedZnodeClient:
-        """Create a client; its session gets heartbeats while this process's loop runs."""
+        """Create a client whose session gets heartbeats while this process's loop runs."""
         client = EmbeddedZnodeClient(self._store, session_timeout_ms, self._security.creator)
         client.on_closed = lambda: self._forget(client)
         self._schedule_heartbeat(client, session_timeout_ms // ZNODE_HEARTBEATS_PER_TIMEOUT)
@@ -95,7 +98,7 @@ class MetadataStore:
         return True
 
     def _schedule_heartbeat(self, client: EmbeddedZnodeClient, period_ms: int) -> None:
-        """Send heartbeats of a client's session every `period_ms` until `_forget` cancels it."""
+        """Send a heartbeat of a client's session every `period_ms`, until `_forget` cancels it."""
 
         def beat() -> None:
             """Send one heartbeat and schedule the next one, even after an error."""
@@ -116,9 +119,10 @@ class MetadataStore:
         self._cancel_expiry = self._timers.call_at(due_ms, lambda: self._expire(due_ms))
 
     def _expire(self, due_ms: int) -> None:
-        """Expire overdue sessions; after a pause of the process, first let the loop read frames.
+        """Expire the sessions that are due at `due_ms`.
 
-        The clients' heartbeats may have arrived during the pause.
+        After a pause of the process the loop first reads frames: clients may have sent heartbeats
+        meanwhile.
         """
         if self._clock.monotonic_ms() - due_ms > ZOOKEEPER_TICK_MS:
             # The process was paused: first read the heartbeats received meanwhile.
@@ -146,7 +150,7 @@ class MetadataStore:
                 self._expire_later()
 
     def close(self) -> None:
-        """Stop listening, and close the file."""
+        """Stop listening, stop all timers, and close the file."""
         if self._server is not None:
             self._server.close()
         self._cancel_expiry()
@@ -176,10 +180,10 @@ class Cluster:
         is_whole: bool = True,
         ports: Mapping[int, int] | None = None,
     ) -> None:
-        """Create it; `settings_of` is called with a broker's id and its last port (or None).
+        """Create the brokers' container; none is opened.
 
-        With `is_whole`, no other broker can lead after it closes. `on_fatal` is called when a
-        broker cannot continue.
+        `settings_of` is called with a broker's id and its last port (or None). With `is_whole`, no
+        other broker can lead after it closes. `on_fatal` is called when a broker cannot continue.
         """
         #: Open brokers, in the order of opening.
         self.brokers: list[Broker] = []
@@ -200,7 +204,7 @@ class Cluster:
             for broker_id in broker_ids:
                 await self.start(broker_id)
         except BaseException:
-            await _close(self.brokers)
+            await _stop_brokers(self.brokers)
             raise
         return self
 
@@ -219,25 +223,31 @@ class Cluster:
         return broker
 
     async def _open(self, settings: BrokerSettings) -> Broker:
-        """Start a broker with its own client of the metadata store."""
+        """Open a broker with its own client of the metadata store."""
         timeout_ms = settings.value("zookeeper.session.timeout.ms")
         assert isinstance(timeout_ms, int)
         znodes = self._link_client(self._store.client(timeout_ms), settings)
         return await Broker.open(settings, self._host, znodes, self._peers, on_fatal=self._on_fatal)
 
     def _link_client(self, znodes: ZnodeClient, settings: BrokerSettings) -> ZnodeClient:
-        """Return the client with the broker's link faults; network clients have them elsewhere."""
+        """Return the client with the faults of the broker's link to the store.
+
+        A client of a store in another process has them in its network.
+        """
         links, broker_id = self._host.links, settings.value("broker.id")
         if links is None or not isinstance(znodes, EmbeddedZnodeClient):
             return znodes
         return LinkedZnodeClient(znodes, links, str(broker_id), STORE)
 
     def addresses(self) -> dict[int, str]:
-        """Return the client address of each broker, by id."""
+        """Return the address of each open broker for clients, by id."""
         return {broker.broker_id: broker.address_for_clients() for broker in self.brokers}
 
     async def start_again(self, broker_id: int) -> None:
-        """Open one broker; return once it has metadata. Raises the errors of `Broker.open`."""
+        """Open one broker; return once it has cluster metadata.
+
+        Raises the errors of `Broker.open`.
+        """
         broker, informed = await self.start(broker_id), Promise[None]()
         call_when_informed([broker], partial(informed.keep, None))
         await informed
@@ -249,18 +259,18 @@ class Cluster:
         self.brokers.remove(broker)
 
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, object]]]:
-        """Execute a request on all brokers; return each broker's rows."""
+        """Execute a command's request on all open brokers; return each broker's rows."""
         brokers = list(self.brokers)
         return {broker.broker_id: await carry_out(broker, request) for broker in brokers}
 
     def stop_with_all(self) -> None:
-        """Move no leaderships when stopping, because all brokers of the cluster stop."""
+        """Prepare to stop without moving leaderships, because all brokers of the cluster stop."""
         self._is_whole = True
         for broker in self.brokers:
             broker.stop_waiting()
 
     async def close(self) -> None:
-        """Close all brokers, the last opened first.
+        """Stop all brokers, the last opened first.
 
         If no other broker can lead, no leadership is moved. Controllers stop before brokers; the
         next start begins with the leaders and ISRs in the store.
@@ -269,14 +279,14 @@ class Cluster:
             if self._host.links is not None:
                 # A complete stop must not wait for delayed links.
                 self._host.links.set_faults(LinkFaults())
-            await _close(self.brokers)
+            await _stop_brokers(self.brokers)
             return
         for broker in reversed(self.brokers):
             await broker.stop()
 
 
-async def _close(brokers: Sequence[Broker]) -> None:
-    """Stop brokers without moving leaderships, as no broker of the cluster remains."""
+async def _stop_brokers(brokers: Sequence[Broker]) -> None:
+    """Stop brokers without moving leaderships, because no broker of the cluster remains."""
     for broker in brokers:
         broker.controller.stop()
     for broker in reversed(brokers):

@@ -75,7 +75,7 @@ class ClusterStatus(NamedTuple):
     settings: dict[str, str]
 
     def running_brokers(self) -> dict[int, str]:
-        """Return the addresses of the running brokers, without paused ones."""
+        """Return the addresses of the running brokers by id, without paused ones."""
         return {
             broker.broker_id: broker.address
             for broker in self.brokers
@@ -190,7 +190,7 @@ def status_of(data: DataDirectory, timeout_s: float = PROBE_TIMEOUT_S) -> Cluste
 
 
 def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
-    """Return the status of a cluster, given its state."""
+    """Return the status of a cluster that is known to be in `state`."""
     has_process = state in (ClusterState.RUNNING, ClusterState.HUNG)
     running = data.running() if has_process else None
     plan = data.plan() or ClusterPlan()
@@ -199,7 +199,7 @@ def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
         brokers = broker_statuses(data, plan, state)
     pids = [broker.pid for broker in brokers if broker.pid is not None]
     if running is None:
-        return ClusterStatus(state, None, pids, data.path, brokers, None, _shown(plan))
+        return ClusterStatus(state, None, pids, data.path, brokers, None, _shown_settings(plan))
     return ClusterStatus(
         state,
         running.bootstrap_servers,
@@ -207,12 +207,12 @@ def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
         data.path,
         brokers,
         running.znode_address,
-        _shown(plan),
+        _shown_settings(plan),
     )
 
 
-def _shown(plan: ClusterPlan) -> dict[str, str]:
-    """Return the settings of a plan, with secrets masked."""
+def _shown_settings(plan: ClusterPlan) -> dict[str, str]:
+    """Return the settings of a plan, with the values of secrets masked."""
     return {name: HIDDEN if is_secret(name) else text for name, text in plan.settings.items()}
 
 
@@ -226,7 +226,7 @@ def hold_start_lock(
     *,
     lock_path: str | None = None,
 ) -> Iterator[None]:
-    """Hold the lock of commands that start, repair or remove a cluster, for the block.
+    """Hold the lock of commands that start, repair or remove a cluster, while the block runs.
 
     With `lock_path` the block holds another lock instead. Creates the data directory. Raises
     ClusterBusy if the lock is not free within the time-out.
@@ -248,7 +248,7 @@ def hold_start_lock(
 
 
 def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
-    """Check that a running cluster has the requested plan; raises RunningWithOtherConfig."""
+    """Raise RunningWithOtherConfig if a running cluster differs from the requested plan."""
     kept = data.plan() or ClusterPlan()
     differences = []
     if plan.port != kept.port:
@@ -257,7 +257,7 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
         was = kept.zookeeper_port or "any"
         differences.append(f"it was started with ZooKeeper port {was}, not {plan.zookeeper_port}")
     if plan.racks != kept.racks:
-        differences.append(f"it was started with racks {_listed(kept.racks)}")
+        differences.append(f"it was started with racks {_joined_names(kept.racks)}")
     if plan.log_dir_count != kept.log_dir_count:
         differences.append(f"its brokers have log directories: {kept.log_dir_count} each")
     if plan.is_in_processes != kept.is_in_processes:
@@ -271,7 +271,8 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
         raise RunningWithOtherConfig(data.path, differences)
 
 
-def _listed(names: Collection[str]) -> str:
+def _joined_names(names: Collection[str]) -> str:
+    """Return names separated by commas."""
     return ",".join(names) or "none"
 
 
@@ -315,7 +316,7 @@ def start(
 
 
 def start_program(data: DataDirectory, *owner: str) -> processes.Started:
-    """Start the process of a cluster; it ends with the owner whose pid is given, if any."""
+    """Start the process of a cluster; it ends with the process whose pid is `owner`, if given."""
     command = processes.python_command(_PROGRAM, data.path, *owner)
     return processes.start_detached(command, data.log_path)
 
@@ -359,7 +360,10 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
 def _stop_left(
     data: DataDirectory, clock: Clock, deadline_ms: int, pause: Callable[[int], None]
 ) -> bool:
-    """Stop brokers that outlived their cluster's process; return True if there were any."""
+    """Stop brokers that outlived their cluster's process; return True if there were any.
+
+    Raises ClusterDidNotStop.
+    """
     plan = _readable_plan(data) or ClusterPlan()
     if not running_processes(data, plan):
         return False
@@ -376,9 +380,9 @@ def plan_for(
 ) -> ClusterPlan:
     """Return the plan for a start: the stored plan, changed by the options in `given`.
 
-    The number of brokers is fixed, and log directories cannot be removed, because they may contain
-    replicas (OtherPlan). Given settings are added to the stored ones; `unset` ones are removed
-    (NotSet if one is not stored).
+    The number of brokers is fixed, and log directories cannot be removed, because they may
+    contain replicas (OtherPlan). Given settings are added to the stored ones; `unset` ones are
+    removed (NotSet if one is not stored).
     """
     kept = data.plan()
     settings = {} if kept is None else dict(kept.settings)
@@ -396,7 +400,7 @@ def plan_for(
 
 
 def directories_that_stay(data: DataDirectory) -> list[str]:
-    """Return the log directories set by `log.dirs`, which `destroy` does not remove.
+    """Return the log directories that `log.dirs` names and that `destroy` does not remove.
 
     Empty if the plan is damaged.
     """
@@ -444,7 +448,7 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
 
 
 def cluster_id_of(data: DataDirectory, files: Files) -> str | None:
-    """Return the cluster id in the log directories; None before the first start."""
+    """Return the cluster id in a log directory, None before the first start."""
     for path in data.log_dirs(_readable_plan(data) or ClusterPlan()):
         try:
             return read_meta_properties(files, f"{path}/{META_FILE}").cluster_id
@@ -454,7 +458,7 @@ def cluster_id_of(data: DataDirectory, files: Files) -> str | None:
 
 
 def _readable_plan(data: DataDirectory) -> ClusterPlan | None:
-    """Return the cluster's plan; None if its file is missing or damaged."""
+    """Return the cluster's plan, None if its file is missing or damaged."""
     try:
         return data.plan()
     except BadClusterFile:

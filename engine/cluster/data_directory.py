@@ -96,7 +96,7 @@ class BadRunningFile(BadClusterFile):
     """running.json is damaged, and a process holds the cluster's lock."""
 
     def __init__(self, path: str, reason: str, lock_path: str) -> None:
-        """`lock_path` is the file whose lock the process holds."""
+        """Create the error; `lock_path` is the file whose lock the process holds."""
         super().__init__(path, reason)
         folder = path.rpartition("/")[0]
         self.hint = (
@@ -146,15 +146,15 @@ class RunningBroker(NamedTuple):
     zookeeper: str
 
 
-def _nothing() -> None:
-    """Do nothing: the plan is stored already."""
+def _do_nothing() -> None:
+    """Do nothing: confirms a start whose plan is stored already."""
 
 
 class DataDirectory:
     """The files of one cluster."""
 
     def __init__(self, files: Files, path: str) -> None:
-        """Set the file names; nothing is read or created."""
+        """Set the paths of the cluster's files; nothing is read or created."""
         self._files = files
         self.path = path
         #: Locked while a supervisor runs; the next one while a command starts it.
@@ -177,17 +177,17 @@ class DataDirectory:
 
     @property
     def store_path(self) -> str:
-        """Return the path of the metadata store's file."""
+        """The path of the metadata store's file."""
         from engine.naming import STORE_FILE
 
         return f"{self.path}/{STORE_FILE}"
 
     def broker_path(self, broker_id: int) -> str:
-        """Return the log directory of a broker; the first one if it has several."""
+        """Return the log directory of a broker, the first one if it has several."""
         return f"{self.path}/broker-{broker_id}"
 
     def broker_paths(self, broker_id: int, count: int) -> list[str]:
-        """Return all `count` log directories of a broker."""
+        """Return the paths of all `count` log directories of a broker."""
         first = self.broker_path(broker_id)
         return [first, *(f"{first}-{number}" for number in range(2, count + 1))]
 
@@ -200,21 +200,21 @@ class DataDirectory:
         }
 
     def broker_lock_path(self, broker_id: int) -> str:
-        """Return the lock file of a broker's process."""
+        """Return the path of the file that a broker's process locks."""
         return f"{self.broker_path(broker_id)}.lock"
 
     def broker_lock_ids(self) -> list[int]:
-        """Return the ids of brokers that have, or had, a separate process."""
+        """Return the ids of brokers that have or had their own process, in order."""
         names = self._files.list_dir(self.path) if self._files.is_dir(self.path) else []
         found = map(_BROKER_LOCK.fullmatch, names)
         return sorted(int(match[1]) for match in found if match is not None)
 
     def held_broker_ids(self) -> list[int]:
-        """Return the ids of brokers whose process exists, whether in the plan or not."""
+        """Return the ids of brokers whose process exists, in the plan or not."""
         return [id_ for id_ in self.broker_lock_ids() if is_held(self.broker_lock_path(id_))]
 
     def broker_log_path(self, broker_id: int) -> str:
-        """Return the log file of a broker's process."""
+        """Return the path of the log of a broker's process."""
         return f"{self.broker_path(broker_id)}.log"
 
     def _broker_running_path(self, broker_id: int) -> str:
@@ -222,19 +222,19 @@ class DataDirectory:
         return f"{self.broker_path(broker_id)}.json"
 
     def member_request_path(self, broker_id: int) -> str:
-        """Return the request file of a broker's process."""
+        """Return the path of the file with a request to a broker's process."""
         return f"{self.broker_path(broker_id)}.request"
 
     def member_response_path(self, broker_id: int) -> str:
-        """Return the response file of a broker's process."""
+        """Return the path of the file with the response of a broker's process."""
         return f"{self.broker_path(broker_id)}.response"
 
     def member_network_path(self, broker_id: int) -> str:
-        """Return the file in which a broker's process acknowledges a change of the network."""
+        """Return the path of the file in which a broker confirms network changes."""
         return f"{self.broker_path(broker_id)}.network"
 
     def broker_files(self, broker_id: int) -> list[str]:
-        """Return the files next to a broker's log directory, whether they exist or not."""
+        """Return the paths of the files next to a broker's log directory, existing or not."""
         replaced = [
             self._broker_running_path(broker_id),
             self.member_request_path(broker_id),
@@ -250,7 +250,7 @@ class DataDirectory:
 
     @property
     def security_path(self) -> str:
-        """Return the directory of keys and passwords, whether it exists or not."""
+        """The path of the directory of keys and passwords, existing or not."""
         return f"{self.path}/security"
 
     def own_files(self) -> list[str]:
@@ -265,17 +265,20 @@ class DataDirectory:
         return [*own, self.plan_path]
 
     def store_files(self) -> list[str]:
-        """Return the files of the metadata store, whether they exist or not."""
+        """Return the paths of the metadata store's files, existing or not."""
         return [f"{self.store_path}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
 
     def log_dirs(self, plan: ClusterPlan) -> list[str]:
-        """Return the log directories of a plan's brokers: `log.dirs`, or the default ones."""
+        """Return the log directories of a plan's brokers.
+
+        They are those in `log.dirs`, or the default ones.
+        """
         named = plan.settings.get("log.dirs") or ""
         paths = [path.strip() for path in named.split(",") if path.strip()]
         return paths or list(self.own_log_dirs(plan))
 
     def state(self) -> ClusterState:
-        """Return the state; must not be called in the process that holds the lock."""
+        """Return the cluster's state; must not be called in the process that holds the lock."""
         is_known = self._files.exists(self._running_path)
         if is_held(self.lock_path):
             return ClusterState.RUNNING if is_known else ClusterState.STARTING
@@ -285,7 +288,7 @@ class DataDirectory:
         return ClusterState.STOPPED if has_plan else ClusterState.ABSENT
 
     def plan(self) -> ClusterPlan | None:
-        """Return the cluster's plan; None if there is none. Raises BadClusterFile."""
+        """Return the cluster's stored plan, None if there is none; raises BadClusterFile."""
         from engine.cluster.plan import ClusterPlan
 
         content = self._read(self.plan_path)
@@ -308,7 +311,7 @@ class DataDirectory:
             raise BadClusterFile(self.plan_path, f"not the plan of a cluster: {error}") from error
 
     def write_plan(self, plan: ClusterPlan) -> None:
-        """Store the cluster's plan for its next starts."""
+        """Store the cluster's plan for its next starts; only this user can read the file."""
         self._files.make_dir(self.path)
         content = {
             "brokers": plan.broker_count,
@@ -330,7 +333,9 @@ class DataDirectory:
 
     @contextmanager
     def store_plan_while_starting(self, plan: ClusterPlan) -> Iterator[Callable[[], None]]:
-        """Store a plan for the block, in which its cluster starts; yield the confirmation to call.
+        """Store a plan while the block starts its cluster.
+
+        Yields the function that confirms the start.
 
         Without the confirmation the earlier plan is restored, because the next start would fail
         with this one too. If the plan is stored already, the command that waits for the start
@@ -340,11 +345,12 @@ class DataDirectory:
 
         kept = self.plan() or ClusterPlan(plan.broker_count)
         if kept == plan and self._files.exists(self.plan_path):
-            yield _nothing
+            yield _do_nothing
             return
         has_started = False
 
         def started() -> None:
+            """Confirm that the cluster has started."""
             nonlocal has_started
             has_started = True
 
@@ -356,7 +362,7 @@ class DataDirectory:
                 self.write_plan(kept)
 
     def running(self) -> RunningCluster | None:
-        """Return the process that runs or ran the cluster; None if none is recorded.
+        """Return the process that runs or ran the cluster, None if none is recorded.
 
         Raises BadRunningFile.
         """
@@ -378,18 +384,18 @@ class DataDirectory:
             raise BadRunningFile(self._running_path, reason, self.lock_path) from error
 
     def write_running(self, running: RunningCluster) -> None:
-        """Record the process that runs the cluster."""
+        """Record the process that runs the cluster, for later commands."""
         self._write(self._running_path, running._asdict())
 
     def remove_running(self) -> None:
-        """Delete the record of the cluster's process."""
+        """Remove the record of the cluster's process, if there is one."""
         try:
             self._files.remove(self._running_path)
         except FileMissing:
             return
 
     def running_broker(self, broker_id: int) -> RunningBroker | None:
-        """Return the process that runs or ran a broker; None if none is recorded.
+        """Return the process that runs or ran a broker, None if none is recorded.
 
         Raises BadRunningFile.
         """
@@ -405,17 +411,20 @@ class DataDirectory:
             raise BadRunningFile(path, f"not of a process: {error}", lock_path) from error
 
     def write_running_broker(self, broker_id: int, running: RunningBroker) -> None:
-        """Record the process that runs a broker."""
+        """Record the process that runs a broker, for later commands."""
         self._write(self._broker_running_path(broker_id), running._asdict())
 
     def broker_log_end(self, broker_id: int) -> tuple[str, ...]:
-        """Return the last log lines of a broker's process."""
+        """Return the last lines in the log of a broker's process."""
         from engine.cluster.process_log import log_end
 
         return log_end(self._files, self.broker_log_path(broker_id))
 
     def last_halt(self, broker_id: int | None = None) -> Halt | None:
-        """Return the last halt of a broker's process, or of the process of all brokers for None."""
+        """Return the last halt of a broker's process, or of the process of all brokers for None.
+
+        None if it ended otherwise.
+        """
         from engine.cluster.halts import read_last_halt
 
         if broker_id is None:
@@ -425,22 +434,22 @@ class DataDirectory:
         return read_last_halt(self._files, self.broker_log_path(broker_id), self.path, again)
 
     def remove_running_broker(self, broker_id: int) -> None:
-        """Delete the record of a broker's process."""
+        """Remove the record of a broker's process, if there is one."""
         try:
             self._files.remove(self._broker_running_path(broker_id))
         except FileMissing:
             return
 
     def read_message(self, path: str) -> JsonObject | None:
-        """Return a request or a response; None if there is none. Raises BadClusterFile."""
+        """Return a request or a response, None if there is none; raises BadClusterFile."""
         return self._read(path)
 
     def write_message(self, path: str, content: JsonObject) -> None:
-        """Replace a request or a response."""
+        """Write a request or a response in place of the earlier one."""
         self._write(path, content)
 
     def remove_network(self, broker_ids: Iterable[int]) -> None:
-        """Remove the files of network faults."""
+        """Remove the files about network faults, those of the brokers' processes too."""
         members = map(self.member_network_path, broker_ids)
         for path in (self.network_path, self.network_done_path, *members):
             try:
@@ -449,9 +458,9 @@ class DataDirectory:
                 continue
 
     def znode_port(self, broker_id: int | None = None) -> int:
-        """Return the last port of the metadata store; 0 if unknown.
+        """Return the last port of the metadata store, 0 if it is unknown.
 
-        With a broker id: its last port for that broker's process.
+        With a broker id: the store's last port for that broker's process.
         """
         content = self._znode_ports()
         try:
@@ -463,7 +472,7 @@ class DataDirectory:
             return 0
 
     def note_znode_port(self, port: int, broker_id: int | None = None) -> None:
-        """Record the port of the metadata store for the next start."""
+        """Record the port of the metadata store, so that the next start uses it."""
         if port == self.znode_port(broker_id):
             return
         content = self._znode_ports()
@@ -476,14 +485,14 @@ class DataDirectory:
         self._write(self._znode_port_path, content)
 
     def _znode_ports(self) -> JsonObject:
-        """Return the recorded ports; empty if unknown, as any free port can be used."""
+        """Return the recorded ports, empty if unknown: any free port can be used."""
         try:
             return self._read(self._znode_port_path) or {}
         except BadClusterFile:
             return {}
 
     def _read(self, path: str) -> JsonObject | None:
-        """Return a file's JSON object; None without the file. Raises BadClusterFile."""
+        """Return the JSON object in a file, None without the file; raises BadClusterFile."""
         try:
             content = json.loads(self._files.read_bytes(path))
         except FileMissing:

@@ -32,7 +32,10 @@ class Ensemble:
     def __init__(
         self, settings: BrokerSettings, clock: Clock, timers: Timers, entropy: Entropy
     ) -> None:
-        """Check the settings and read the JAAS file; raises ConfigError."""
+        """Check the settings of the connection to ZooKeeper and read the JAAS file.
+
+        Nothing connects before `client`. Raises ConfigError.
+        """
         if settings.value(_TLS):
             raise ConfigError(_TLS, "true", "TLS of ZooKeeper is not served")
         self._login, self._protects = store_login(settings)

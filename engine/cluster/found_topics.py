@@ -52,12 +52,12 @@ class FoundTopic(NamedTuple):
 
     @property
     def partition_count(self) -> int:
-        """Return the number of partitions, including those without a replica."""
+        """The number of partitions, including those without a replica."""
         return max(self.partitions) + 1
 
     @property
     def log_bytes(self) -> int:
-        """Return the total size of the first replica of each partition."""
+        """The total size of the fullest replica of each partition."""
         return sum(replicas[0].log_bytes for replicas in self.partitions.values())
 
 
@@ -75,7 +75,7 @@ class _Reading:
     """Collects the data of log directories."""
 
     def __init__(self, files: Files) -> None:
-        """Create it without data."""
+        """Create the reader, which has read no log directory."""
         self._files = files
         self.cluster_ids: list[str] = []
         self.replicas: list[FoundReplica] = []
@@ -84,7 +84,7 @@ class _Reading:
         self.problems: list[str] = []
 
     def read(self, broker_id: int, path: str) -> None:
-        """Read one log directory; `broker_id` is used if meta.properties has none."""
+        """Read one log directory; `broker_id` is used if its meta.properties has none."""
         log_dir = read_log_dir(self._files, path)
         self.problems += [str(problem) for problem in log_dir.state.problems]
         meta = log_dir.state.meta
@@ -99,9 +99,9 @@ class _Reading:
                 self._read_partition(broker_id, folder)
 
     def _read_partition(self, broker_id: int, folder: PartitionFolder) -> None:
-        """Record one replica with its topic id and latest leader epoch, from its directory.
+        """Record one replica with its topic id and last leader epoch, from its directory.
 
-        For an unreadable file a problem is recorded, and the value is None.
+        If a file cannot be read, a problem is recorded, and the value is None.
         """
         assert folder.directory is not None
         topic_id = leader_epoch = None
@@ -145,7 +145,7 @@ class _Reading:
 
 
 def find_cluster(files: Files, log_dirs: Iterable[tuple[int, str]]) -> FoundCluster:
-    """Return the data of log directories, given as (presumed broker id, path)."""
+    """Return the cluster whose data is in log directories, given as (presumed broker id, path)."""
     reading = _Reading(files)
     for broker_id, path in log_dirs:
         if files.is_dir(path):
@@ -156,7 +156,10 @@ def find_cluster(files: Files, log_dirs: Iterable[tuple[int, str]]) -> FoundClus
 
 
 def group_topics(replicas: Iterable[FoundReplica], problems: list[str]) -> tuple[FoundTopic, ...]:
-    """Return the topics by name; replicas with another topic id are omitted and reported."""
+    """Return the topics by name, with their replicas.
+
+    A replica with another topic id than most is left out and added to `problems`.
+    """
     by_topic: dict[str, list[FoundReplica]] = {}
     for replica in replicas:
         by_topic.setdefault(replica.topic, []).append(replica)
@@ -166,7 +169,7 @@ def group_topics(replicas: Iterable[FoundReplica], problems: list[str]) -> tuple
 
 
 def _group_partitions(name: str, replicas: list[FoundReplica], problems: list[str]) -> FoundTopic:
-    """Group replicas of one topic by partition, the fullest first.
+    """Return a topic with its replicas by partition, the fullest first.
 
     Replicas with another topic id than most are left out, with a problem.
     """
@@ -185,13 +188,13 @@ def _group_partitions(name: str, replicas: list[FoundReplica], problems: list[st
         name,
         topic_id,
         {
-            number: tuple(sorted(group, key=_fullness, reverse=True))
+            number: tuple(sorted(group, key=_fullness_key, reverse=True))
             for number, group in sorted(partitions.items())
         },
     )
 
 
-def _fullness(replica: FoundReplica) -> tuple[int, int, int]:
+def _fullness_key(replica: FoundReplica) -> tuple[int, int, int]:
     """Return the sort key of replicas: leader epoch, bytes, then the lower broker id."""
     epoch = -1 if replica.leader_epoch is None else replica.leader_epoch
     return epoch, replica.log_bytes, -replica.broker_id

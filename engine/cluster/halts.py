@@ -39,7 +39,7 @@ class Halt(NamedTuple):
 
 
 def read_last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt | None:
-    """Return how the last process in a broker log halted; None if it ended otherwise.
+    """Return how the last process in a log halted, None if it ended otherwise.
 
     `folder` has the cluster's files; `again` is the command that starts it again.
     """
@@ -50,12 +50,12 @@ def read_last_halt(files: Files, log_path: str, folder: str, again: str) -> Halt
         cause = _LOGGER.sub("", causes[-1]) if causes else None
         # A broken invariant is followed by its details: the first line is the reason.
         line = lines[fatal[0]]
-        return Halt(line, cause, _hint(f"{line} {cause}", again))
+        return Halt(line, cause, _remedy(f"{line} {cause}", again))
     usable_bytes = _usable_bytes(files, folder)
     if usable_bytes is None or usable_bytes >= DISK_FULL_BYTES or not _ended_badly(lines):
         return None
     cause = f"{folder}: {os.strerror(errno.ENOSPC)}, {usable_bytes} bytes are free"
-    return Halt(None, cause, _hint(cause, again))
+    return Halt(None, cause, _remedy(cause, again))
 
 
 def _read_last_life(files: Files, path: str) -> list[str]:
@@ -77,19 +77,19 @@ def _read_last_life(files: Files, path: str) -> list[str]:
 
 
 def _ended_badly(lines: list[str]) -> bool:
-    """Return True if the process ended without a clean stop."""
+    """Return True if the lines of a process's log show no clean stop."""
     return bool(lines) and not any(" INFO stopping" in line for line in lines)
 
 
 def _usable_bytes(files: Files, folder: str) -> int | None:
-    """Return the free bytes of the folder's disk; None if they are unknown."""
+    """Return the free bytes of the folder's disk, None if they are unknown."""
     try:
         return files.disk_space(folder).usable_bytes
     except StorageError:
         return None
 
 
-def _hint(text: str, again: str) -> str:
+def _remedy(text: str, again: str) -> str:
     """Return the remedy for the cause of a halt; `again` is the command that restarts."""
     if any(word in text for word in _FULL):
         return (

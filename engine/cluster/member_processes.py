@@ -75,10 +75,10 @@ class MemberProcesses:
         store_address: Callable[[int], str],
         forks: ForkServer | None = None,
     ) -> None:
-        """Create it; `store_address` makes the store listen for a broker, and returns the address.
+        """Create the container of the brokers' processes; none is started.
 
-        `forks` starts the processes; without it each loads its modules. `plan` returns the
-        cluster's present plan.
+        `store_address` makes the store listen for a broker, and returns the address. `forks` starts
+        the processes; without it each loads its modules. `plan` returns the cluster's present plan.
         """
         self._forks = forks
         self._process = process
@@ -98,14 +98,14 @@ class MemberProcesses:
 
     @property
     def brokers(self) -> Sequence[Broker]:
-        """Return an empty list: the brokers are in other processes."""
+        """Empty: the brokers are in other processes."""
         return ()
 
     def stop_with_all(self) -> None:
-        """Do nothing: `close` stops all brokers without moving leaderships."""
+        """Do nothing: `close` stops all brokers without moving leaderships anyway."""
 
     def addresses(self) -> dict[int, str]:
-        """Return the client addresses of running brokers, including paused ones."""
+        """Return the addresses of running brokers for clients by id, including paused ones."""
         return {
             broker_id: running.address
             for broker_id, running in running_processes(self._data, self._plan()).items()
@@ -113,7 +113,10 @@ class MemberProcesses:
         }
 
     async def open(self) -> MemberProcesses:
-        """Start all brokers that do not run; if one does not start, stop all."""
+        """Start all brokers that do not run; if one does not start, stop all.
+
+        Processes of an earlier supervisor are adopted.
+        """
         try:
             for broker_id, running in running_processes(self._data, self._plan()).items():
                 await self._adopt(broker_id, running)
@@ -150,7 +153,7 @@ class MemberProcesses:
         await self._await_ready(broker_id, *await self._spawn(broker_id))
 
     async def _spawn(self, broker_id: int) -> tuple[Started, int]:
-        """Start a broker's process; return it with the length of its log before the start."""
+        """Start a broker's process; return it with the size of its log before the start."""
         if await self._store.end_owning_session(broker_path(broker_id)):
             _log.info("broker %d: the session of its earlier process is over", broker_id)
         log_path = self._data.broker_log_path(broker_id)
@@ -162,7 +165,7 @@ class MemberProcesses:
         return started, log_bytes
 
     def _start(self, broker_id: int, log_path: str) -> Started:
-        """Fork a broker's process from one with loaded modules, or start a new one."""
+        """Return a new process of a broker, forked from one with loaded modules if possible."""
         arguments = (
             self._data.path,
             str(broker_id),
@@ -207,7 +210,7 @@ class MemberProcesses:
         await self._await_end(broker_id)
 
     async def carry_out(self, request: ClusterRequest) -> dict[int, list[JsonObject]]:
-        """Send a request to all running brokers at once, and wait for each response.
+        """Send a request to all running brokers at once; return the rows of each response.
 
         A broker that is killed or paused meanwhile has no response.
         """
@@ -251,14 +254,14 @@ class MemberProcesses:
         """Wait until the broker's process has ended, without a time limit."""
         pid = self._pids.pop(broker_id, None)
         await wait_until(
-            lambda: self._is_gone(broker_id, pid),
+            lambda: self._has_ended(broker_id, pid),
             self._process.loop,
             self._process.clock,
             period_ms=_POLL_MS,
         )
 
-    def _is_gone(self, broker_id: int, pid: int | None) -> bool:
-        """Return True if a process has ended; reap it if this process started it."""
+    def _has_ended(self, broker_id: int, pid: int | None) -> bool:
+        """Return True if a broker's process has ended; reap it if this process started it."""
         if pid in self._own_pids:
             if processes.is_running(pid):
                 return False
@@ -266,15 +269,15 @@ class MemberProcesses:
         return not is_held(self._data.broker_lock_path(broker_id))
 
     def _poll_later(self) -> None:
-        """Schedule the next check of the processes."""
+        """Schedule the next check for processes that have ended."""
         due_ms = self._process.clock.monotonic_ms() + _CHECK_INTERVAL_MS
         self._cancel = self._process.loop.call_at(due_ms, self._poll)
 
     def _poll(self) -> None:
-        """Log the processes that have ended unexpectedly."""
+        """Log the processes that have ended unexpectedly, and schedule the next check."""
         try:
             for broker_id, pid in tuple(self._pids.items()):
-                if self._is_gone(broker_id, pid):
+                if self._has_ended(broker_id, pid):
                     del self._pids[broker_id]
                     state, _ = process_state(self._data, broker_id)
                     if state is BrokerState.CRASHED:

@@ -39,12 +39,12 @@ _POLL_MS = 5
 
 
 def read_faults(data: DataDirectory) -> LinkFaults:
-    """Return the faults that are set; raises BadClusterFile."""
+    """Return the network faults that are set for a cluster; raises BadClusterFile."""
     return _read_faults(data)[1]
 
 
 def _read_faults(data: DataDirectory) -> tuple[int, LinkFaults]:
-    """Return the number of the last change, 0 without one, and the faults."""
+    """Return the number of the last change of the faults, 0 without one, and the faults."""
     content = data.read_message(data.network_path)
     if content is None:
         return 0, LinkFaults()
@@ -55,7 +55,7 @@ def _read_faults(data: DataDirectory) -> tuple[int, LinkFaults]:
 
 
 def apply_faults(data: DataDirectory, links: PlaceLinks, done_path: str) -> None:
-    """Apply the stored network faults to this process's links, and acknowledge them.
+    """Apply the stored network faults to this process's links, and confirm them in `done_path`.
 
     Unreadable faults are logged, and the present ones stay.
     """
@@ -72,7 +72,7 @@ def apply_faults(data: DataDirectory, links: PlaceLinks, done_path: str) -> None
 
 
 def describe_faults(faults: LinkFaults) -> str:
-    """Return the faults as a line of text; "" without any."""
+    """Return the faults as a line of text, "" without any."""
     content = encode_faults(faults)
     parts = [" | ".join(",".join(group) for group in content["groups"])]
     parts += [
@@ -113,7 +113,7 @@ def change_faults(
         processes.request_poll(member.pid)
         if state is BrokerState.RUNNING:
             path = data.member_network_path(broker_id)
-            awaited[path] = partial(_runs, data, broker_id)
+            awaited[path] = partial(_is_running, data, broker_id)
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     for path, is_there in awaited.items():
         while _read_applied_number(data, path) < number and is_there():
@@ -125,13 +125,13 @@ def change_faults(
     return faults
 
 
-def _runs(data: DataDirectory, broker_id: int) -> bool:
-    """Return True if a broker still runs, so that its acknowledgement may come."""
+def _is_running(data: DataDirectory, broker_id: int) -> bool:
+    """Return True if a broker still runs, so that it may still confirm a change."""
     return process_state(data, broker_id)[0] is BrokerState.RUNNING
 
 
 def _read_applied_number(data: DataDirectory, path: str) -> int:
-    """Return the number of the last change that a process applied; 0 if it cannot be read."""
+    """Return the number of the last change that a process applied, 0 if it cannot be read."""
     try:
         content = data.read_message(path) or {}
         return int(content.get("number", 0))

@@ -112,7 +112,7 @@ def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> 
 
 
 def remove_log_dir(files: Files, path: str) -> list[str]:
-    """Remove the files that brokers created in a log directory; return the remaining paths."""
+    """Remove the files that brokers created in a log directory; return the paths that remain."""
     if not files.exists(path) and not files.is_link(path):
         return []
     if files.is_link(path):
@@ -132,7 +132,7 @@ def remove_log_dir(files: Files, path: str) -> list[str]:
 
 
 def _remove_partition(files: Files, path: str) -> list[str]:
-    """Remove the log's files; return the paths of unknown files and links, which remain."""
+    """Remove a partition's log files; return the paths of unknown files and links, which remain."""
     unknown = list_partition_files(files, path).unknown
     for name in files.list_dir(path):
         if name not in unknown and not files.is_link(f"{path}/{name}"):
@@ -149,7 +149,7 @@ def _remove_empty(files: Files, path: str) -> None:
 
 
 def set_aside(data: DataDirectory, files: Files) -> list[str]:
-    """Return the files that repairs have kept or left in a data directory."""
+    """Return the paths of the files that repairs have kept or left in a data directory."""
     return [f"{data.path}/{n}" for n in files.list_dir(data.path) if _SET_ASIDE.fullmatch(n)]
 
 

@@ -49,12 +49,12 @@ class ClusterPlan(NamedTuple):
     is_insecure: bool = False
 
     def broker_ids(self) -> list[int]:
-        """Return the ids of the brokers."""
+        """Return the ids of the plan's brokers, in order."""
         known = FIRST_BROKER_ID + self.broker_count + len(self.removed_ids)
         return [id_ for id_ in range(FIRST_BROKER_ID, known) if id_ not in self.removed_ids]
 
     def rack_of(self, broker_id: int) -> str | None:
-        """Return the rack of a broker; None without one."""
+        """Return the rack of a broker, None without one."""
         if not self.racks:
             return self.settings.get("broker.rack")
         return self.racks[(broker_id - FIRST_BROKER_ID) % len(self.racks)]
@@ -90,7 +90,7 @@ def broker_settings(
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": str(min(plan.broker_count, _INTERNAL_MIN_ISR)),
         **plan.settings,
-        **_listeners(plan, broker_id - FIRST_BROKER_ID),
+        **_shifted_listeners(plan, broker_id - FIRST_BROKER_ID),
     }
 
 
@@ -99,7 +99,7 @@ def _listener_name(plan: ClusterPlan) -> str:
     return plan.settings.get("inter.broker.listener.name", _LISTENER)
 
 
-def _listeners(plan: ClusterPlan, number: int) -> dict[str, str]:
+def _shifted_listeners(plan: ClusterPlan, number: int) -> dict[str, str]:
     """Return the plan's listeners for one broker: `number` (from 0) is added to each port."""
     return {
         name: _PORT.sub(lambda port: f":{int(port[1]) + number}", plan.settings[name])
@@ -120,11 +120,11 @@ def unauthenticated_listeners(static: Mapping[str, str]) -> list[str]:
     return [
         str(listener)
         for listener in BrokerConfig.parse(settings).bound_listeners
-        if not (_LOOPBACK.fullmatch(listener.host) or _authenticates(listener, settings))
+        if not (_LOOPBACK.fullmatch(listener.host) or _requires_authentication(listener, settings))
     ]
 
 
-def _authenticates(listener: ListenerAddress, settings: BrokerSettings) -> bool:
+def _requires_authentication(listener: ListenerAddress, settings: BrokerSettings) -> bool:
     """Return True if a listener's clients must authenticate; raises ConfigError."""
     from engine.broker.listener_oauth import believes_unsecured_tokens
     from engine.config.listener_settings import ListenerSettings
@@ -141,7 +141,7 @@ def _authenticates(listener: ListenerAddress, settings: BrokerSettings) -> bool:
 
 
 def _check_ports(plan: ClusterPlan) -> None:
-    """Raise ConfigError if two brokers would have the same port."""
+    """Raise ConfigError if two brokers of the plan would have the same port."""
     text = plan.settings.get("listeners", "")
     numbers = [broker_id - FIRST_BROKER_ID for broker_id in plan.broker_ids()]
     ports = [int(port) + number for port in _PORT.findall(text) for number in numbers]
@@ -151,7 +151,7 @@ def _check_ports(plan: ClusterPlan) -> None:
 
 
 def check_plan(plan: ClusterPlan) -> list[str]:
-    """Return the unknown settings of a plan; raises ConfigError for an invalid one."""
+    """Return the names of a plan's unknown settings; raises ConfigError for an invalid plan."""
     if "zookeeper.connect" in plan.settings:
         raise ConfigError(
             "zookeeper.connect",

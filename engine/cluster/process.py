@@ -56,11 +56,11 @@ class ServedBrokers(Protocol):
 
     @property
     def brokers(self) -> Sequence[Broker]:
-        """Return the brokers in this process; empty if each has a separate process."""
+        """The brokers in this process; empty if each has its own process."""
         ...
 
     def stop_with_all(self) -> None:
-        """Move no leaderships when stopping, because the whole cluster stops."""
+        """Prepare to stop without moving leaderships, because the whole cluster stops."""
         ...
 
     async def close(self) -> None:
@@ -85,7 +85,10 @@ class Process:
     """The event loop of a process, with the clock, files and network of its brokers."""
 
     def __init__(self, files: Files | None = None, *, is_read_only: bool = False) -> None:
-        """Create loop, network and clock; `files` are those of the file system by default."""
+        """Create the loop, network and clock of a process that serves brokers.
+
+        `files` are those of the file system by default.
+        """
         self.clock = RealClock()
         self.files = files or RealFiles()
         self.loop = EventLoop()
@@ -133,7 +136,8 @@ class Process:
         """Open brokers, serve until a signal, and stop them; raises the errors of the opening.
 
         `on_ready` runs once, when every broker has metadata; `on_poll` at each signal for a
-        request. Raises BrokerGaveUp if a broker could not continue.
+        request.
+        Raises BrokerGaveUp if a broker could not continue.
         """
         try:
             served = self._run_until_kept(opening(self._on_fatal))
@@ -158,8 +162,8 @@ class Process:
     ) -> None:
         """End this process once the process that started it has ended, while `is_wanted()`.
 
-        Checked periodically. This process ends as if it was killed: the next start recovers.
-        `before_end` kills further processes that must end too.
+        This is checked periodically. This process ends as if it was killed: the next start
+        recovers. `before_end` kills further processes that must end too.
         """
         if not is_wanted():
             return
@@ -199,7 +203,10 @@ class Process:
             garbage.stop()
 
     def _run_until_kept(self, work: PromiseCoroutine[T]) -> T:
-        """Run the loop until work is complete, which may wait for a remote metadata store."""
+        """Run the loop until `work` is complete, and return its result.
+
+        It may wait for a remote metadata store.
+        """
         promise = drive(work)
         if not promise.is_kept:
             promise.watch(self.loop.stop)
@@ -229,7 +236,7 @@ class Process:
         os._exit(_EXIT_BROKEN)
 
     def _on_stop_signal(self) -> None:
-        """Begin a clean stop; a second signal ends the process at once."""
+        """Begin a clean stop at the first signal; end the process at once at the second."""
         if self._is_stopping:
             _log.warning("a second signal: ending at once, the next start recovers")
             os._exit(_EXIT_KILLED)
@@ -238,7 +245,7 @@ class Process:
         self.loop.stop()
 
     def _stop_with_all(self) -> None:
-        """Begin a stop without moving leaderships, because the whole cluster stops."""
+        """Begin a stop without moving leaderships at a signal, because the whole cluster stops."""
         if self._served is not None:
             self._served.stop_with_all()
         self._is_stopping = True
@@ -259,7 +266,7 @@ def give_up_if_refused(
     """
 
     def poll() -> None:
-        """Give up if an authorizer denies the controller; otherwise check again later."""
+        """Call `give_up` if an authorizer denies the controller; otherwise check again later."""
         if not is_wanted():
             return
         for broker in brokers:
@@ -270,6 +277,7 @@ def give_up_if_refused(
         poll_later(_STARTER_POLL_MS)
 
     def poll_later(wait_ms: int) -> None:
+        """Schedule the next check."""
         process.loop.call_at(process.clock.monotonic_ms() + wait_ms, poll)
 
     poll_later(_REFUSAL_POLL_MS)
@@ -291,7 +299,7 @@ def call_when_informed(brokers: Sequence[Broker], action: Callable[[], None]) ->
     missing = {broker.broker_id for broker in brokers}
 
     def check(broker: Broker, _topics: frozenset[str] = frozenset()) -> None:
-        """Call the action once the last broker's metadata has the controller and broker."""
+        """Call the action if this broker is the last one whose metadata gets complete."""
         cache = broker.metadata_cache
         is_informed = cache.controller_id is not None and cache.is_alive(broker.broker_id)
         if is_informed and broker.broker_id in missing:

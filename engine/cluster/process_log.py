@@ -7,7 +7,7 @@ from engine.limits import BROKER_LOG_LINES_SHOWN, LOG_TAIL_BYTES
 
 
 def log_size(files: Files, path: str) -> int:
-    """Return the size of a log in bytes; 0 without one."""
+    """Return the size of a process's log in bytes, 0 without one."""
     try:
         return files.size_bytes(path)
     except FileMissing:
@@ -15,7 +15,7 @@ def log_size(files: Files, path: str) -> int:
 
 
 def read_last_error(files: Files, path: str, start: int) -> tuple[str, str | None]:
-    """Return the last line after position `start` of a process's log, and the last hint."""
+    """Return the last error after position `start` of a log, and the last hint or None."""
     lines = _read_tail(files, path, start)
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     messages = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
@@ -23,7 +23,7 @@ def read_last_error(files: Files, path: str, start: int) -> tuple[str, str | Non
 
 
 def log_end(files: Files, path: str) -> tuple[str, ...]:
-    """Return the last lines of a log; empty without one."""
+    """Return the last lines of a process's log, empty without one."""
     return tuple(_read_tail(files, path, 0)[-BROKER_LOG_LINES_SHOWN:])
 
 

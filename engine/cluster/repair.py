@@ -104,7 +104,7 @@ class Repair(NamedTuple):
 
     @property
     def is_needed(self) -> bool:
-        """Return True if there is a file to write."""
+        """True if there is a file to write."""
         return self.plan is not None or self.found is not None
 
 
@@ -115,7 +115,7 @@ def check_present(data: DataDirectory, files: Files) -> None:
 
 
 def examine_for_repair(data: DataDirectory, files: Files) -> Repair:
-    """Return the changes that a repair of a stopped cluster would write.
+    """Return the changes that a repair of a stopped cluster would write; nothing is written.
 
     Raises ClusterInUse, BrokersStillRun, NothingToRepairFrom; ZnodeStoreFailed for a store that
     exists but cannot be opened.
@@ -154,13 +154,13 @@ def examine_for_repair(data: DataDirectory, files: Files) -> Repair:
 
 
 def _log_dirs(data: DataDirectory, plan: ClusterPlan) -> list[tuple[int, str]]:
-    """Return all log directories with broker ids; the first broker's for unknown directories."""
+    """Return all log directories with broker ids, that of the first broker for unknown ones."""
     own = data.own_log_dirs(plan)
     return [(own.get(path, FIRST_BROKER_ID), path) for path in data.log_dirs(plan)]
 
 
 def _store_fault(data: DataDirectory, files: Files, found: FoundCluster) -> str | None:
-    """Return the fault of the metadata store; None if it is intact."""
+    """Return the fault of the metadata store, None if it is intact."""
     if not has_store(data, files):
         # A cluster that never ran has no store, and no logs.
         return "missing or empty" if found.cluster_ids or found.topics else None
@@ -176,7 +176,7 @@ def _store_fault(data: DataDirectory, files: Files, found: FoundCluster) -> str 
 
 
 def _read_cluster_id(store_path: str) -> str | None:
-    """Return the cluster id in a store's file; None if it has none."""
+    """Return the cluster id in a store's file, None if it has none."""
     journal = SqliteJournal(store_path)
     try:
         nodes: dict[str, Node] = dict(journal.load().nodes)
@@ -281,7 +281,7 @@ def topic_nodes(topic: FoundTopic) -> Iterable[Operation]:
     yield Create(topic_config_path(topic.name), encode_config(config))
     somewhere = next(iter(topic.partitions.values()))[0].broker_id
     assignments = {
-        number: PartitionAssignment(_brokers(topic, number) or (somewhere,))
+        number: PartitionAssignment(_brokers_of(topic, number) or (somewhere,))
         for number in range(topic.partition_count)
     }
     assignment = TopicAssignment(topic.topic_id, assignments)
@@ -289,7 +289,7 @@ def topic_nodes(topic: FoundTopic) -> Iterable[Operation]:
     yield Create(partitions_path(topic.name))
     for number, replicas in topic.partitions.items():
         partition = TopicPartition(topic.name, number)
-        brokers = _brokers(topic, number)
+        brokers = _brokers_of(topic, number)
         epoch = replicas[0].leader_epoch
         state = PartitionStateNode(
             brokers[0], _FIRST_LEADER_EPOCH if epoch is None else epoch, brokers, _CONTROLLER_EPOCH
@@ -298,7 +298,7 @@ def topic_nodes(topic: FoundTopic) -> Iterable[Operation]:
         yield Create(partition_state_path(partition), encode_partition_state(state))
 
 
-def _brokers(topic: FoundTopic, partition: int) -> tuple[int, ...]:
+def _brokers_of(topic: FoundTopic, partition: int) -> tuple[int, ...]:
     """Return the brokers that have a partition, the leader first."""
     holders = (replica.broker_id for replica in topic.partitions.get(partition, ()))
     return tuple(dict.fromkeys(holders))

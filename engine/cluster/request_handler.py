@@ -55,7 +55,7 @@ class Members(ServedBrokers, Protocol):
     """The brokers of a cluster, in this process or in others."""
 
     def addresses(self) -> dict[int, str]:
-        """Return the client addresses of the running brokers."""
+        """Return the addresses of the running brokers for clients, by id."""
         ...
 
     async def start_again(self, broker_id: int) -> None:
@@ -110,7 +110,10 @@ class ClusterSupervisor:
         pid: int,
         znode_address: str,
     ) -> None:
-        """Create it; `client` opens a session with the metadata store at `znode_address`."""
+        """Create the executor of commands' requests in the cluster's process.
+
+        `client` opens a session with the metadata store at `znode_address`.
+        """
         self.plan = plan
         self._pid = pid
         self._znode_address = znode_address
@@ -144,7 +147,7 @@ class ClusterSupervisor:
         work.watch(lambda: self._respond(request, work))
 
     async def _carry_out(self, request: ClusterRequest) -> int:
-        """Execute a request; return the id of the affected broker, 0 for all."""
+        """Execute a request; return the id of the affected broker, 0 for all brokers."""
         self._logs = {}
         if request.action in OF_ALL:
             self._logs = await self._members.carry_out(request)
@@ -240,7 +243,7 @@ class ClusterSupervisor:
 
 
 async def read_replicas_on(client: ZnodeClient, broker_id: int) -> list[str]:
-    """Return the names of the partitions with a replica on a broker, or one being added."""
+    """Return the names of the partitions that have a replica on a broker, or are adding one."""
     held = []
     for topic in sorted(await client.children(TOPICS)):
         path = topic_path(topic)

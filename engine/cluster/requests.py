@@ -180,12 +180,12 @@ def request_metrics(
 
 
 def next_number(data: DataDirectory) -> int:
-    """Return the number after those of the last request and the last response."""
+    """Return the number for a new request: above those of the last request and response."""
     return 1 + max(last_number(data, data.request_path), last_number(data, data.response_path))
 
 
 def last_number(data: DataDirectory, path: str) -> int:
-    """Return the number of a request or response; 0 if there is none or it is unreadable."""
+    """Return the number of a request or response, 0 if there is none or it is unreadable."""
     try:
         content = data.read_message(path) or {}
         return max(int(content.get("number", 0)), 0)
@@ -225,7 +225,7 @@ def _send_and_await(
 
 
 def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
-    """Return the pending request; None if there is none. Raises BadClusterFile."""
+    """Return the request in a file, None if there is none; raises BadClusterFile."""
     content = data.read_message(path)
     if content is None:
         return None

@@ -72,10 +72,10 @@ def run_cluster(
     on_ready: Callable[[], None] | None = None,
     life: ClusterLife | None = None,
 ) -> None:
-    """Run a cluster of a data directory until a signal; `on_ready` runs once clients can connect.
+    """Run the cluster of a data directory until a signal.
 
-    Raises ClusterInUse, and the errors of the plan, the settings, the store and the logs. The plan
-    is not stored if the cluster does not start.
+    `on_ready` runs once clients can connect. Raises ClusterInUse, and the errors of the plan, the
+    settings, the store and the logs. The plan is not stored if the cluster does not start.
     """
     check_plan(plan)
     process = _create_process(data)
@@ -92,6 +92,7 @@ def run_cluster(
         with data.store_plan_while_starting(plan) as started:
 
             def ready() -> None:
+                """Confirm the stored plan and call `on_ready`."""
                 started()
                 if on_ready is not None:
                     on_ready()
@@ -104,7 +105,7 @@ def run_cluster(
 
 
 def _create_process(data: DataDirectory) -> Process:
-    """Create the process of a cluster: copy-on-write if it serves copied log directories.
+    """Return the process of a cluster: copy-on-write if it serves copied log directories.
 
     Raises the errors of `read_served`.
     """
@@ -132,9 +133,11 @@ def _run_cluster(
         supervisors: list[ClusterSupervisor] = []
 
         def current_plan() -> ClusterPlan:
+            """Return the supervisor's plan, which requests may have changed."""
             return supervisors[0].plan if supervisors else plan
 
         def kill_members() -> None:
+            """Kill the brokers' processes, but not this one."""
             for running in running_processes(data, current_plan()).values():
                 if running.pid != os.getpid():
                     kill(running.pid)
@@ -177,6 +180,7 @@ def _run_cluster(
             report_ready(servers)
 
         def poll() -> None:
+            """Apply network faults and begin the pending request; called at a signal."""
             apply_faults(data, process.links, data.network_done_path)
             for supervisor in supervisors:
                 supervisor.poll()
@@ -193,7 +197,7 @@ def _settings_of(
     broker_id: int,
     port: int | None,
 ) -> BrokerSettings:
-    """Return a broker's settings by the current plan; without a `port` any is used."""
+    """Return a broker's settings by the current plan; without a `port` any free one is used."""
     made = plan()
     log_dirs = data.broker_paths(broker_id, made.log_dir_count)
     settings = broker_settings(made, log_dirs, broker_id, port)
@@ -205,10 +209,10 @@ def _settings_of(
 def _listen_for_clients(
     process: Process, data: DataDirectory, store: MetadataStore, plan: ClusterPlan
 ) -> int:
-    """Serve ZooKeeper clients at the plan's port, else at the port of the last run.
+    """Serve ZooKeeper clients at the plan's port, else at the port of the last run; return it.
 
-    So clients can keep their address over a restart. If the last run's port is in use now, another
-    one is chosen.
+    So clients can keep their address over a restart. If the last run's port is in use now,
+    another one is chosen.
     """
     network, entropy, host = process.network, process.host.entropy, plan.host
     if plan.zookeeper_port:
@@ -235,7 +239,7 @@ class StoreAddresses:
     def __init__(
         self, process: Process, data: DataDirectory, store: MetadataStore, host: str
     ) -> None:
-        """Create it without ports; they are opened on `host` when a broker needs one."""
+        """Create it without addresses; the store listens on `host` when a broker needs one."""
         self._process = process
         self._data = data
         self._store = store
@@ -275,8 +279,8 @@ class Member(NamedTuple):
 def run_member(data: DataDirectory, member: Member) -> None:
     """Run one broker of a data directory's cluster until a signal.
 
-    Its metadata is in the store of the cluster's process. Raises BrokerInUse, and the errors of the
-    settings, the store, the logs and the network. After an error the file about the process
+    Its metadata is in the store of the cluster's process. Raises BrokerInUse, and the errors of
+    the settings, the store, the logs and the network. After an error the file about the process
     remains: it shows that the broker has crashed.
     """
     broker_id = member.broker_id
@@ -296,7 +300,8 @@ def run_member(data: DataDirectory, member: Member) -> None:
 def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member: Member) -> None:
     """Run one broker whose store is in another process.
 
-    Until it is ready, it ends if the process that started it ends; later it outlives that process.
+    Until it is ready, it ends if the process that started it ends; later it outlives that
+    process.
     """
     broker_id, znode_address, port, starter_pid = member
     settings_of = partial(_settings_of, data, lambda: plan, znode_address)
@@ -388,6 +393,7 @@ def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) 
         return cluster.open([FIRST_BROKER_ID])
 
     def on_ready_broker(cluster: Cluster) -> None:
+        """Log the ports on which the broker listens."""
         ports = cluster.brokers[0].ports
         _log.info("ready: %s", ", ".join(f"{name} on port {ports[name]}" for name in ports))
 
@@ -411,5 +417,5 @@ class LogLines(logging.Formatter):
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """Return the line of a record with escaped line breaks."""
+        """Return the message of a record with escaped line breaks, so that it is one line."""
         return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")

@@ -109,7 +109,7 @@ class OtherServedCluster(EngineError):
 
 
 def read_served(data: DataDirectory, files: Files) -> ServedLogs | None:
-    """Return the log directories that a cluster serves; None if it has its own logs.
+    """Return the log directories that a cluster serves, None if it has its own logs.
 
     Raises StorageError for an invalid file; SourceGone.
     """
@@ -161,7 +161,11 @@ def serve_logs(
     log_dirs = [log_dir for source in sources for log_dir in _log_dirs(files, source)]
     states = {path: read_state(files, path, files.list_dir(path)) for path in log_dirs}
     found = find_cluster(files, [(FIRST_BROKER_ID, path) for path in log_dirs])
-    chosen = [_first(replicas) for topic in found.topics for replicas in topic.partitions.values()]
+    chosen = [
+        _served_replica(replicas)
+        for topic in found.topics
+        for replicas in topic.partitions.values()
+    ]
     target = data.broker_path(FIRST_BROKER_ID)
     try:
         # Written first, so that the directory is never taken for a cluster with its own logs.
@@ -169,11 +173,11 @@ def serve_logs(
         content = {"sources": sources, "writable": requested.is_writable}
         files.replace_file(data.served_path, json.dumps(content).encode())
         for replica in chosen:
-            _link(files, replica, f"{target}/{replica.topic}-{replica.partition}")
+            _link_replica(files, replica, f"{target}/{replica.topic}-{replica.partition}")
         _write_checkpoints(files, target, chosen, states)
         write_store(data.store_path, clock, _move_to_one_broker(found))
     except BaseException:
-        _undo(data, files)
+        _remove_attempt(data, files)
         raise
     data.write_plan(plan)
     notes = [*found.problems, *_merge_notes(found.topics)]
@@ -193,8 +197,8 @@ def remove_links(data: DataDirectory, files: Files) -> None:
                     files.remove(f"{partition}/{inner}")
 
 
-def _undo(data: DataDirectory, files: Files) -> None:
-    """Remove the files of a failed attempt, so that the directory can be used again."""
+def _remove_attempt(data: DataDirectory, files: Files) -> None:
+    """Remove the files of a failed attempt, so that the directory can be used for another one."""
     remove_links(data, files)
     remove_log_dir(files, data.broker_path(FIRST_BROKER_ID))
     for path in (*data.store_files(), data.served_path):
@@ -202,7 +206,10 @@ def _undo(data: DataDirectory, files: Files) -> None:
 
 
 def _log_dirs(files: Files, source: str) -> list[str]:
-    """Return the log directory at a path, or those directly below it; none may be in use."""
+    """Return the log directory at a path, or those directly below it.
+
+    Raises NoLogDirectory, OnePartition, and SourceInUse if a broker uses one of them.
+    """
     try:
         log_dir = find_log_dir(files, source)
     except NoLogDirectory as error:
@@ -219,13 +226,13 @@ def _log_dirs(files: Files, source: str) -> list[str]:
     return paths
 
 
-def _first(replicas: Sequence[FoundReplica]) -> FoundReplica:
+def _served_replica(replicas: Sequence[FoundReplica]) -> FoundReplica:
     """Return the replica to serve, the first one: `find_cluster` sorts by fullness."""
     return replicas[0]
 
 
-def _link(files: CopyOnWriteFiles, replica: FoundReplica, target: str) -> None:
-    """Link the log's files into a new folder, durably; unknown files are left out."""
+def _link_replica(files: CopyOnWriteFiles, replica: FoundReplica, target: str) -> None:
+    """Link a replica's log files into a new folder, durably; unknown files are left out."""
     files.make_dir(target)
     unknown = set(list_partition_files(files, replica.path).unknown)
     for name in files.list_dir(replica.path):

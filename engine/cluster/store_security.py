@@ -42,11 +42,14 @@ class StoreSecurity(NamedTuple):
 
 
 def store_security(settings: BrokerSettings, *, listens: bool) -> StoreSecurity:
-    """Return the users and creator of a cluster's own store; raises ConfigError."""
+    """Return the users and creator of a cluster's own store; raises ConfigError.
+
+    With `listens`, other processes connect to the store: the brokers' login must be a user.
+    """
     login, protects = store_login(settings)
     if login is None:
-        return StoreSecurity(_users(settings), None)
-    users = _users(settings)
+        return StoreSecurity(_server_users(settings), None)
+    users = _server_users(settings)
     if listens and users.get(login.username) != login.password:
         rule = f"its section Server must have {login.username} of Client, with the same password"
         raise ConfigError(JAAS_FILE, settings.static[JAAS_FILE], rule)
@@ -58,18 +61,18 @@ def store_login(settings: BrokerSettings) -> tuple[ZookeeperLogin | None, bool]:
 
     Raises ConfigError, also for ACLs without a login.
     """
-    login = read_client_login(_properties(settings), read_input)
+    login = read_client_login(_login_settings(settings), read_input)
     protects = bool(settings.value(_SET_ACL))
     if protects and login is None:
         raise ConfigError(_SET_ACL, "true", f"needs a section Client in the file of {JAAS_FILE}")
     return login, protects
 
 
-def _users(settings: BrokerSettings) -> dict[str, str]:
-    """Return the passwords of the users in the section Server."""
-    return read_server_users(_properties(settings), read_input)
+def _server_users(settings: BrokerSettings) -> dict[str, str]:
+    """Return the passwords of the users in the JAAS file's section Server."""
+    return read_server_users(_login_settings(settings), read_input)
 
 
-def _properties(settings: BrokerSettings) -> dict[str, str]:
+def _login_settings(settings: BrokerSettings) -> dict[str, str]:
     """Return the configured settings for store logins, by name."""
     return {name: settings.static[name] for name in LOGIN_KEYS if name in settings.static}

@@ -23,20 +23,20 @@ _servers: dict[int, ForkServer] = {}
 
 
 def warm_up() -> None:
-    """Start the process that clusters are forked from, unless it runs. Raises StorageError."""
+    """Start the process from which clusters are forked, unless it runs; raises StorageError."""
     if os.getpid() not in _servers:
         _servers[os.getpid()] = launch_fork_server(python_command("engine.cluster", FORKS))
 
 
 def cool_down() -> None:
-    """End the warm process, if there is one, and the clusters that it runs."""
+    """End the process from which clusters are forked, if there is one, and its clusters."""
     server = _servers.pop(os.getpid(), None)
     if server is not None:
         server.close()
 
 
 def start_warm(data: DataDirectory) -> Started:
-    """Start the process of a cluster that ends with this process. Raises StorageError."""
+    """Start the process of a cluster that ends with this process; raises StorageError."""
     from engine.cluster.daemon import start_program
 
     warm_up()

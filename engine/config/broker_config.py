@@ -178,7 +178,10 @@ class BrokerConfig(NamedTuple):
 
     @classmethod
     def parse(cls, settings: BrokerSettings) -> BrokerConfig:
-        """Parse and check the values; raises ConfigError."""
+        """Return the typed values of a broker's settings.
+
+        Raises ConfigError if they are invalid.
+        """
         values = [settings.value(field.replace("_", ".")) for field in cls._fields]
         config = cls._make(values)
         config._check(TopicConfig.of({}, settings), settings)
@@ -189,30 +192,30 @@ class BrokerConfig(NamedTuple):
 
     @property
     def data_dirs(self) -> tuple[str, ...]:
-        """Return the log directories: `log.dirs`, or `log.dir` without it."""
+        """The log directories: the paths in `log.dirs`, or `log.dir` if that is not set."""
         paths = (self.log_dir if self.log_dirs is None else self.log_dirs).split(",")
         return tuple(path.strip() for path in paths if path.strip())
 
     @property
     def security_protocols(self) -> dict[str, str]:
-        """Return the security protocol of each listener name."""
+        """The security protocol of each listener name."""
         return parse_security_protocols(self.listener_security_protocol_map)
 
     @property
     def bound_listeners(self) -> tuple[ListenerAddress, ...]:
-        """Return the addresses on which the broker accepts connections."""
+        """The addresses on which the broker accepts connections; raises ConfigError."""
         return parse_listeners("listeners", self.listeners, self.security_protocols)
 
     @property
     def effective_advertised_listeners(self) -> tuple[ListenerAddress, ...]:
-        """Return the addresses for clients: `advertised.listeners`, or the bound ones."""
+        """The addresses that clients get: `advertised.listeners`, or the bound ones without it."""
         return advertised_listeners(
             self.advertised_listeners, self.bound_listeners, self.security_protocols
         )
 
     @property
     def inter_broker_endpoint(self) -> ListenerAddress:
-        """Return the advertised listener that other brokers use."""
+        """The advertised listener to which other brokers connect; raises ConfigError."""
         return inter_broker_listener(
             self.effective_advertised_listeners,
             self.inter_broker_listener_name,
@@ -221,15 +224,18 @@ class BrokerConfig(NamedTuple):
 
     @property
     def connections_per_ip_overrides(self) -> dict[str, int]:
-        """Return the connection limits of single hosts, by name or address."""
+        """The connection limits of single hosts, by host name or address."""
         pairs = (
             override.rpartition(":")
             for override in _split_entries(self.max_connections_per_ip_overrides)
         )
         return {host.strip(): int(count) for host, _, count in pairs}
 
-    def _log_rules(self, logs: TopicConfig) -> tuple[tuple[str, object, bool, str], ...]:
-        """Return rules on log settings: name, value, whether the value is valid, and the rule."""
+    def _checks_of_logs(self, logs: TopicConfig) -> tuple[tuple[str, object, bool, str], ...]:
+        """Return the checks of log settings: name, value, whether the value is valid, and the rule.
+
+        `logs` are the values that a topic without own settings has.
+        """
         return (
             (
                 "log.roll.ms",
@@ -267,7 +273,10 @@ class BrokerConfig(NamedTuple):
         )
 
     def _check(self, logs: TopicConfig, settings: BrokerSettings) -> None:
-        """Raise ConfigError if values are invalid or contradict each other."""
+        """Raise ConfigError if values are invalid or contradict each other.
+
+        `logs` are the values that a topic without own settings has.
+        """
         for key, value, holds, rule in (
             (
                 "broker.id",
@@ -279,7 +288,7 @@ class BrokerConfig(NamedTuple):
                 "not generated",
             ),
             ("log.dirs", self.log_dirs, bool(self.data_dirs), "must name a directory"),
-            *self._log_rules(logs),
+            *self._checks_of_logs(logs),
             (
                 "replica.fetch.wait.max.ms",
                 self.replica_fetch_wait_max_ms,
@@ -318,7 +327,10 @@ class BrokerConfig(NamedTuple):
 
 
 def _check_inter_broker(settings: BrokerSettings) -> None:
-    """Raise ConfigError if both settings for the inter-broker listener are set."""
+    """Raise ConfigError if the inter-broker listener is named twice.
+
+    Only one of its name and its protocol may be set.
+    """
     name, protocol = "inter.broker.listener.name", "security.inter.broker.protocol"
     if (
         settings.configured_text(name) is not None
@@ -329,7 +341,9 @@ def _check_inter_broker(settings: BrokerSettings) -> None:
 
 
 def _check_rebalance_protocols(settings: BrokerSettings) -> None:
-    """Raise ConfigError for the consumer protocol of groups, which needs KRaft (KIP-848).
+    """Raise ConfigError if the consumer protocol of groups is enabled, which needs KRaft (KIP-848).
+
+    Also if the classic protocol is disabled.
 
     Source: KafkaConfig.groupCoordinatorRebalanceProtocols of 3.9.1.
     """
@@ -359,7 +373,7 @@ def _check_overrides(text: str) -> None:
 
 
 def _split_entries(text: str) -> list[str]:
-    """Split a list as Java does: empty elements at the end are dropped."""
+    """Return the elements of a list as Java splits it: empty ones at the end are dropped."""
     entries = [part.strip() for part in text.split(",")]
     while entries and not entries[-1]:
         entries.pop()
@@ -367,5 +381,5 @@ def _split_entries(text: str) -> list[str]:
 
 
 def _is_int(text: str) -> bool:
-    """Return True if a text is a number that fits into a Java int."""
+    """Return True if a text is a whole number that fits into a Java int."""
     return bool(_INT.fullmatch(text)) and -1 << 31 <= int(text) < 1 << 31

@@ -79,7 +79,7 @@ class ReconfigurationRefused(ConfigError):
 
 
 def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None:
-    """Raise ConfigError if settings of one broker, or of all, may not be set to these values."""
+    """Raise ConfigError if a setting of one broker, or of all, must not get its new value."""
     for name, text in changed.items():
         _check_mode(name, text, per_broker=per_broker)
         key = find_key(name)
@@ -95,7 +95,10 @@ def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None
 
 
 def _parse_value(key: ConfigKey, name: str, text: str) -> ConfigValue:
-    """Return the value of a setting, with or without a listener's prefix; raises ConfigError."""
+    """Return the new value of a setting; raises ConfigError.
+
+    `name` is the key's name, with or without a listener's prefix.
+    """
     is_of_start = key.update_mode is UpdateMode.READ_ONLY
     try:
         value = parse_value(key, text)
@@ -119,12 +122,15 @@ def _parse_value(key: ConfigKey, name: str, text: str) -> ConfigValue:
 
 
 def is_only_by_listener(name: str) -> bool:
-    """Return True if a key may change only with the prefix of a listener."""
+    """Return True if a key may change only with the prefix of a listener.
+
+    Such keys are the TLS stores, which belong to one listener.
+    """
     return name in ONLY_BY_LISTENER
 
 
 def is_only_per_broker(name: str) -> bool:
-    """Return True if a key may change only for one broker, and not for all."""
+    """Return True if a key may change only for one broker, not for all brokers together."""
     if name.startswith(LISTENER_PREFIX):
         base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
         return base not in _CLUSTER_LEVEL_LISTENER_KEYS
@@ -135,19 +141,19 @@ def is_only_per_broker(name: str) -> bool:
 def check_thread_counts(
     before: BrokerSettings, after: BrokerSettings, listeners: Iterable[str]
 ) -> None:
-    """Raise ConfigError if a number of threads changes too much; `listeners` are names."""
+    """Raise ConfigError if a number of threads would change by more than Kafka allows.
+
+    `listeners` are the names of the listeners, which have network threads of their own.
+    """
     for name in _POOLS:
-        _check_threads(name, _count(before, name), _count(after, name))
+        _check_threads(name, _integer_value(before, name), _integer_value(after, name))
     for listener in listeners:
         own = f"{LISTENER_PREFIX}{listener.lower()}.{_OF_A_LISTENER}"
         _check_threads(own, _network_threads(before, own), _network_threads(after, own))
 
 
 def check_local_retention(before: BrokerSettings, after: BrokerSettings) -> None:
-    """Raise ConfigError if a change makes local retention longer or larger than total retention.
-
-    Values that are unchanged are not checked.
-    """
+    """Raise ConfigError if a change makes local retention longer or larger than total retention."""
     for kind in ("ms", "bytes"):
         kept, local = _retention_limits(after, kind)
         if (
@@ -170,7 +176,7 @@ def check_local_retention(before: BrokerSettings, after: BrokerSettings) -> None
 def check_open_listeners(
     before: BrokerSettings, after: BrokerSettings, config: BrokerConfig
 ) -> None:
-    """Raise ConfigError if an open listener would get other settings or another protocol.
+    """Raise ConfigError if a listener that is open would get other settings or another protocol.
 
     Its TLS stores and limits of connections and threads may change. `config` is that of `after`.
     """
@@ -208,13 +214,16 @@ def _fixed_of_listener(settings: BrokerSettings, listener: str) -> dict[str, str
 
 
 def is_encrypted(name: str) -> bool:
-    """Return True if the value of a broker's key is encrypted in its znode."""
+    """Return True if the value of a broker's key is stored encrypted in its znode."""
     return name.endswith(_password_suffixes())
 
 
 @cache
 def _password_suffixes() -> tuple[str, ...]:
-    """Return the keys of dynamic passwords; the names with a listener's prefix end with them."""
+    """Return the names of the passwords that may change at run time.
+
+    The same names with a listener's prefix end with them.
+    """
     return tuple(
         key.name
         for key in broker_keys().values()
@@ -223,7 +232,7 @@ def _password_suffixes() -> tuple[str, ...]:
 
 
 def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
-    """Raise ConfigError for a read-only key, or a key that this scope cannot set."""
+    """Raise ConfigError if a key is read-only, or cannot be set at this level."""
     key = broker_keys().get(name)
     if key is not None and key.update_mode is UpdateMode.READ_ONLY:
         raise ConfigError(name, text, "cannot be changed while the broker runs")
@@ -235,7 +244,10 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
 
 
 def _check_threads(name: str, old: int, new: int) -> None:
-    """Raise ReconfigurationRefused unless `new` is at least 1 and from half to double of `old`."""
+    """Raise ReconfigurationRefused unless `new` is at least 1 and from half to double of `old`.
+
+    The message is that of Kafka.
+    """
     if new == old or (new >= 1 and old // 2 <= new <= old * 2):
         return
     base = name.rpartition(_OF_A_LISTENER)[1] or name
@@ -254,7 +266,7 @@ def _check_threads(name: str, old: int, new: int) -> None:
 
 
 def _retention_limits(settings: BrokerSettings, kind: str) -> tuple[int, int]:
-    """Return the total and the local retention of a log, in ms or bytes."""
+    """Return the total and the local retention of a log; `kind` is "ms" or "bytes"."""
     logs = TopicConfig.of({}, settings)
     if kind == "ms":
         return logs.retention_ms, logs.local_retention_ms
@@ -262,16 +274,20 @@ def _retention_limits(settings: BrokerSettings, kind: str) -> tuple[int, int]:
 
 
 def _network_threads(settings: BrokerSettings, own_name: str) -> int:
-    """Return a listener's `num.network.threads`; the broker's if the listener has none."""
+    """Return a listener's `num.network.threads`, the broker's if the listener has none.
+
+    `own_name` is the key with the listener's prefix.
+    """
     text = settings.configured_text(own_name)
     if text is None:
-        return _count(settings, _OF_A_LISTENER)
+        return _integer_value(settings, _OF_A_LISTENER)
     value = parse_value(broker_keys()[_OF_A_LISTENER], text)
     assert isinstance(value, int)
     return value
 
 
-def _count(settings: BrokerSettings, name: str) -> int:
+def _integer_value(settings: BrokerSettings, name: str) -> int:
+    """Return the value of an integer setting."""
     value = settings.value(name)
     assert isinstance(value, int)
     return value

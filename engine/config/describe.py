@@ -46,12 +46,12 @@ class DescribedConfig(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Return True if the key is not set; version 0 of the API has this field."""
+        """True if the key is not set anywhere; version 0 of DescribeConfigs has this field."""
         return self.source is SettingSource.DEFAULT
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribedConfig]:
-    """Return the entries of a broker, sorted by name; raises ConfigError for an invalid value."""
+    """Return all settings of a broker, sorted by name; raises ConfigError for an invalid value."""
     names = {
         key.name
         for key in broker_keys().values()
@@ -62,7 +62,7 @@ def describe_broker(settings: BrokerSettings) -> list[DescribedConfig]:
 
 
 def describe_broker_defaults(settings: BrokerSettings) -> list[DescribedConfig]:
-    """Return the entries of the default of all brokers, sorted by name."""
+    """Return the settings that are stored for all brokers together, sorted by name."""
     return [
         _broker_entry(settings, name, per_broker=False) for name in sorted(settings.dynamic_default)
     ]
@@ -71,7 +71,7 @@ def describe_broker_defaults(settings: BrokerSettings) -> list[DescribedConfig]:
 def describe_topic(
     settings: BrokerSettings, topic_overrides: dict[str, str]
 ) -> list[DescribedConfig]:
-    """Return the entries of a topic, sorted by name; raises ConfigError for an invalid value."""
+    """Return all settings of a topic, sorted by name; raises ConfigError for an invalid value."""
     config = TopicConfig.of(topic_overrides, settings)
     entries = []
     for name, key in topic_keys().items():
@@ -83,14 +83,23 @@ def describe_topic(
             synonyms += settings.synonyms_of(key.broker_synonyms[0])
         entries.append(
             DescribedConfig(
-                name, value, False, _source(synonyms), False, tuple(synonyms), key.type.value
+                name,
+                value,
+                False,
+                _effective_source(synonyms),
+                False,
+                tuple(synonyms),
+                key.type.value,
             )
         )
     return entries
 
 
 def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> DescribedConfig:
-    """Return one entry of a broker, or of the cluster-wide default, with its synonyms."""
+    """Return one setting with its synonyms, of one broker or of all brokers together.
+
+    The value is None if the setting is secret.
+    """
     key = find_key(name)
     synonyms = settings.synonyms_of(name)
     if not per_broker:
@@ -108,7 +117,7 @@ def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> D
         name=name,
         value=value,
         is_read_only=not _is_dynamic(name),
-        source=_source(synonyms),
+        source=_effective_source(synonyms),
         is_sensitive=not is_shown(name),
         synonyms=tuple(synonyms),
         type=_UNKNOWN_TYPE if key is None else key.type.value,
@@ -116,7 +125,10 @@ def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> D
 
 
 def _is_dynamic(name: str) -> bool:
-    """Return True for keys that may change at run time, without listener keys and throttles."""
+    """Return True if a broker key may change at run time.
+
+    Keys with a listener's prefix and replication throttles do not count, as in Kafka's response.
+    """
     key = broker_keys().get(name)
     return key is not None and key.update_mode in (
         UpdateMode.PER_BROKER,
@@ -124,6 +136,6 @@ def _is_dynamic(name: str) -> bool:
     )
 
 
-def _source(synonyms: list[SettingSynonym]) -> SettingSource:
-    """Return the source of the first synonym; DEFAULT without synonyms."""
+def _effective_source(synonyms: list[SettingSynonym]) -> SettingSource:
+    """Return where the effective value of a setting comes from; DEFAULT without synonyms."""
     return synonyms[0].source if synonyms else SettingSource.DEFAULT

@@ -26,7 +26,7 @@ from engine.config.key import UpdateMode, broker_keys, topic_keys
 
 @cache
 def topic_documentation() -> Mapping[str, str]:
-    """Return the documentation of each topic key."""
+    """Return the documentation of each topic key, with the engine's notes."""
     from engine.config.tables.documentation_topics import TOPIC_TEXTS
 
     return {name: _with_note(name, text) for name, text in _iter_entries(TOPIC_TEXTS)}
@@ -34,7 +34,7 @@ def topic_documentation() -> Mapping[str, str]:
 
 @cache
 def broker_documentation() -> Mapping[str, str]:
-    """Return the documentation of each broker key that Kafka documents."""
+    """Return the documentation of each broker key that Kafka documents, with the engine's notes."""
     from engine.config.tables.documentation_cluster import CLUSTER_TEXTS
     from engine.config.tables.documentation_groups import GROUP_TEXTS
     from engine.config.tables.documentation_kraft import KRAFT_TEXTS
@@ -63,28 +63,30 @@ def broker_documentation() -> Mapping[str, str]:
 
 
 def _defaults_of_topics(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each broker key that is a topic default, with its documentation."""
+    """Yield each broker key that sets the default of a topic key, with its documentation."""
     for name, key in topic_keys().items():
         for synonym in key.broker_synonyms[:1]:
             yield synonym, f"Holds for topics that do not set {name} themselves. {texts[name]}"
 
 
 def _with_note(name: str, text: str) -> str:
-    """Append the note of the first pattern that matches the key, if any."""
-    note = next((note for pattern, note in _notes() if _fits(name, pattern)), None)
+    """Return a key's documentation followed by the engine's note about it, if there is one."""
+    note = next(
+        (note for pattern, note in _engine_notes() if _matches_pattern(name, pattern)), None
+    )
     return text if note is None else f"{text} {note}"
 
 
-def _fits(name: str, pattern: str) -> bool:
-    """Return True if a key matches a pattern; `*` at the end matches any rest."""
+def _matches_pattern(name: str, pattern: str) -> bool:
+    """Return True if a key matches a pattern: a key's name, or its beginning and `*`."""
     if pattern.endswith("*"):
         return name.startswith(pattern[:-1])
     return name == pattern
 
 
 @cache
-def _notes() -> tuple[tuple[str, str], ...]:
-    """Return (pattern, note) pairs; the first match counts."""
+def _engine_notes() -> tuple[tuple[str, str], ...]:
+    """Return (pattern, note) pairs about where the engine differs; the first match counts."""
     from engine.config.tables.documentation_here import HERE_TEXTS
 
     return tuple(
@@ -95,7 +97,7 @@ def _notes() -> tuple[tuple[str, str], ...]:
 
 
 def _iter_entries(table: str) -> Iterator[tuple[str, str]]:
-    """Yield each unindented line of a table with the text of the indented lines below it."""
+    """Yield the entries of a table: each unindented line with the indented text below it."""
     head, body = "", [""]
     for line in table.splitlines():
         if line.startswith(" "):

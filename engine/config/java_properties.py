@@ -40,36 +40,42 @@ _BUCKETS_MIN = 16
 
 
 def parse_properties(content: bytes, path: str) -> dict[str, str]:
-    """Return keys and values; the last line of a key counts. Raises CorruptFile."""
+    """Return the keys and values of a Java properties file; the last line of a key counts.
+
+    Raises CorruptFile, in which `path` is named.
+    """
     properties = {}
     for line in _iter_logical_lines(content.decode("latin-1")):
         end = _find_key_end(line)
         rest = line[end:].lstrip(_SPACE)
         if rest[:1] in ("=", ":"):
             rest = rest[1:].lstrip(_SPACE)
-        properties[_unescape(line[:end], path)] = _unescape(rest, path)
+        properties[_unescaped(line[:end], path)] = _unescaped(rest, path)
     return properties
 
 
 def encode_properties(entries: Mapping[str, str], comment_lines: tuple[str, ...]) -> bytes:
-    """Return a file's content, with entries in the order in which Java writes them."""
+    """Return the content of a properties file, with the entries in the order that Java writes."""
     lines = [f"#{comment}" for comment in comment_lines]
     for key in sort_in_java_order(entries):
-        lines.append(f"{_escape(key, in_key=True)}={_escape(entries[key], in_key=False)}")
+        lines.append(f"{_escaped(key, in_key=True)}={_escaped(entries[key], in_key=False)}")
     return "".join(f"{line}\n" for line in lines).encode("latin-1")
 
 
 def encode_settings(entries: Mapping[str, str]) -> bytes:
-    """Return the content of a file that people read too: given order, few escapes."""
+    """Return the content of a properties file that people read too.
+
+    The entries are in the given order, and few characters are escaped.
+    """
     lines = (
-        f"{_escape(key, in_key=True)}={_escape(value, in_key=False, spared=_SEPARATORS)}\n"
+        f"{_escaped(key, in_key=True)}={_escaped(value, in_key=False, spared=_SEPARATORS)}\n"
         for key, value in entries.items()
     )
     return "".join(lines).encode("latin-1")
 
 
 def _iter_logical_lines(text: str) -> Iterator[str]:
-    """Yield lines without comments and blank lines; continued lines are joined."""
+    """Yield the lines of a file without comments and blank lines; continued lines are joined."""
     pending = ""
     for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         line = natural.lstrip(_SPACE)
@@ -86,7 +92,10 @@ def _iter_logical_lines(text: str) -> Iterator[str]:
 
 
 def _find_key_end(line: str) -> int:
-    """Return the index of the first unescaped `=`, `:` or space; the line's length without one."""
+    """Return the index of the first `=`, `:` or space in a line that is not escaped.
+
+    The line's length if there is none.
+    """
     escaped = False
     for index, character in enumerate(line):
         if not escaped and (character in "=:" or character in _SPACE):
@@ -95,8 +104,11 @@ def _find_key_end(line: str) -> int:
     return len(line)
 
 
-def _unescape(text: str, path: str) -> str:
-    """Replace backslash escapes; raises CorruptFile for an incomplete one."""
+def _unescaped(text: str, path: str) -> str:
+    """Return a text with its backslash escapes replaced.
+
+    Raises CorruptFile for an incomplete one.
+    """
     parts = []
     index = 0
     while index < len(text):
@@ -119,10 +131,11 @@ def _unescape(text: str, path: str) -> str:
     return "".join(parts).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def _escape(text: str, *, in_key: bool, spared: str = "") -> str:
-    """Add escapes; in keys every space is escaped, in values only a leading one.
+def _escaped(text: str, *, in_key: bool, spared: str = "") -> str:
+    """Return a text with the escapes of a properties file.
 
-    Printable characters in `spared` are not escaped.
+    In keys each space is escaped, in values only a leading one. Printable characters in `spared`
+    are not escaped.
     """
     parts = []
     for index, character in enumerate(text):
@@ -139,7 +152,7 @@ def _escape(text: str, *, in_key: bool, spared: str = "") -> str:
 
 
 def sort_in_java_order(keys: Iterable[str]) -> list[str]:
-    """Return the keys in hash order, as Java iterates over a Properties object.
+    """Return the keys in hash order, in which Java iterates over a Properties object.
 
     Differs: two keys in one bucket keep the given order; in Java it also depends on when the table
     grew.
@@ -152,6 +165,6 @@ def sort_in_java_order(keys: Iterable[str]) -> list[str]:
 
 
 def _bucket(key: str, buckets: int) -> int:
-    """Return the bucket of a key in a Java hash map."""
+    """Return the index of a key's bucket in a Java hash map with this number of buckets."""
     hashed = java_string_hash(key) & 0xFFFFFFFF
     return (hashed ^ hashed >> 16) & (buckets - 1)

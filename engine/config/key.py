@@ -69,97 +69,97 @@ class ConfigKey(NamedTuple):
 
     @property
     def is_sensitive(self) -> bool:
-        """Return True if the value is never shown."""
+        """True if the value is a password, which is never shown."""
         return self.type is ConfigType.PASSWORD
 
 
 @cache
 def broker_keys() -> Mapping[str, ConfigKey]:
-    """Return the broker keys, sorted by name."""
+    """Return the broker keys by name, sorted."""
     from engine.config.tables.broker_3_9_1 import BROKER_ROWS
 
     return {
         key.name: key._replace(update_mode=UpdateMode(cells[0]), is_internal=len(cells) > 1)
-        for key, cells in _rows(BROKER_ROWS)
+        for key, cells in _parse_rows(BROKER_ROWS)
     }
 
 
 @cache
 def topic_keys() -> Mapping[str, ConfigKey]:
-    """Return the topic keys, sorted by name."""
+    """Return the topic keys by name, sorted, with the broker keys that set their defaults."""
     from engine.config.tables.entity_3_9_1 import TOPIC_ROWS
 
     return {
         key.name: key._replace(
             broker_synonyms=tuple(cells[0].split(", ")) if cells[0] != "-" else ()
         )
-        for key, cells in _rows(TOPIC_ROWS)
+        for key, cells in _parse_rows(TOPIC_ROWS)
     }
 
 
 @cache
 def quota_keys() -> Mapping[str, ConfigKey]:
-    """Return the quota keys of users and clients."""
+    """Return the quota keys of users and client ids by name."""
     from engine.config.tables.entity_3_9_1 import QUOTA_ROWS
 
-    return _plain(QUOTA_ROWS)
+    return _keys_by_name(QUOTA_ROWS)
 
 
 @cache
 def scram_keys() -> Mapping[str, ConfigKey]:
-    """Return the SCRAM mechanisms, which are the keys of users' credentials."""
+    """Return the keys of users' credentials by name: the SCRAM mechanisms."""
     from engine.config.tables.entity_3_9_1 import SCRAM_ROWS
 
-    return _plain(SCRAM_ROWS)
+    return _keys_by_name(SCRAM_ROWS)
 
 
 @cache
 def ip_keys() -> Mapping[str, ConfigKey]:
-    """Return the quota keys of IP addresses."""
+    """Return the quota keys of IP addresses by name."""
     from engine.config.tables.entity_3_9_1 import IP_ROWS
 
-    return _plain(IP_ROWS)
+    return _keys_by_name(IP_ROWS)
 
 
 @cache
 def client_metrics_keys() -> Mapping[str, ConfigKey]:
-    """Return the keys of client metrics subscriptions."""
+    """Return the keys of client metrics subscriptions by name."""
     from engine.config.tables.entity_3_9_1 import CLIENT_METRICS_ROWS
 
-    return _plain(CLIENT_METRICS_ROWS)
+    return _keys_by_name(CLIENT_METRICS_ROWS)
 
 
 @cache
 def producer_keys() -> Mapping[str, ConfigKey]:
-    """Return the keys of Java's producer."""
+    """Return the keys of Java's producer by name."""
     from engine.config.tables.client_3_9_1 import PRODUCER_ROWS
 
-    return _plain(PRODUCER_ROWS)
+    return _keys_by_name(PRODUCER_ROWS)
 
 
 @cache
 def consumer_keys() -> Mapping[str, ConfigKey]:
-    """Return the keys of Java's consumer."""
+    """Return the keys of Java's consumer by name."""
     from engine.config.tables.client_3_9_1 import CONSUMER_ROWS
 
-    return _plain(CONSUMER_ROWS)
+    return _keys_by_name(CONSUMER_ROWS)
 
 
 @cache
 def admin_keys() -> Mapping[str, ConfigKey]:
-    """Return the keys of Java's admin client."""
+    """Return the keys of Java's admin client by name."""
     from engine.config.tables.client_3_9_1 import ADMIN_ROWS
 
-    return _plain(ADMIN_ROWS)
+    return _keys_by_name(ADMIN_ROWS)
 
 
-def _plain(rows: str) -> dict[str, ConfigKey]:
+def _keys_by_name(rows: str) -> dict[str, ConfigKey]:
     """Return the keys of a table by name; an additional cell marks a key as internal."""
-    return {key.name: key._replace(is_internal=bool(cells)) for key, cells in _rows(rows)}
+    return {key.name: key._replace(is_internal=bool(cells)) for key, cells in _parse_rows(rows)}
 
 
-def _rows(rows: str) -> list[tuple[ConfigKey, list[str]]]:
-    """Return the key of each row, with the additional cells of its table."""
+def _parse_rows(rows: str) -> list[tuple[ConfigKey, list[str]]]:
+    """Return the key in each row of a table, with the row's additional cells."""
     parsed = []
     for row in rows.splitlines():
         name, type_name, default, valid, importance, *more = row.split(" | ")

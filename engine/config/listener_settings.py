@@ -31,21 +31,27 @@ class ListenerSettings:
         self._prefix = f"{LISTENER_PREFIX}{listener.lower()}."
 
     def name_of(self, key: str, mechanism: str | None = None) -> str:
-        """Return the name of a key with the listener's (and mechanism's) prefix."""
+        """Return a key's name with the prefix of the listener, and mechanism if given."""
         mechanism_prefix = "" if mechanism is None else f"{mechanism.lower()}."
         return f"{self._prefix}{mechanism_prefix}{key}"
 
     def own_text(self, key: str, mechanism: str | None = None) -> str | None:
-        """Return the text set with the listener's (and mechanism's) prefix; None if not set."""
+        """Return the text that is set with the listener's (and mechanism's) prefix, or None."""
         return self._settings.configured_text(self.name_of(key, mechanism))
 
     def text(self, key: str) -> str | None:
-        """Return the text set for this listener, else for all listeners; None if neither is set."""
+        """Return the text that is set for this listener, else the one for all listeners.
+
+        None if neither is set.
+        """
         own = self.own_text(key)
         return self._settings.configured_text(key) if own is None else own
 
     def value(self, key: str, mechanism: str | None = None) -> ConfigValue:
-        """Return a key's value for this listener (and mechanism); raises ConfigError."""
+        """Return a key's value for this listener, and mechanism if given; raises ConfigError.
+
+        Without a setting of the listener it is the broker's value, or the default.
+        """
         own = None if mechanism is None else self.own_text(key, mechanism)
         if own is None:
             own = self.own_text(key)

@@ -32,12 +32,12 @@ class ListenerAddress(NamedTuple):
 
     @property
     def has_sasl(self) -> bool:
-        """Return True if its clients authenticate by SASL."""
+        """True if clients of the listener authenticate by SASL."""
         return self.security_protocol.startswith("SASL_")
 
     @property
     def has_tls(self) -> bool:
-        """Return True if its connections are encrypted."""
+        """True if connections to the listener are encrypted."""
         return self.security_protocol.endswith("SSL")
 
     def __str__(self) -> str:
@@ -46,7 +46,10 @@ class ListenerAddress(NamedTuple):
 
 
 def parse_security_protocols(text: str) -> dict[str, str]:
-    """Return the security protocol of each listener name; raises ConfigError."""
+    """Return the security protocol of each listener name; raises ConfigError.
+
+    `text` is the value of `listener.security.protocol.map`.
+    """
     key = "listener.security.protocol.map"
     protocols = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
@@ -63,14 +66,17 @@ def parse_security_protocols(text: str) -> dict[str, str]:
 
 
 def unparsed_pair(key: str, pair: str) -> str:
-    """Return Kafka's error message for an element of a list of pairs without a colon."""
+    """Return Kafka's message for an element without a colon in a list of pairs."""
     return f"Error parsing configuration property '{key}': begin 0, end -1, length {len(pair)}"
 
 
 def parse_listeners(
     key: str, text: str, protocols: Mapping[str, str]
 ) -> tuple[ListenerAddress, ...]:
-    """Parse a list of listeners; names and ports must be distinct. Raises ConfigError."""
+    """Return the addresses in a list of listeners, the value of `key`.
+
+    Raises ConfigError if the list is malformed, names a listener twice or one without a protocol.
+    """
     listeners: list[ListenerAddress] = []
     failed = f"Error creating broker listeners from '{text.strip()}'"
     for endpoint in filter(None, (part.strip() for part in text.split(","))):
@@ -97,9 +103,10 @@ def parse_listeners(
 def advertised_listeners(
     text: str | None, bound: Sequence[ListenerAddress], protocols: Mapping[str, str]
 ) -> tuple[ListenerAddress, ...]:
-    """Return the advertised listeners; raises ConfigError.
+    """Return the listeners that clients get; `text` None advertises the bound ones.
 
-    Each must be bound under the same name, and have an address to which clients can connect.
+    Raises ConfigError unless each is bound under the same name, and has an address to which
+    clients can connect.
     """
     key = "advertised.listeners"
     advertised = tuple(bound) if text is None else parse_listeners(key, text, protocols)
@@ -125,7 +132,10 @@ def advertised_listeners(
 def inter_broker_listener(
     advertised: Sequence[ListenerAddress], name: str | None, protocol: str
 ) -> ListenerAddress:
-    """Return the listener for other brokers: by its name, or by the protocol's name."""
+    """Return the advertised listener for other brokers, by its name or else its protocol.
+
+    Raises ConfigError if it is not advertised.
+    """
     wanted = protocol if name is None else name.upper()
     for listener in advertised:
         if listener.name == wanted:
@@ -135,7 +145,7 @@ def inter_broker_listener(
 
 
 def _on_own_hosts(listeners: Sequence[ListenerAddress]) -> bool:
-    """Return True if no port is used twice, except once on IPv4 and once on IPv6."""
+    """Return True if each port is used once, or once on IPv4 and once on IPv6."""
     by_port: dict[int, list[str]] = {}
     for listener in listeners:
         by_port.setdefault(listener.port, []).append(listener.host)

@@ -83,7 +83,11 @@ class BrokerSettings:
         *,
         generated_broker_id: int | None = None,
     ) -> None:
-        """Create it from the properties file (`static`) and the settings in znodes."""
+        """Create a broker's settings from the properties file (`static`) and the znodes.
+
+        `dynamic_broker` are those of the broker's own znode, `dynamic_default` those of the znode
+        for all brokers.
+        """
         self.static = _set_both_ids(static)
         #: The generated broker id if none is configured; it is above all ids that may be
         #: configured.
@@ -94,7 +98,7 @@ class BrokerSettings:
     def with_dynamic(
         self, dynamic_broker: Mapping[str, str], dynamic_default: Mapping[str, str]
     ) -> BrokerSettings:
-        """Return the settings after a change at run time."""
+        """Return these settings with other settings of the znodes, after a change at run time."""
         return BrokerSettings(
             self.static,
             dynamic_broker,
@@ -103,13 +107,13 @@ class BrokerSettings:
         )
 
     def with_generated_id(self, broker_id: int) -> BrokerSettings:
-        """Return the settings of a broker with a generated id."""
+        """Return these settings with a generated broker id, because none is configured."""
         return BrokerSettings(
             self.static, self.dynamic_broker, self.dynamic_default, generated_broker_id=broker_id
         )
 
     def configured_text(self, name: str) -> str | None:
-        """Return the text of exactly this key from the first source that sets it; None without one.
+        """Return the text of exactly this key in the first source that sets it, None without one.
 
         Defaults do not count, nor other keys of the same setting such as `log.retention.hours`.
         """
@@ -120,12 +124,12 @@ class BrokerSettings:
         return None
 
     def value(self, name: str) -> ConfigValue:
-        """Return the value of a known key, or its default; raises ConfigError."""
+        """Return the value of a known key, the default if it is not set; raises ConfigError."""
         text = self.configured_text(name)
         return _default_value(name) if text is None else parse_value(broker_keys()[name], text)
 
     def synonyms_of(self, name: str) -> list[SettingSynonym]:
-        """Return all sources that set a value, the effective one first.
+        """Return all sources that set a value of a setting, the effective one first.
 
         The list begins with the key itself: a setting that only has a value by another key (hours
         instead of ms) has no synonyms. The values of passwords are None.
@@ -149,7 +153,10 @@ class BrokerSettings:
         return synonyms
 
     def unknown_names(self) -> list[str]:
-        """Return the static keys that are in no table; plug-ins may read them."""
+        """Return the names in the properties file that are in no table, sorted.
+
+        Plug-ins may read them.
+        """
         return sorted(name for name in self.static if find_key(name) is None)
 
 
@@ -166,7 +173,10 @@ def synonym_names(name: str) -> tuple[str, ...]:
 
 
 def find_key(name: str) -> ConfigKey | None:
-    """Return the row of a key, with or without a listener's prefix; None for an unknown key."""
+    """Return the row of a key in the broker's table, None for an unknown key.
+
+    `name` may have a listener's prefix.
+    """
     keys = broker_keys()
     exact = keys.get(name)
     if exact is not None:
@@ -175,19 +185,19 @@ def find_key(name: str) -> ConfigKey | None:
 
 
 def is_shown(name: str) -> bool:
-    """Return True if a key's value may be shown; an unknown key might be a password."""
+    """Return True if a key's value may be shown: the key is known and no password."""
     key = find_key(name)
     return key is not None and not key.is_sensitive
 
 
 def is_secret(name: str) -> bool:
-    """Return True if a key is known to be a password, with or without a listener's prefix."""
+    """Return True if a key is known as a password; `name` may have a listener's prefix."""
     key = find_key(name)
     return key is not None and key.is_sensitive
 
 
 def _default_text(key: ConfigKey | None) -> str | None:
-    """Return a key's default; None if it has none, as for dynamic-only keys."""
+    """Return the default of a key, None if it has none, as keys that are only set in znodes."""
     if key is None or key.update_mode is UpdateMode.DYNAMIC_ONLY:
         return None
     return key.default
@@ -195,13 +205,13 @@ def _default_text(key: ConfigKey | None) -> str | None:
 
 @cache
 def _default_value(name: str) -> ConfigValue:
-    """Return the default value of a key; raises ConfigError."""
+    """Return the parsed default of a key; raises ConfigError if a value is required."""
     key = broker_keys()[name]
     return parse_value(key, key.default)
 
 
 def _set_both_ids(static: Mapping[str, str]) -> Mapping[str, str]:
-    """Set `broker.id` or `node.id` to the value of the other one if only one is set."""
+    """Return the settings with `broker.id` and `node.id`, if one of them is set."""
     broker_id, node_id = static.get("broker.id"), static.get("node.id")
     if broker_id is None and node_id is not None:
         return {**static, "broker.id": node_id}

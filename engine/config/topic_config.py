@@ -84,7 +84,10 @@ class TopicConfig(NamedTuple):
 
     @classmethod
     def of(cls, overrides: Mapping[str, str], settings: BrokerSettings) -> TopicConfig:
-        """Return a topic's values; overrides with unknown keys are ignored. Raises ConfigError."""
+        """Return a topic's values from its overrides and the broker's settings; raises ConfigError.
+
+        Overrides of unknown keys are ignored.
+        """
         values = [
             _effective_value(key, overrides.get(name), settings)
             for name, key in topic_keys().items()
@@ -93,37 +96,37 @@ class TopicConfig(NamedTuple):
         return cls._make(values)
 
     def value(self, name: str) -> ConfigValue:
-        """Return the value of a key."""
+        """Return the value of a topic key by its name."""
         value: ConfigValue = getattr(self, name.replace(".", "_"))
         return value
 
     @property
     def is_compacted(self) -> bool:
-        """Return True if the cleaner compacts the topic."""
+        """True if the cleaner compacts the topic."""
         return COMPACT in self.cleanup_policy
 
     @property
     def is_deleted(self) -> bool:
-        """Return True if time and size retention apply to the topic."""
+        """True if old segments are deleted by time and size retention."""
         return DELETE in self.cleanup_policy
 
     @property
     def timestamp_before_ms_max(self) -> int:
-        """Return how far a record's timestamp may be in the past, in ms, by either key."""
+        """How far in ms a record's timestamp may be in the past; either of two keys sets it."""
         if self.message_timestamp_before_max_ms != _LONG_MAX:
             return self.message_timestamp_before_max_ms
         return self.message_timestamp_difference_max_ms
 
     @property
     def timestamp_after_ms_max(self) -> int:
-        """Return how far a record's timestamp may be in the future, in ms, by either key."""
+        """How far in ms a record's timestamp may be in the future; either of two keys sets it."""
         if self.message_timestamp_after_max_ms != _LONG_MAX:
             return self.message_timestamp_after_max_ms
         return self.message_timestamp_difference_max_ms
 
 
 def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings) -> None:
-    """Raise ConfigError unless these overrides of a topic are valid."""
+    """Raise ConfigError if the settings of a topic are invalid or contradictory."""
     for name in overrides:
         if name not in topic_keys():
             raise ConfigError(name, overrides[name], "is no setting of topics")
@@ -142,7 +145,7 @@ def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings
 
 
 def _effective_value(key: ConfigKey, override: str | None, settings: BrokerSettings) -> ConfigValue:
-    """Return a topic's value of a key: its override, the broker's value or the default."""
+    """Return a topic's value of a key: its override, else the broker's value, else the default."""
     if override is not None:
         return parse_value(key, override)
     for name in key.broker_synonyms:

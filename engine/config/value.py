@@ -79,20 +79,23 @@ _Check: TypeAlias = Callable[[ConfigValue], bool]
 
 
 def parse_value(key: ConfigKey, text: str | None) -> ConfigValue:
-    """Parse and check a value; a `text` of None (not set) gives None. Raises ConfigError."""
+    """Return the typed value of a text and check it by the key's rule; raises ConfigError.
+
+    A `text` of None (not set) gives None.
+    """
     if text is None:
         if key.is_required:
             raise ConfigError(key.name, None, "must be given")
         return None
-    value = _parse(key, text)
+    value = _parse_text(key, text)
     check, rule = _create_check(key.valid)
     if not check(value):
-        raise ConfigError(key.name, _shown(key, text), rule)
+        raise ConfigError(key.name, _text_for_message(key, text), rule)
     return value
 
 
 def format_value(key: ConfigKey, value: ConfigValue) -> str | None:
-    """Return a value as brokers print it."""
+    """Return a value as the text that brokers send in DescribeConfigs."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -121,8 +124,11 @@ def format_double(value: float) -> str:
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{places - 1}"
 
 
-def _parse(key: ConfigKey, text: str) -> ConfigValue:
-    """Parse a text by the key's type; raises ConfigError."""
+def _parse_text(key: ConfigKey, text: str) -> ConfigValue:
+    """Return the typed value of a text, which is not checked by the key's rule.
+
+    Raises ConfigError.
+    """
     trimmed = text.strip()
     if key.type is ConfigType.BOOLEAN:
         if trimmed.lower() not in ("true", "false"):
@@ -143,7 +149,7 @@ def _parse(key: ConfigKey, text: str) -> ConfigValue:
 
 
 def _parse_integer(key: ConfigKey, trimmed: str) -> int:
-    """Parse a whole number within the type's bits; raises ConfigError."""
+    """Return the whole number in a text; raises ConfigError if it does not fit into the type."""
     bits = _BITS[key.type]
     if len(trimmed) <= _DIGITS_MAX and _INTEGER.fullmatch(trimmed):
         value = int(trimmed)
@@ -154,7 +160,7 @@ def _parse_integer(key: ConfigKey, trimmed: str) -> int:
 
 @cache
 def _create_check(valid: str) -> tuple[_Check, str]:
-    """Return the check for a rule in the tables, and its text for messages."""
+    """Return the check for the rule `valid` of a table's row, and the rule's text for messages."""
     if valid == "-":
         return (lambda value: True), ""
     if valid == "non-empty string":
@@ -172,12 +178,12 @@ def _create_check(valid: str) -> tuple[_Check, str]:
 
 
 def _create_range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check:
-    """Return a check that a number is between `low` and `high`, inclusive, or an allowed -1."""
+    """Return a check that a number is from `low` to `high`, inclusive, or an allowed −1."""
     least = float(low) if "." in low else int(low)
     most = None if high is None else float(high) if "." in high else int(high)
 
     def within(value: ConfigValue) -> bool:
-        """Return True for a number in the range (inclusive), or an allowed -1."""
+        """Return True for a number in the range (inclusive), or an allowed −1."""
         assert isinstance(value, int | float)
         if or_minus_one and value == -1:
             return True
@@ -187,12 +193,12 @@ def _create_range_check(low: str, high: str | None, or_minus_one: str | None) ->
 
 
 def _create_choice_check(choice: re.Match[str]) -> _Check:
-    """Return a check that a value, or each element of a list, is one of the allowed names."""
+    """Return a check that a value, or each element of a list, is one of the names in `choice`."""
     any_case, names = choice.groups()
     allowed = frozenset(names.split(", "))
 
     def among(value: ConfigValue) -> bool:
-        """Return True if the value, or each element of a list, is allowed."""
+        """Return True if the value, or each element of a list, is one of the names."""
         if isinstance(value, tuple):
             return all(element in allowed for element in value)
         assert isinstance(value, str)
@@ -202,7 +208,7 @@ def _create_choice_check(choice: re.Match[str]) -> _Check:
 
 
 def _is_release(value: ConfigValue) -> bool:
-    """Return True if a text begins with a release or one of its IV steps; more may follow."""
+    """Return True if a text begins with a Kafka release or one of its IV steps; more may follow."""
     assert isinstance(value, str)
     numbers = value.split(".")
     head = ".".join(numbers[: 3 if value.startswith("0.") else 2])
@@ -215,11 +221,11 @@ def _is_release(value: ConfigValue) -> bool:
 
 
 def _are_replicas(value: ConfigValue) -> bool:
-    """Return True if a list is `*`, or all its elements are partition:broker."""
+    """Return True if a list of throttled replicas is `*`, or only has elements partition:broker."""
     assert isinstance(value, tuple)
     return "".join(value) == "*" or all(_REPLICAS.fullmatch(element) for element in value)
 
 
-def _shown(key: ConfigKey, text: str) -> str:
-    """Return a value for error messages; hidden if the key is sensitive."""
+def _text_for_message(key: ConfigKey, text: str) -> str:
+    """Return a setting's text for error messages, HIDDEN if it is a password."""
     return HIDDEN if key.is_sensitive else text

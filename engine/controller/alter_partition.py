@@ -74,10 +74,11 @@ def judge_proposal(
     context: ControllerContext,
     version: int,
 ) -> PartitionLeadership | int | None:
-    """Return the state to write, an error code, or None if the state is as proposed already.
+    """Decide on a leader's ISR proposal: return the state to write, or an error code.
 
-    `assigned` are the replicas of the partition; `version` is that of the request, and determines
-    some error codes. Changes nothing. Source: ISR-10.
+    None: the stored state is as proposed already. `current` None: the partition is unknown.
+    `assigned` are its replicas; `version` is that of the request, and determines some error codes.
+    Source: ISR-10.
     """
     if current is None:
         return UNKNOWN_TOPIC_OR_PARTITION
@@ -118,7 +119,7 @@ class AlterPartition:
     """Handles AlterPartition requests, each as one event of the controller. Source: ISR-2."""
 
     def __init__(self, machines: Machines, reassignment: Reassignment) -> None:
-        """Create the handler; only events of the active controller call it."""
+        """Create the handler of AlterPartition; only events of the active controller call it."""
         self._machines = machines
         self._reassignment = reassignment
         self._context = machines.context
@@ -136,7 +137,7 @@ class AlterPartition:
     async def handle(
         self, request: messages.AlterPartitionRequest, version: int
     ) -> messages.AlterPartitionResponse:
-        """Write the granted states, send them to the replicas, and return the response.
+        """Write the ISRs that are granted, send them to the replicas, and return the response.
 
         Source: REPL-8.
         """
@@ -165,7 +166,11 @@ class AlterPartition:
         return self._build_response(codes, results, unknown, version)
 
     def _check_reassignments(self, results: StateResults) -> None:
-        """Queue a check of the reassignments of partitions whose ISR changed. Source: RSN-2."""
+        """Queue a check of the reassignments whose ISR has changed.
+
+        All target replicas of these may be in sync now.
+        Source: RSN-2.
+        """
         changed = [
             partition
             for partition, result in results.items()
@@ -216,6 +221,7 @@ class AlterPartition:
         topics: dict[str, messages.AlterPartitionResponse.TopicData] = {}
 
         def add(topic: str, row: messages.AlterPartitionResponse.PartitionData) -> None:
+            """Add a partition's row to that of its topic."""
             if topic not in topics:
                 topics[topic] = self._topic_row(topic, version)
             topics[topic].partitions.append(row)
@@ -262,7 +268,7 @@ def _unknown_topic_row(topic: _RequestedTopic) -> messages.AlterPartitionRespons
 
 
 def _is_repeated(proposal: Proposal, state: PartitionStateNode) -> bool:
-    """Return True if the state already has the proposed values: a repeated request."""
+    """True if the stored state has the proposed values already, as after a repeated request."""
     return (
         proposal.leader == state.leader
         and proposal.isr == state.isr

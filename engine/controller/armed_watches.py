@@ -23,32 +23,39 @@ class ArmedWatches:
         self._armed: dict[tuple[str, WatchKind], object] = {}
 
     async def arm_children(self, path: str, on_change: Callable[[], None]) -> None:
-        """Call `on_change` at the next creation or deletion of a child; the node must exist."""
+        """Call `on_change` once, when a child of a node is created or deleted.
+
+        The node must exist.
+        """
         await self._set_watch(path, WatchKind.CHILDREN, lambda _: on_change())
 
     async def arm_node(self, path: str, on_event: Callable[[EventType], None]) -> None:
-        """Call `on_event` at the node's next creation, change or deletion."""
+        """Call `on_event` once, when a node is created, changed or deleted."""
         await self._set_watch(path, WatchKind.DATA, on_event)
 
     def disarm(self, path: str) -> None:
-        """Ignore later events of a path."""
+        """Ignore the watches that are set on a path when they fire."""
         for kind in WatchKind:
             self._armed.pop((path, kind), None)
 
     def clear(self) -> None:
-        """Ignore later events of all paths."""
+        """Ignore all watches that are set when they fire: this broker resigned as controller."""
         self._armed.clear()
 
     async def _set_watch(
         self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
     ) -> None:
-        """Set a watch unless it is set; it is forgotten when it fires or cannot be set."""
+        """Set a one-shot watch of a node unless it is set.
+
+        `on_event` is called if it is not disarmed.
+        """
         key = (path, kind)
         if key in self._armed:
             return
         token = object()
 
         def fire(event: WatchEvent) -> None:
+            """Pass the event on, unless the watch was disarmed or set again meanwhile."""
             if self._armed.get(key) is token:
                 del self._armed[key]
                 on_event(event.type)

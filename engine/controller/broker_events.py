@@ -57,7 +57,10 @@ class BrokerEvents:
     def __init__(
         self, machines: Machines, reassignment: Reassignment, channel: BrokerChannel
     ) -> None:
-        """`channel` sends requests to brokers."""
+        """Create the handlers of brokers' events.
+
+        `channel` sends the controller's requests to brokers.
+        """
         self._machines = machines
         self._reassignment = reassignment
         self._context = machines.context
@@ -76,7 +79,7 @@ class BrokerEvents:
             self._channel.open(broker.node)
 
     def close(self) -> None:
-        """Close the request queues to all brokers, for a resignation."""
+        """Close the request queues to all brokers, because this broker resigns as controller."""
         for broker_id in self._context.live_ids():
             self._channel.close(broker_id)
 
@@ -105,7 +108,10 @@ class BrokerEvents:
             await self._fail_brokers(dead)
 
     async def on_broker_modified(self, broker_id: int) -> None:
-        """Read the endpoints of a broker again and send changed ones to all brokers."""
+        """Read the registration of a broker whose node has changed.
+
+        New endpoints are sent to all brokers.
+        """
         await self._watch_broker(broker_id)
         broker = await read_broker(self._client, broker_id)
         before = self._context.live_brokers.get(broker_id)
@@ -176,7 +182,11 @@ class BrokerEvents:
         deleted: frozenset[TopicPartition],
         response: messages.StopReplicaResponse,
     ) -> None:
-        """Mark the replicas of a StopReplica response as deleted or as failed."""
+        """Apply a broker's response to StopReplica.
+
+        Marks the replicas as deleted or as failed. Only replicas in `deleted`, of topics
+        whose deletion has started, count.
+        """
         failed: list[Replica] = []
         done: list[Replica] = []
         for row in response.partition_errors:
@@ -249,7 +259,7 @@ class BrokerEvents:
     # -- watches and notes ---------------------------------------------------------------------
 
     async def _watch_brokers(self) -> dict[int, LiveBroker]:
-        """Watch the list of broker nodes, and return the registered brokers."""
+        """Watch the list of broker nodes, and return the registered brokers by id."""
         await self._machines.watches.arm_children(
             BROKER_IDS, partial(self._machines.put, "BrokerChange", self.on_brokers)
         )
@@ -259,6 +269,7 @@ class BrokerEvents:
         """Watch a broker's node; a change of its data queues `on_broker_modified`."""
 
         def on_event(event: EventType) -> None:
+            """Queue the reading of the broker's changed registration."""
             if event is EventType.DATA_CHANGED:
                 work = partial(self.on_broker_modified, broker_id)
                 self._machines.put(f"BrokerModifications({broker_id})", work)
@@ -296,4 +307,5 @@ class BrokerEvents:
         return [note for listed in notes.values() for note in listed]
 
     async def _remove_notes(self, folder: str, names: list[str]) -> None:
+        """Delete change nodes that were processed."""
         await self._machines.parts.znodes.delete_all([f"{folder}/{name}" for name in names])

@@ -94,9 +94,10 @@ class ControlledShutdown:
         )
 
     def _shared_partitions(self, broker_id: int) -> tuple[list[TopicPartition], list[Replica]]:
-        """Return the partitions that a broker leads, and its follower replicas.
+        """Return the partitions that a broker leads, and its replicas that follow.
 
-        Partitions with a single replica and topics to delete are left out.
+        Partitions with a single replica and topics to delete are left out: no other broker has
+        them.
         """
         context = self._context
         led, followed = [], []
@@ -134,7 +135,10 @@ class AllocateProducerIds:
     async def handle(
         self, request: messages.AllocateProducerIdsRequest
     ) -> messages.AllocateProducerIdsResponse:
-        """Return the response with the next block for a broker."""
+        """Reserve the next block of producer ids for a broker; return it in the response.
+
+        An unknown broker, or one with another epoch, gets an error code.
+        """
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None:
             return messages.AllocateProducerIdsResponse(error_code=BROKER_ID_NOT_REGISTERED)

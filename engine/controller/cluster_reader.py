@@ -50,10 +50,10 @@ V = TypeVar("V")
 async def read_many(
     read: Callable[[K], PromiseCoroutine[V]], keys: Iterable[K], turns: LoopTurns
 ) -> dict[K, V]:
-    """Call `read` for each key, up to CONTROLLER_READS_MAX at once; keys must be distinct.
+    """Return the result of `read` by key, with up to CONTROLLER_READS_MAX reads at once.
 
-    The requests are spread over turns of the loop, since the embedded store responds within the
-    call.
+    The keys must be distinct. The requests are spread over turns of the event loop, since the
+    embedded store responds within the call.
     """
     listed = list(keys)
     found: dict[K, V] = {}
@@ -103,7 +103,7 @@ async def read_brokers(client: ZnodeClient) -> dict[int, LiveBroker]:
 
 
 async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
-    """Return a broker's registration, None if the broker is not registered."""
+    """Return a broker's registration and epoch, None if the broker is not registered."""
     path = broker_path(broker_id)
     try:
         data, stat = await client.get(path)
@@ -113,7 +113,7 @@ async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
 
 
 async def read_topic(client: ZnodeClient, topic: str) -> StoredTopic | None:
-    """Return a topic's assignment, None if the topic does not exist."""
+    """Return a topic's assignment, id and znode version, None if the topic does not exist."""
     path = topic_path(topic)
     try:
         data, stat = await client.get(path)
@@ -151,7 +151,7 @@ async def read_leaderships(
 
 
 def parse_registration(broker_id: int, registration: BrokerRegistration, path: str) -> BrokerNode:
-    """Return id, endpoints and rack of a registration; raises InvalidZnodeValue."""
+    """Return id, endpoints and rack of a broker's registration; raises InvalidZnodeValue."""
     endpoints = tuple(
         _parse_endpoint(text, registration.security_protocols, path)
         for text in registration.endpoints
@@ -160,7 +160,7 @@ def parse_registration(broker_id: int, registration: BrokerRegistration, path: s
 
 
 def _is_int32(digits: str) -> bool:
-    """Return whether the text is a decimal number from 0 to the maximum of int32."""
+    """Return True if the text is a decimal number from 0 to the maximum of int32."""
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX
     return is_number and int(digits) <= _INT32_MAX
 

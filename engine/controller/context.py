@@ -39,7 +39,7 @@ class ControllerContext:
     """Brokers, topics, assignments, leaders, and the phases of partitions and replicas."""
 
     def __init__(self) -> None:
-        """Create an empty context."""
+        """Create an empty context, that of a broker that is not the controller."""
         #: These two dicts are cleared and never replaced: readers keep a reference to them.
         self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
         self.replica_phases: dict[Replica, ReplicaPhase] = {}
@@ -48,7 +48,7 @@ class ControllerContext:
         self.reset()
 
     def reset(self) -> None:
-        """Clear the state of the cluster, for a resignation."""
+        """Clear all state of the cluster, because this broker resigns as controller."""
         self.epoch = 0
         self.live_brokers: dict[int, LiveBroker] = {}
         self.shutting_down: set[int] = set()
@@ -70,40 +70,46 @@ class ControllerContext:
     # -- brokers -------------------------------------------------------------------------------
 
     def is_live(self, broker_id: int) -> bool:
-        """Return whether the broker is registered and not in controlled shutdown."""
+        """True if the broker is registered and not in controlled shutdown."""
         return broker_id in self.live_brokers and broker_id not in self.shutting_down
 
     def live_ids(self) -> list[int]:
-        """Return the registered brokers, including those in controlled shutdown."""
+        """Return the sorted ids of registered brokers, also of those in controlled shutdown."""
         return sorted(self.live_brokers)
 
     def is_online(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Return whether the replica's broker is live and its log directory readable."""
+        """True if a partition's replica may lead.
+
+        Its broker must be live and its log directory readable.
+        """
         return self.is_live(broker_id) and self._is_readable(broker_id, partition)
 
     def is_online_or_stopping(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Return whether the replica's broker is registered and its log directory readable.
+        """True if the replica's broker is registered and its log directory readable.
 
         A broker in controlled shutdown counts as online here.
         """
         return broker_id in self.live_brokers and self._is_readable(broker_id, partition)
 
     def _is_readable(self, broker_id: int, partition: TopicPartition) -> bool:
-        """Return whether the log directory of a replica is not offline."""
+        """True unless the broker has reported the replica's log directory as offline."""
         return partition not in self.offline_replicas.get(broker_id, ())
 
     # -- topics --------------------------------------------------------------------------------
 
     def assignment(self, partition: TopicPartition) -> PartitionAssignment:
-        """Return the replicas of a partition, an empty assignment for an unknown partition."""
+        """Return a partition's replicas, adding and removing ones.
+
+        All are empty for an unknown partition.
+        """
         return self.topics.get(partition.topic, {}).get(partition.partition, _NOTHING)
 
     def assign(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Set the replicas of a partition."""
+        """Set a partition's replicas, adding and removing ones."""
         self.topics.setdefault(partition.topic, {})[partition.partition] = assignment
 
     def name_topic(self, topic: str, topic_id: bytes) -> None:
-        """Set a topic's id."""
+        """Store a topic's id, so that it is found by name and the name by id."""
         self.topic_ids[topic] = topic_id
         self.topic_names[topic_id] = topic
 
@@ -134,7 +140,7 @@ class ControllerContext:
         return [TopicPartition(topic, index) for index in self.topics.get(topic, {})]
 
     def replicas_of(self, partitions: Iterable[TopicPartition]) -> list[Replica]:
-        """Return the replicas of partitions."""
+        """Return all replicas of partitions, each with its broker, partition by partition."""
         return [
             Replica(partition, broker_id)
             for partition in partitions
@@ -149,9 +155,9 @@ class ControllerContext:
     # -- leaders -------------------------------------------------------------------------------
 
     def epoch_for_stop(self, partition: TopicPartition) -> int:
-        """Return the leader epoch to send in StopReplica.
+        """Return the leader epoch that StopReplica has for a partition.
 
-        −2 for a topic to delete, −1 without a leader.
+        It is −2 for a topic to delete, −1 for a partition without a leader.
         """
         if partition.topic in self.to_delete:
             return DELETED
@@ -177,7 +183,7 @@ class ControllerContext:
         )
 
     def topics_being_deleted(self) -> set[str]:
-        """Return the topics for which `is_being_deleted` is True."""
+        """Return the topics whose deletion is requested and waits for no reassignment."""
         return self.to_delete - {partition.topic for partition in self.reassigning}
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
@@ -190,7 +196,7 @@ class ControllerContext:
         ]
 
     def partitions_waiting_for_leader(self) -> list[TopicPartition]:
-        """Return the new or offline partitions, except those of topics being deleted."""
+        """Return the partitions in phase NEW or OFFLINE, except those of topics being deleted."""
         being_deleted = self.topics_being_deleted()
         waiting = (PartitionPhase.NEW, PartitionPhase.OFFLINE)
         return [

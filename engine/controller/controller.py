@@ -89,7 +89,7 @@ class Controller:
         settings: Callable[[], BrokerSettings],
         ports: ControllerPorts,
     ) -> None:
-        """Create the parts; nothing runs before `start`.
+        """Create a broker's controller, which is not active; nothing runs before `start`.
 
         `settings` returns the broker's present settings.
         """
@@ -152,7 +152,7 @@ class Controller:
 
     @property
     def is_active(self) -> bool:
-        """Return whether this broker is the controller."""
+        """True if this broker is the controller, as last read from the metadata store."""
         return self._controller_id == self.broker_id
 
     @property
@@ -167,12 +167,12 @@ class Controller:
 
     @property
     def waiting_event_count(self) -> int:
-        """Return how many events are queued."""
+        """Return how many controller events are queued."""
         return self._queue.waiting_count
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no event runs and none is queued."""
+        """True if no controller event runs and none is queued."""
         return self._queue.is_idle
 
     def topic_name(self, topic_id: bytes) -> str | None:
@@ -180,17 +180,23 @@ class Controller:
         return self.context.topic_names.get(topic_id)
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Return whether the deletion of a topic is requested and not complete."""
+        """True if the deletion of a topic is requested and not complete."""
         return topic in self.context.to_delete
 
     # -- life ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Queue the first election; the broker is registered and the persistent znodes exist."""
+        """Queue the first election.
+
+        Called when the broker is registered and the persistent znodes exist.
+        """
         self._queue.put(Event("Startup", self._on_startup))
 
     def stop(self) -> None:
-        """Resign and drop all queued events; `/controller` is removed with the broker's session."""
+        """Resign if this broker is the controller, and drop all queued events.
+
+        `/controller` is removed with the broker's session.
+        """
         self._controller_watch.clear()
         self._queue.close(self._forget_controller)
 
@@ -210,7 +216,7 @@ class Controller:
     def alter_partition(
         self, request: messages.AlterPartitionRequest, version: int
     ) -> Promise[messages.AlterPartitionResponse]:
-        """Promise the response to an AlterPartition request in `version`."""
+        """Queue an AlterPartition request as an event; promise the response."""
         handler = self._alter_partition
         return self._put_request(
             "AlterPartition", handler, partial(handler.handle, request, version)
@@ -219,23 +225,23 @@ class Controller:
     def controlled_shutdown(
         self, request: messages.ControlledShutdownRequest
     ) -> Promise[messages.ControlledShutdownResponse]:
-        """Promise the response to a ControlledShutdown request."""
+        """Queue a ControlledShutdown request as an event; promise the response."""
         handler = self._controlled_shutdown
         return self._put_request("ControlledShutdown", handler, partial(handler.handle, request))
 
     def allocate_producer_ids(
         self, request: messages.AllocateProducerIdsRequest
     ) -> Promise[messages.AllocateProducerIdsResponse]:
-        """Promise the response to an AllocateProducerIds request."""
+        """Queue an AllocateProducerIds request as an event; promise the response."""
         handler = self._allocate_producer_ids
         return self._put_request("AllocateProducerIds", handler, partial(handler.handle, request))
 
     def elect_leaders(
         self, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> Promise[dict[TopicPartition, PartitionElection]]:
-        """Elect the preferred leaders, or with `is_unclean` any live replica.
+        """Queue an election of the preferred leaders; promise the result of each partition.
 
-        Promise the results.
+        With `is_unclean` it is an election of any live replica for partitions without a leader.
         """
         handler = RequestedElection(self._machines, partitions, is_unclean=is_unclean)
         return self._put_request("ReplicaLeaderElection", handler, handler.handle)
@@ -243,7 +249,7 @@ class Controller:
     def alter_reassignments(
         self, request: messages.AlterPartitionReassignmentsRequest
     ) -> Promise[messages.AlterPartitionReassignmentsResponse]:
-        """Promise the response to an AlterPartitionReassignments request."""
+        """Queue an AlterPartitionReassignments request as an event; promise the response."""
         handler = self._requested_reassignment
         return self._put_request(
             "ApiPartitionReassignment", handler, partial(handler.handle, request)
@@ -252,7 +258,7 @@ class Controller:
     def list_reassignments(
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> Promise[messages.ListPartitionReassignmentsResponse]:
-        """Promise the response to a ListPartitionReassignments request."""
+        """Queue a ListPartitionReassignments request as an event; promise the response."""
         handler = self._reassignment_list
         return self._put_request(
             "ListPartitionReassignments", handler, partial(handler.handle, request)
@@ -265,6 +271,7 @@ class Controller:
         """
 
         async def work() -> None:
+            """Elect leaders of offline partitions."""
             await self._machines.partitions.bring_online(topic)
 
         kind = "UncleanLeaderElectionEnable"
@@ -276,7 +283,10 @@ class Controller:
         handler: _RequestHandler[R],
         handle: Callable[[], PromiseCoroutine[R]],
     ) -> Promise[R]:
-        """Queue a request as an event; the promise is kept even if the event fails."""
+        """Queue a request as an event.
+
+        Promises its response, also if the event fails or is dropped.
+        """
         promise: Promise[R] = Promise()
 
         async def work() -> None:
@@ -300,9 +310,10 @@ class Controller:
     # -- events --------------------------------------------------------------------------------
 
     def _put_active(self, name: str, work: Callable[[], PromiseCoroutine[None]]) -> None:
-        """Queue an event that does nothing if this broker is not the controller when it runs."""
+        """Queue `work` as an event that does nothing unless this broker is the controller then."""
 
         async def if_active() -> None:
+            """Run the work, unless this broker has resigned meanwhile."""
             if self.is_active:
                 await work()
 
@@ -327,9 +338,9 @@ class Controller:
             self._put_active("TopicDeletionStopReplicaResponseReceived", work)
 
     async def _on_event_failed(self, name: str, error: EngineError) -> None:
-        """Report a failed event.
+        """Log the error of an event that failed.
 
-        After ControllerMoved (a fenced write) read `/controller` again.
+        After ControllerMoved (a fenced write) `/controller` is read again.
         """
         self._ports.reporter.event_failed(name, error)
         if isinstance(error, ControllerMoved):
@@ -339,12 +350,12 @@ class Controller:
                 self._ports.reporter.event_failed(name, second)
 
     async def _on_startup(self) -> None:
-        """Watch `/controller`, then take part in the election."""
+        """Watch `/controller`, then become the controller if there is none."""
         await self._watch_controller()
         await self._try_to_become_controller()
 
     async def _on_reelect(self) -> None:
-        """Read `/controller` again, then take part in the election."""
+        """Read `/controller` again, then become the controller if there is none."""
         await self._read_controller()
         await self._try_to_become_controller()
 
@@ -353,7 +364,10 @@ class Controller:
         self._forget_controller()
 
     def _forget_controller(self) -> None:
-        """Resign and clear the watch of `/controller` and the known controller."""
+        """Resign, and forget the controller that is known and the watch of `/controller`.
+
+        Called at the end of a session and at the stop of the broker: no controller is known then.
+        """
         self._controller_watch.clear()
         self._resign()
         self._controller_id = _NOBODY
@@ -403,7 +417,7 @@ class Controller:
             self._queue_election()
 
     async def _read_controller(self) -> None:
-        """Watch and read `/controller`; resign if it has another broker or does not exist."""
+        """Watch and read `/controller`; resign if it names another broker or does not exist."""
         # Source: ZN:resign.
         await self._watch_controller()
         controller_id = await self._read_controller_id()
@@ -446,10 +460,10 @@ class Controller:
             await self._abort_failover()
 
     async def _fail_over(self) -> None:
-        """Take over as the controller.
+        """Load the cluster's state and act on it, after this broker has become the controller.
 
-        Order: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines,
-        7 reassignments, 8 continued deletions, 9 preferred elections, 10 the leader balance.
+        Order: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines, 7
+        reassignments, 8 continued deletions, 9 preferred elections, 10 the leader balance.
 
         Source: C4, ZN:failover.
         """
@@ -485,7 +499,10 @@ class Controller:
             await self._machines.parts.znodes.write([Delete(CONTROLLER)])
 
     def _resign(self) -> None:
-        """Stop all work and clear the state, if this broker was the controller."""
+        """Stop the controller's work and clear its state.
+
+        Does nothing if this broker is not the controller.
+        """
         if not self.is_active:
             return
         self._balance.stop()

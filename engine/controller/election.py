@@ -27,9 +27,10 @@ _NO_EPOCH = 0
 
 
 async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) -> tuple[int, int]:
-    """Become the controller; return the controller epoch and the version of its node.
+    """Create `/controller` and raise `/controller_epoch`, both or none.
 
-    Raises ControllerMoved if another broker became the controller first.
+    Returns the new controller epoch, and the znode version of `/controller_epoch`. Raises
+    ControllerMoved if another broker became the controller first.
 
     Source: ZN:election.
     """
@@ -56,7 +57,7 @@ async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) 
 
 
 async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
-    """Return the controller epoch and its znode version; create a missing node."""
+    """Return the controller epoch and its znode version; create the node if it is missing."""
     try:
         data, stat = await client.get(CONTROLLER_EPOCH)
     except NoNode:
@@ -67,9 +68,9 @@ async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
 
 
 async def _was_applied(client: ZnodeClient, epoch: int) -> bool:
-    """Return True if this session owns `/controller` and the epoch is `epoch`.
+    """True if this session owns `/controller` and the controller epoch is `epoch`.
 
-    That means that the transaction was applied and only its response was lost.
+    Then the transaction of the registration was applied, and only its response was lost.
     """
     stat = await client.exists(CONTROLLER)
     data, _ = await client.get(CONTROLLER_EPOCH)

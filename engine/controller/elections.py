@@ -57,17 +57,20 @@ class Elected(NamedTuple):
 def elect(
     reason: ElectionReason, state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
-    """Return the state after an election, None if no replica qualifies."""
+    """Return the state of a partition after an election by the rule for `reason`.
+
+    None if no replica may become the leader.
+    """
     return _RULES[reason](state, candidates, controller_epoch)
 
 
 def remove_replica(
     state: PartitionStateNode, replica: int, controller_epoch: int
 ) -> PartitionStateNode:
-    """Return the state without an offline replica in the ISR, and without a leader if it led.
+    """Return a partition's state without an offline replica; the leader epoch is raised.
 
-    The last member of the ISR stays in the ISR, so that only this replica can become the leader
-    again. Source: ISR-1, R13.
+    There is no leader if the replica led. The last member of the ISR stays in the ISR, so that only
+    this replica can become the leader again. Source: ISR-1, R13.
     """
     isr = state.isr if len(state.isr) == 1 else _without(state.isr, {replica})
     leader = NO_LEADER if state.leader == replica else state.leader
@@ -80,7 +83,10 @@ def remove_replica(
 
 
 def first_state(live: Sequence[int], controller_epoch: int) -> PartitionStateNode:
-    """Return the state of a new partition; `live` replicas are in the order of assignment."""
+    """Return the first state of a new partition.
+
+    The first live replica leads, all live are in sync. `live` is in the order of the assignment.
+    """
     return PartitionStateNode(live[0], 0, tuple(live), controller_epoch)
 
 

@@ -36,7 +36,11 @@ class EventQueue:
         on_failed: Callable[[str, EngineError], PromiseCoroutine[None]],
         times: EventTimes,
     ) -> None:
-        """Create an empty queue; an event runs on a later turn of the loop than its `put`."""
+        """Create an empty queue of controller events, which run one after the other.
+
+        An event runs in a later turn of the event loop than its `put`. `on_failed` gets its name
+        and its EngineError.
+        """
         self.times = times
         self._call_soon = call_soon
         self._on_failed = on_failed
@@ -52,13 +56,13 @@ class EventQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no event runs and none is queued."""
+        """True if no event runs and none is queued."""
         return not (self._is_running or self._events)
 
     def put(self, event: Event) -> None:
-        """Queue an event; after `close` the event is dropped."""
+        """Queue an event after the others; after `close` it is dropped."""
         if self._is_closed:
-            _drop(event)
+            _drop_event(event)
             return
         self._events.append((event, self.times.now_ns()))
         self._wake()
@@ -67,7 +71,7 @@ class EventQueue:
         """Drop all queued events, then queue `event`."""
         dropped, self._events = self._events, deque()
         for overtaken, _ in dropped:
-            _drop(overtaken)
+            _drop_event(overtaken)
         self.put(event)
 
     def close(self, on_idle: Callable[[], None]) -> None:
@@ -75,14 +79,16 @@ class EventQueue:
         self._is_closed = True
         dropped, self._events = self._events, deque()
         for event, _ in dropped:
-            _drop(event)
+            _drop_event(event)
         if self._is_running:
             self._on_idle = on_idle
         else:
             on_idle()
 
     def _wake(self) -> None:
-        """Schedule the next event for a later turn, unless one is running or scheduled."""
+        """Start the next event in a later turn of the event loop, unless one is running or
+        scheduled.
+        """
         if not (self._is_running or self._is_due) and self._events:
             self._is_due = True
             self._call_soon(self._run_next)
@@ -102,7 +108,7 @@ class EventQueue:
         return len(self._events)
 
     async def _run_event(self, event: Event, queued_ns: int) -> None:
-        """Run one event, handle its EngineError, and schedule the next event."""
+        """Run one event, pass its EngineError to `on_failed`, and schedule the next event."""
         began_ns = self.times.now_ns()
         try:
             try:
@@ -119,7 +125,7 @@ class EventQueue:
             self._wake()
 
 
-def _drop(event: Event) -> None:
+def _drop_event(event: Event) -> None:
     """Call `on_drop` of an event that will not run."""
     if event.on_drop is not None:
         event.on_drop()

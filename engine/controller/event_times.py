@@ -55,7 +55,10 @@ class EventTimes:
     """The timers of one controller's events, and the times of events in the queue."""
 
     def __init__(self, clock: Clock, work_ns: Callable[[], int]) -> None:
-        """Create empty histograms; `work_ns` returns a monotonic time in nanoseconds."""
+        """Create the histograms of controller events.
+
+        `work_ns` returns a monotonic time in nanoseconds.
+        """
         self._clock = clock
         self.now_ns = work_ns
         now_s = clock.monotonic_ms() // _MS_PER_S

@@ -28,9 +28,10 @@ Multi: TypeAlias = Callable[[Sequence[Operation]], PromiseCoroutine[list[Operati
 
 
 async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:
-    """Write groups of operations in order; each group completely or not at all.
+    """Write groups of znode operations in order, in few transactions; each group completely or not.
 
-    Returns the results, or the NodeError, of each group.
+    Returns for each group the results of its operations, or its NodeError. `multi` applies one
+    transaction.
     """
     results: list[GroupResult] = []
     for chunk in _iter_chunks(groups):
@@ -39,7 +40,10 @@ async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> l
 
 
 async def _write_chunk(multi: Multi, chunk: list[Sequence[Operation]]) -> list[GroupResult]:
-    """Write several groups in one transaction; if it fails, write each group separately."""
+    """Write several groups in one transaction; if that fails, each group in its own transaction.
+
+    So an error of one group does not prevent the others.
+    """
     try:
         flat = await multi([operation for group in chunk for operation in group])
     except NodeError as error:

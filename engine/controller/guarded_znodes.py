@@ -39,17 +39,20 @@ class GuardedZnodes:
     """The metadata store with fenced writes; the election sets `epoch_version`."""
 
     def __init__(self, client: ZnodeClient, turns: LoopTurns) -> None:
-        """Wrap the broker's session; `epoch_version` must be set before the first write."""
+        """Create the controller's access to znodes, whose writes fail after another election.
+
+        `epoch_version` must be set before the first write.
+        """
         self.client = client
         #: Divides work over thousands of partitions into turns of the loop.
         self.turns = turns
         self.epoch_version = 0
 
     async def write(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Apply all operations or none, if `/controller_epoch` has the version `epoch_version`.
+        """Apply all operations or none, if the controller epoch is `epoch_version` still.
 
         Raises ControllerMoved if it has another version, and NodeError. Many operations get a
-        separate turn of the loop, since the embedded store applies them within the call.
+        separate turn of the event loop, since the embedded store applies them within the call.
         """
         if len(operations) > CONTROLLER_OPERATIONS_PER_SHARE:
             await self.turns.await_turn()
@@ -63,14 +66,15 @@ class GuardedZnodes:
         return results
 
     async def write_groups(self, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:
-        """Write groups of operations in order; each group completely or not at all.
+        """Write groups of operations in order, as this controller.
 
-        Returns the results, or the NodeError, of each group. Raises ControllerMoved.
+        Each group completely or not at all. Returns for each group the results, or its NodeError.
+        Raises ControllerMoved.
         """
         return await write_groups(self.write, groups)
 
     async def create_missing(self, paths: Iterable[str]) -> None:
-        """Create the nodes that do not exist, without data."""
+        """Create the znodes of `paths` that do not exist, without data."""
         for result in await self.write_groups([(Create(path),) for path in paths]):
             if isinstance(result, NodeError) and not isinstance(result, NodeExists):
                 raise result

@@ -46,9 +46,9 @@ def find_imbalanced_partitions(
     can_lead: Callable[[int, TopicPartition], bool],
     percentage: int,
 ) -> list[TopicPartition]:
-    """Return the partitions whose preferred leader is to be elected; change nothing.
+    """Return the partitions whose preferred leader is to be elected.
 
-    These are led by other brokers, and their preferred leader leads too few of its partitions: more
+    They are led by other brokers, and their preferred leader leads too few of its partitions: more
     than `percentage` are elsewhere. A partition that never had a leader has the leader −2 and does
     not count as imbalanced. `can_lead` returns True if a replica is alive.
     """
@@ -73,7 +73,7 @@ class LeaderBalance:
     def __init__(
         self, machines: Machines, config: BrokerConfig, clock: Clock, timers: Timers
     ) -> None:
-        """Create the check; it does not run before `start`."""
+        """Create the periodic check of the leader balance; it does not run before `start`."""
         self._machines = machines
         self._config = config
         self._clock = clock
@@ -82,18 +82,24 @@ class LeaderBalance:
         self._cancel: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Schedule the first check, after this broker became the controller."""
+        """Schedule the first check of the balance, after this broker has become the controller.
+
+        Does nothing without auto.leader.rebalance.enable.
+        """
         if self._config.auto_leader_rebalance_enable:
             self._schedule(LEADER_BALANCE_FIRST_CHECK_MS)
 
     def stop(self) -> None:
-        """Cancel the next check."""
+        """Cancel the next check of the balance: this broker resigns as controller."""
         cancel, self._cancel = self._cancel, None
         if cancel is not None:
             cancel()
 
     async def run_check(self) -> None:
-        """Elect preferred leaders on imbalanced brokers, and schedule the next check."""
+        """Elect preferred leaders for brokers that lead too few partitions, and schedule a check.
+
+        Nothing is elected while partitions are being reassigned.
+        """
         context = self._machines.context
         try:
             chosen: Iterable[TopicPartition] = ()
@@ -110,13 +116,13 @@ class LeaderBalance:
             self._schedule(self._config.leader_imbalance_check_interval_seconds * 1000)
 
     def _schedule(self, delay_ms: int) -> None:
-        """Schedule the next check in place of one that was scheduled before."""
+        """Schedule the next check after `delay_ms`; an earlier scheduled check is cancelled."""
         self.stop()
         due_ms = self._clock.monotonic_ms() + delay_ms
-        self._cancel = self._timers.call_at(due_ms, self._due)
+        self._cancel = self._timers.call_at(due_ms, self._put_check)
 
-    def _due(self) -> None:
-        """Queue the check as an event of the controller."""
+    def _put_check(self) -> None:
+        """Queue the check of the balance as an event of the controller."""
         self._machines.put("AutoPreferredReplicaLeaderElection", self.run_check)
 
 

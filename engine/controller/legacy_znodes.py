@@ -44,7 +44,10 @@ class LegacyZnodes:
         self._reassignment = reassignment
 
     async def on_reassignment(self) -> None:
-        """Start the requested reassignments that are not in progress; remove refused ones."""
+        """Start the reassignments that tools have requested in `/admin/reassign_partitions`.
+
+        Those that are in progress already continue; refused ones are removed from the node.
+        """
         await self._watch(REASSIGN_PARTITIONS, "ZkPartitionReassignment", self.on_reassignment)
         plan = {}
         failed = set()
@@ -61,7 +64,10 @@ class LegacyZnodes:
             )
 
     async def on_preferred_election(self) -> None:
-        """Elect the requested preferred leaders, and delete the node."""
+        """Elect the preferred leaders requested in `/admin/preferred_replica_election`.
+
+        The node is deleted.
+        """
         await self._watch(
             PREFERRED_REPLICA_ELECTION, "ReplicaLeaderElection", self.on_preferred_election
         )
@@ -78,7 +84,7 @@ class LegacyZnodes:
         await znodes.delete_all([PREFERRED_REPLICA_ELECTION])
 
     def _is_in_progress(self, partition: TopicPartition, target: tuple[int, ...]) -> bool:
-        """Return whether the partition is being reassigned to `target` already."""
+        """True if the partition is being reassigned to `target` already."""
         assignment = self._context.assignment(partition)
         return is_reassigning(assignment) and target_replicas(assignment) == target
 

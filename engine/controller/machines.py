@@ -38,7 +38,7 @@ class Machines(NamedTuple):
     def send_metadata(
         self, broker_ids: list[int], partitions: list[TopicPartition] | None = None
     ) -> None:
-        """Send UpdateMetadata with the live brokers and the state of `partitions`."""
+        """Send brokers UpdateMetadata with the live brokers and the state of `partitions`."""
         batch = RequestBatch(self.parts.sender)
         batch.add_update_metadata(broker_ids, partitions or ())
         batch.send()

@@ -48,7 +48,10 @@ class PartitionMachine:
         self._writer = StateWriter(parts.context, parts.znodes)
 
     async def set_initial_phases(self) -> None:
-        """Set the phase of each partition after a failover, then elect missing leaders."""
+        """Set the phase of each partition by its stored leader after a failover.
+
+        Missing leaders are elected.
+        """
         context = self._context
         for partition in context.partitions():
             leadership = context.leaderships.get(partition)
@@ -62,7 +65,11 @@ class PartitionMachine:
         await self.bring_online()
 
     async def bring_online(self, topic: str | None = None) -> StateResults:
-        """Elect leaders of the NEW and OFFLINE partitions of `topic`, of all topics for None."""
+        """Elect leaders for the NEW and OFFLINE partitions of `topic`, of all topics for None.
+
+        Returns for each partition with an earlier leader the written state, or why none was
+        elected.
+        """
         waiting = [
             partition
             for partition in self._context.partitions_waiting_for_leader()
@@ -78,9 +85,10 @@ class PartitionMachine:
         *,
         allow_unclean: bool = False,
     ) -> StateResults:
-        """Change partitions to a phase; return the results of the elections for ONLINE.
+        """Change partitions to the phase `target`; for ONLINE elect their leaders.
 
-        `reason` is the rule of elections; `allow_unclean` permits unclean ones in any topic.
+        Returns the results of the elections. `reason` is their rule; `allow_unclean` permits
+        unclean ones in any topic. A partition that may not enter the phase is reported.
         """
         valid = self._filter_valid(partitions, target)
         phases = self._context.partition_phases
@@ -99,7 +107,7 @@ class PartitionMachine:
     def _filter_valid(
         self, partitions: Iterable[TopicPartition], target: PartitionPhase
     ) -> list[TopicPartition]:
-        """Return the partitions that may enter `target`; report the other ones."""
+        """Return the partitions that may enter the phase `target`; report the other ones."""
         # Source: C3.
         valid = []
         for partition in partitions:
@@ -107,11 +115,13 @@ class PartitionMachine:
             if phase in PARTITION_COMES_FROM[target]:
                 valid.append(partition)
             else:
-                self._refused(partition, target, f"it is {phase.value}")
+                self._report_refusal(partition, target, f"it is {phase.value}")
         return valid
 
-    def _refused(self, partition: TopicPartition, target: PartitionPhase, reason: str) -> None:
-        """Report that a partition does not change to `target`."""
+    def _report_refusal(
+        self, partition: TopicPartition, target: PartitionPhase, reason: str
+    ) -> None:
+        """Report that a partition does not enter the phase `target`."""
         self._parts.reporter.change_refused(str(partition), target.value, reason)
 
     # -- new partitions ------------------------------------------------------------------------
@@ -119,7 +129,11 @@ class PartitionMachine:
     async def _write_first_states(
         self, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
-        """Write the first state of new partitions, with the first live replica as the leader."""
+        """Write the first state of new partitions: the first live replica leads.
+
+        LeaderAndIsr for their replicas is added to `batch`. A partition without a live replica is
+        reported.
+        """
         context = self._context
         states: dict[TopicPartition, PartitionStateNode] = {}
         for partition in partitions:
@@ -128,7 +142,9 @@ class PartitionMachine:
             if live:
                 states[partition] = first_state(live, context.epoch)
             else:
-                self._refused(partition, PartitionPhase.ONLINE, f"none of {replicas} is alive")
+                self._report_refusal(
+                    partition, PartitionPhase.ONLINE, f"none of {replicas} is alive"
+                )
         results = await self._create_states(states)
         share = self._parts.znodes.turns.begin()
         for partition, error in results.items():
@@ -136,7 +152,7 @@ class PartitionMachine:
                 await share.next()
             state = states[partition]
             if error is not None:
-                self._refused(partition, PartitionPhase.ONLINE, str(error))
+                self._report_refusal(partition, PartitionPhase.ONLINE, str(error))
                 continue
             leadership = PartitionLeadership(state, 0)
             context.leaderships[partition] = leadership
@@ -147,10 +163,10 @@ class PartitionMachine:
     async def _create_states(
         self, states: dict[TopicPartition, PartitionStateNode]
     ) -> dict[TopicPartition, NodeError | None]:
-        """Create the state nodes of new partitions, after their parent nodes.
+        """Create the state nodes of new partitions, and their parent nodes before them.
 
-        Uses one transaction if no node exists yet and the transaction is not too large for the
-        store.
+        Returns the error of each partition, None for success. Uses one transaction if no node
+        exists yet and the transaction is not too large for the store.
         """
         if not states:
             return {}
@@ -215,7 +231,7 @@ class PartitionMachine:
             if share.is_over():
                 await share.next()
             if isinstance(written, str):
-                self._refused(partition, PartitionPhase.ONLINE, written)
+                self._report_refusal(partition, PartitionPhase.ONLINE, written)
                 continue
             context.partition_phases[partition] = PartitionPhase.ONLINE
             context.unclean_elections += elected[partition].is_unclean
@@ -225,7 +241,9 @@ class PartitionMachine:
         return results
 
     async def _read_unclean_settings(self, unclean: dict[str, bool]) -> None:
-        """Set each topic of `unclean` to its present `unclean.leader.election.enable`."""
+        """Set each topic in `unclean` to its `unclean.leader.election.enable`,
+        read from the store.
+        """
         settings = self._parts.settings()
         unclean.update(
             await read_many(
@@ -236,7 +254,10 @@ class PartitionMachine:
         )
 
     async def _read_unclean_setting(self, topic: str, settings: BrokerSettings) -> bool:
-        """Read `unclean.leader.election.enable` of a topic from its znode."""
+        """Return `unclean.leader.election.enable` of a topic.
+
+        It is read from the topic's znode, else it is the broker's default.
+        """
         path = topic_config_path(topic)
         try:
             data, _ = await self._parts.znodes.client.get(path)

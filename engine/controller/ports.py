@@ -33,7 +33,7 @@ class BrokerChannel(Protocol):
     """
 
     def open(self, broker: BrokerNode) -> None:
-        """Create the queue to a broker, which may be this one; an older queue to it is dropped."""
+        """Create the queue of requests to a broker; an older queue to it is dropped."""
         ...
 
     def close(self, broker_id: int) -> None:
@@ -41,7 +41,7 @@ class BrokerChannel(Protocol):
         ...
 
     def send(self, broker_id: int, name: str, request: Struct) -> Promise[Message]:
-        """Queue a request of the message type `name`; promise the response."""
+        """Queue a request to a broker, of the message type `name`; promise the response."""
         ...
 
 
@@ -82,7 +82,7 @@ class ControllerView(Protocol):
 
     @property
     def is_active(self) -> bool:
-        """Return whether this broker is the controller."""
+        """True if this broker is the controller."""
         ...
 
     @property
@@ -95,5 +95,5 @@ class ControllerView(Protocol):
         ...
 
     def is_queued_for_deletion(self, topic: str) -> bool:
-        """Return whether a topic's deletion is requested and not complete."""
+        """True if a topic's deletion is requested and not complete."""
         ...

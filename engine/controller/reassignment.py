@@ -114,10 +114,10 @@ class Reassignment:
     async def start_reassignments(
         self, plan: dict[TopicPartition, PartitionAssignment]
     ) -> dict[TopicPartition, ReassignmentResult]:
-        """Start or replace reassignments; return the result of each partition.
+        """Start reassignments, or replace those in progress; return the result of each partition.
 
-        The order is Kafka's, since brokers assign replicas to log directories in the order of the
-        requests.
+        `plan` has the assignment during the reassignment. The order is Kafka's, since brokers
+        assign replicas to log directories in the order of the requests.
 
         Source: KafkaController.maybeTriggerPartitionReassignment, which goes through a hash map.
         """
@@ -140,7 +140,10 @@ class Reassignment:
     def _check_plan(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> ReassignmentResult | None:
-        """Return why a partition cannot be reassigned, None if it can."""
+        """Return the refusal of a reassignment, None if it may start.
+
+        It is refused for an unknown partition, and if no in-sync replica would remain.
+        """
         before = self._context.assignment(partition)
         if not before.replicas or partition.topic in self._context.to_delete:
             return NO_SUCH_PARTITION
@@ -159,7 +162,7 @@ class Reassignment:
                 await self._continue(partition, assignment)
 
     async def on_isr_changes(self, partitions: Iterable[TopicPartition]) -> None:
-        """Run phase B for the partitions whose ISR has all target replicas."""
+        """Complete the reassignments of those partitions whose ISR has all target replicas now."""
         for partition in partitions:
             if partition not in self._context.reassigning:
                 continue
@@ -168,7 +171,10 @@ class Reassignment:
                 await self._continue(partition, assignment)
 
     async def _continue(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Run the next phase of a partition; report a stuck step, which its next event retries."""
+        """Run the next step of a reassignment.
+
+        One that is stuck is reported, and its next event retries.
+        """
         try:
             await self._run_phases(partition, assignment)
         except ReassignmentStuck as error:
@@ -179,10 +185,10 @@ class Reassignment:
         self._machines.parts.reporter.event_failed("PartitionReassignment", error)
 
     async def _run_phases(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
-        """Run phase U of a reassignment, then phase B if all target replicas are in sync, else A.
+        """Run the phases of a reassignment: store the assignment (U).
 
-        U stores the new assignment, A adds the new replicas, B removes the old ones; see the table
-        of the module. Raises ReassignmentStuck.
+        Then complete the reassignment if the targets are in sync (B). Otherwise start the new
+        replicas (A). Raises ReassignmentStuck.
         """
         self._machines.deletion.mark_ineligible((partition.topic,))
         await self._update_assignment(partition, assignment)
@@ -196,7 +202,7 @@ class Reassignment:
     async def _is_caught_up(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> bool:
-        """Return True if the stored ISR has all target replicas."""
+        """True if the stored ISR has all target replicas, and the reassignment can complete."""
         # Read from the store: a broker before 2.7 writes the ISR itself.
         leaderships = await read_leaderships(self._znodes.client, (partition,), self._znodes.turns)
         leadership = leaderships.get(partition)
@@ -205,7 +211,10 @@ class Reassignment:
     async def _update_assignment(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Run phase U: delete replicas of the former target, and store the new assignment."""
+        """Store the new assignment in the topic's znode.
+
+        Before that, delete replicas that only an earlier target has.
+        """
         before = self._context.assignment(partition)
         if before != assignment:
             # U3
@@ -218,7 +227,10 @@ class Reassignment:
         self._context.reassigning.add(partition)
 
     async def _replace_lost_leader(self, partition: TopicPartition) -> None:
-        """Elect a leader if U3 deleted the leader: without one no replica catches up."""
+        """Elect a leader if the deletion of replicas removed it.
+
+        Without one no replica catches up.
+        """
         leadership = self._context.leaderships.get(partition)
         if leadership is not None and leadership.state.leader == NO_LEADER:
             await self._machines.partitions.change_phase(
@@ -246,7 +258,7 @@ class Reassignment:
     async def _add_replicas(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Run phase A: raise the leader epoch, and start the new replicas."""
+        """Raise the leader epoch, and start the replicas that the reassignment adds."""
         # A1
         await self._raise_leader_epoch(partition, assignment)
         # A2
@@ -256,7 +268,10 @@ class Reassignment:
     async def _complete_reassignment(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Run phase B: move the leader to a target replica, and delete the other replicas."""
+        """Complete a reassignment whose target replicas are in sync.
+
+        Moves the leader to a target replica, and deletes the other replicas.
+        """
         context, machines = self._context, self._machines
         # B1
         added = [Replica(partition, broker_id) for broker_id in assignment.adding_replicas]
@@ -280,7 +295,10 @@ class Reassignment:
         await machines.deletion.resume_topics((partition.topic,))
 
     async def _move_leader(self, partition: TopicPartition, completed: PartitionAssignment) -> None:
-        """Raise the epoch of a live target leader; otherwise elect a target replica (B3)."""
+        """Give the partition a leader among the target replicas.
+
+        A live leader among them stays, with a raised epoch; otherwise one is elected.
+        """
         leadership = self._context.leaderships.get(partition)
         leader = NO_LEADER if leadership is None else leadership.state.leader
         if leader in completed.replicas and self._context.is_online(leader, partition):
@@ -291,10 +309,10 @@ class Reassignment:
         )
 
     async def _delete_replicas(self, partition: TopicPartition, broker_ids: Iterable[int]) -> None:
-        """Remove replicas from the ISR, send StopReplica with delete, and remove them from the
-        context.
+        """Delete the replicas that a partition no longer has.
 
-        Does not wait for the responses.
+        They leave the ISR, get StopReplica with delete, and leave the context. The responses are
+        not waited for.
         """
         replicas = [Replica(partition, broker_id) for broker_id in broker_ids]
         for phase in (
@@ -312,7 +330,8 @@ class Reassignment:
     ) -> None:
         """Write the assignment of a partition into its topic's znode.
 
-        Retries after a concurrent write. Raises ReassignmentStuck if the topic does not exist.
+        It is repeated after a concurrent write. Raises ReassignmentStuck if the topic does not
+        exist.
         """
         topic, index = partition
         while True:
@@ -330,10 +349,14 @@ class Reassignment:
     async def _raise_leader_epoch(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
-        """Write and send the state with leader epoch + 1; leader and ISR stay."""
+        """Write and send a partition's state with the next leader epoch; leader and ISR stay.
+
+        The leader gets the new assignment with it. Raises ReassignmentStuck.
+        """
         context = self._context
 
         def decide(_partition: TopicPartition, state: PartitionStateNode) -> PartitionStateNode:
+            """Return the state with the next leader epoch."""
             return state._replace(
                 leader_epoch=state.leader_epoch + 1, controller_epoch=context.epoch
             )
@@ -349,7 +372,7 @@ class Reassignment:
         assignment: PartitionAssignment,
         leadership: PartitionLeadership,
     ) -> None:
-        """Send LeaderAndIsr to original and adding replicas, to adding ones with is_new."""
+        """Send LeaderAndIsr to the original replicas, and with `is_new` to those being added."""
         batch = RequestBatch(self._machines.parts.sender)
         # The broker chooses a directory for a new replica; an old replica has one.
         for broker_ids, is_new in (

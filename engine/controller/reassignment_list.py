@@ -40,9 +40,9 @@ class ReassignmentList:
     async def handle(
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> messages.ListPartitionReassignmentsResponse:
-        """Return the requested partitions that are being reassigned.
+        """Return the response: those of the requested partitions that are being reassigned.
 
-        Null in the request means all.
+        A request without a topic list asks for all.
         """
         topics: dict[str, list[_Row]] = {}
         for partition in self._requested_partitions(request):

@@ -33,13 +33,16 @@ class ReassignmentNode:
         self._reporter = reporter
 
     async def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
-        """Return the requested targets; empty if the node is absent or cannot be parsed."""
+        """Return the target replicas by partition in `/admin/reassign_partitions`.
+
+        Empty if the node is absent or cannot be parsed.
+        """
         return await self._read_targets() or {}
 
     async def remove_done(self, is_done: IsDone) -> None:
-        """Remove the partitions for which `is_done` is True; delete the node if none is left.
+        """Remove partitions from `/admin/reassign_partitions`, those for which `is_done` is True.
 
-        The node is written even without a change, as in Kafka.
+        The node is deleted if none is left, and written even without a change, as in Kafka.
         """
         targets = await self._read_targets()
         if targets is None:

@@ -54,7 +54,7 @@ NO_SUCH_PARTITION = ReassignmentResult(UNKNOWN_TOPIC_OR_PARTITION, "The partitio
 
 
 def is_reassigning(assignment: PartitionAssignment) -> bool:
-    """Return whether replicas are being added or removed."""
+    """True if the assignment adds or removes replicas."""
     return bool(assignment.adding_replicas or assignment.removing_replicas)
 
 
@@ -64,12 +64,14 @@ def original_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
 
 
 def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
-    """Return the replicas after the reassignment, in order."""
+    """Return the replicas that a partition has after its reassignment, in order."""
     return _without(assignment.replicas, assignment.removing_replicas)
 
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
-    """Return the assignment during a reassignment to `target`; an earlier target is replaced.
+    """Return the assignment of a partition during its reassignment to `target`.
+
+    It has the target and the original replicas; replicas of an earlier target are replaced.
 
     Source: RSN-4.
     """
@@ -79,7 +81,9 @@ def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> Partit
 
 
 def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
-    """Return whether phase B may run: the ISR has all target replicas, or nothing is reassigned.
+    """True if a reassignment can be completed: the ISR has all target replicas.
+
+    True also if nothing is reassigned.
 
     Source: RSN-2; KafkaController.isReassignmentComplete.
     """
@@ -93,6 +97,8 @@ def check_replicas(
 ) -> ReassignmentResult | None:
     """Return why `target` cannot be the replicas of a partition, None if it can.
 
+    The list must be valid, and the brokers to add live.
+
     Source: RSN-7.
     """
     refusal = check_replica_list(target)
@@ -102,9 +108,9 @@ def check_replicas(
     live_ids = list(live)
     if not set(adding) <= set(live_ids):
         alive = ", ".join(map(str, live_ids))
-        return _invalid(
+        return _invalid_assignment(
             "Replica assignment has brokers that are not alive. "
-            f"Replica list: {_buffer(adding)}, live broker list: Set({alive})"
+            f"Replica list: {_scala_buffer(adding)}, live broker list: Set({alive})"
         )
     return None
 
@@ -115,20 +121,20 @@ def check_replica_list(target: Sequence[int]) -> ReassignmentResult | None:
     Does not check that the brokers are live.
     """
     if not target:
-        return _invalid("Empty replica list specified in partition reassignment.")
+        return _invalid_assignment("Empty replica list specified in partition reassignment.")
     if len(target) != len(set(target)):
-        return _invalid(
-            "Duplicate replica ids in partition reassignment replica list: " + _buffer(target)
+        return _invalid_assignment(
+            "Duplicate replica ids in partition reassignment replica list: " + _scala_buffer(target)
         )
     if min(target) < 0:
-        return _invalid(f"Invalid broker id in replica list: {_buffer(target)}")
+        return _invalid_assignment(f"Invalid broker id in replica list: {_scala_buffer(target)}")
     return None
 
 
 def plan_reassignment(
     assignment: PartitionAssignment, target: Sequence[int] | None
 ) -> PartitionAssignment | None:
-    """Return the assignment of a request; `target` None cancels.
+    """Return the assignment that starts a requested reassignment; `target` None cancels one.
 
     Returns None if there is no reassignment to cancel.
     """
@@ -142,7 +148,7 @@ def plan_reassignment(
 def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -> tuple[int, ...]:
     """Return the replicas of `before` that are not in `after`.
 
-    An earlier request was adding them.
+    An earlier target was adding them.
     """
     return _without(before.replicas, after.replicas)
 
@@ -156,17 +162,19 @@ def check_deletion(unwanted: Collection[int], isr: Collection[int]) -> Reassignm
     if not isr or not set(isr) <= set(unwanted):
         return None
     in_sync = ", ".join(map(str, isr))
-    return _invalid(f"No replica would be left of those that are in sync: {in_sync}.")
+    return _invalid_assignment(f"No replica would be left of those that are in sync: {in_sync}.")
 
 
-def _invalid(message: str) -> ReassignmentResult:
+def _invalid_assignment(message: str) -> ReassignmentResult:
+    """Return the refusal INVALID_REPLICA_ASSIGNMENT with a message."""
     return ReassignmentResult(INVALID_REPLICA_ASSIGNMENT, message)
 
 
-def _buffer(replicas: Iterable[int]) -> str:
-    """Return replicas in the format of Kafka's messages."""
+def _scala_buffer(replicas: Iterable[int]) -> str:
+    """Return replicas as text, in the form of a Scala buffer in Kafka's messages."""
     return f"ArrayBuffer({', '.join(map(str, replicas))})"
 
 
 def _without(replicas: Sequence[int], gone: Collection[int]) -> tuple[int, ...]:
+    """Return the replicas that are not in `gone`, in their order."""
     return tuple(replica for replica in replicas if replica not in gone)

@@ -30,7 +30,7 @@ class ReplicaMachine:
     """Changes the phases of replicas; only events of the controller call it."""
 
     def __init__(self, parts: MachineParts) -> None:
-        """Create the machine; the phases are in the controller context."""
+        """Create the state machine of replicas; their phases are in the controller context."""
         self._parts = parts
         self._context = parts.context
         self._writer = StateWriter(parts.context, parts.znodes)
@@ -63,7 +63,7 @@ class ReplicaMachine:
         await self.change_phase(offline, ReplicaPhase.OFFLINE)
 
     async def change_phase(self, replicas: Iterable[Replica], target: ReplicaPhase) -> None:
-        """Change replicas to a phase.
+        """Change replicas to the phase `target`, and send the requests that this needs.
 
         An invalid change is reported, and the replica keeps its phase.
         """
@@ -87,7 +87,7 @@ class ReplicaMachine:
         batch.send()
 
     def _filter_valid(self, replicas: Iterable[Replica], target: ReplicaPhase) -> list[Replica]:
-        """Return the replicas that may enter `target`; report the other ones."""
+        """Return the replicas that may enter the phase `target`; report the other ones."""
         # Source: C3.
         valid = []
         for replica in replicas:
@@ -96,11 +96,11 @@ class ReplicaMachine:
             if phase in REPLICA_COMES_FROM[target]:
                 valid.append(replica)
             else:
-                self._refused(replica, target, f"it is {phase.value}")
+                self._report_refusal(replica, target, f"it is {phase.value}")
         return valid
 
-    def _refused(self, replica: Replica, target: ReplicaPhase, reason: str) -> None:
-        """Report that a replica does not change to `target`."""
+    def _report_refusal(self, replica: Replica, target: ReplicaPhase, reason: str) -> None:
+        """Report that a replica does not enter the phase `target`."""
         self._parts.reporter.change_refused(str(replica), target.value, reason)
 
     def _make_new(self, replica: Replica, batch: RequestBatch) -> None:
@@ -108,7 +108,7 @@ class ReplicaMachine:
         leadership = self._context.leaderships.get(replica.partition)
         if leadership is not None:
             if leadership.state.leader == replica.broker_id:
-                self._refused(replica, ReplicaPhase.NEW, "it is to become the leader")
+                self._report_refusal(replica, ReplicaPhase.NEW, "it is to become the leader")
                 return
             self._send_state(replica, leadership, batch, is_new=True)
         self._context.replica_phases[replica] = ReplicaPhase.NEW
@@ -153,7 +153,7 @@ class ReplicaMachine:
         *,
         is_new: bool,
     ) -> None:
-        """Add LeaderAndIsr for one replica to the batch."""
+        """Add to the batch LeaderAndIsr for one replica, with its partition's state."""
         partition, broker_id = replica
         assignment = self._context.assignment(partition)
         batch.add_leader_and_isr((broker_id,), partition, leadership, assignment, is_new=is_new)
@@ -161,9 +161,9 @@ class ReplicaMachine:
     async def _take_offline(
         self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
     ) -> None:
-        """Set a broker's replicas OFFLINE: send StopReplica, and remove the replicas from the ISRs.
+        """Set a broker's replicas OFFLINE: StopReplica for it, and its removal from the ISRs.
 
-        The other replicas get LeaderAndIsr with the smaller ISR.
+        The other replicas get LeaderAndIsr with the smaller ISR. The requests are added to `batch`.
         """
         context = self._context
         share = self._parts.znodes.turns.begin()
@@ -188,7 +188,10 @@ class ReplicaMachine:
     async def _shrink_isr(
         self, broker_id: int, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, PartitionLeadership]:
-        """Remove a broker from ISRs; return the resulting states, changed or not."""
+        """Remove a broker from the ISRs of partitions; return their states, changed or not.
+
+        A partition whose state cannot be written is reported and left out.
+        """
         context = self._context
 
         def decide(
@@ -203,7 +206,7 @@ class ReplicaMachine:
         for partition, written in (await self._writer.change_states(partitions, decide)).items():
             if isinstance(written, str):
                 replica = Replica(partition, broker_id)
-                self._refused(replica, ReplicaPhase.OFFLINE, written)
+                self._report_refusal(replica, ReplicaPhase.OFFLINE, written)
             else:
                 leaderships[partition] = written
         return leaderships

@@ -60,7 +60,7 @@ class RequestBatch:
     """Collects the requests to brokers about one change."""
 
     def __init__(self, sender: BatchSender) -> None:
-        """Create an empty batch."""
+        """Create an empty batch of the controller's requests to brokers."""
         self._sender = sender
         self._context = sender.context
         #: Partition states for each broker, by broker id.
@@ -98,7 +98,10 @@ class RequestBatch:
         self.add_update_metadata(self._context.live_ids(), (partition,))
 
     def add_stop_replica(self, broker_id: int, partition: TopicPartition, *, delete: bool) -> None:
-        """Add a replica to StopReplica of a broker; `delete` deletes it too."""
+        """Add a replica to the StopReplica request of a broker.
+
+        With `delete` its log is deleted too.
+        """
         states = self._stop_replica.setdefault(broker_id, {})
         before = states.get(partition)
         states[partition] = messages.StopReplicaRequest.StopReplicaPartitionState(
@@ -131,7 +134,7 @@ class RequestBatch:
         self.add_update_metadata(broker_ids, self._context.partitions_with_leadership())
 
     def send(self) -> None:
-        """Send all requests to the brokers that are live."""
+        """Send each live broker its requests of this batch."""
         self._send_leader_and_isr()
         self._send_update_metadata()
         self._send_stop_replica()
@@ -213,7 +216,10 @@ class RequestBatch:
         deleted: frozenset[TopicPartition],
         stopped: Promise[messages.StopReplicaResponse],
     ) -> None:
-        """Pass the response to the handler; a lost connection has no response."""
+        """Pass the response to StopReplica to its handler.
+
+        After a lost connection there is none.
+        """
         if isinstance(stopped.error, ApiError):
             # Kafka's brokers respond with an error code for each partition.
             response = _failed_stop_response(deleted, stopped.error.code)
@@ -222,7 +228,7 @@ class RequestBatch:
             self._sender.takers.stop_replica(broker_id, deleted, stopped.result())
 
     def _epoch_of(self, broker_id: int) -> int | None:
-        """Return the epoch of a broker, None if it is not live."""
+        """Return the broker epoch of a broker's registration, None if it is not live."""
         broker = self._context.live_brokers.get(broker_id)
         return None if broker is None else broker.epoch
 
@@ -234,7 +240,7 @@ class RequestBatch:
     def _live_leader_rows(
         self, leaders: set[int]
     ) -> list[messages.LeaderAndIsrRequest.LeaderAndIsrLiveLeader]:
-        """Return the addresses of live leaders on the inter-broker listener."""
+        """Return the addresses of those `leaders` that are live, at the inter-broker listener."""
         live_leader = messages.LeaderAndIsrRequest.LeaderAndIsrLiveLeader
         rows = []
         for broker_id in sorted(leaders):
@@ -289,7 +295,7 @@ class RequestBatch:
 
 
 def _group_by_topic(states: Mapping[TopicPartition, S]) -> dict[str, list[S]]:
-    """Group partition states by topic, in order."""
+    """Return partition states by topic, in their order."""
     topics: dict[str, list[S]] = {}
     for partition, state in states.items():
         topics.setdefault(partition.topic, []).append(state)
@@ -303,7 +309,7 @@ def _leader_and_isr_row(
     *,
     is_new: bool,
 ) -> _LeaderAndIsrState:
-    """Return a partition's row of LeaderAndIsr."""
+    """Return the row of a partition in LeaderAndIsr: its state and its assignment."""
     state, partition_epoch = leadership
     return messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState(
         partition_index=partition.partition,

@@ -59,7 +59,7 @@ class RequestedElection:
     def __init__(
         self, machines: Machines, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> None:
-        """Create the handler of one request; duplicate partitions count once."""
+        """Create the handler of one ElectLeaders request; duplicate partitions count once."""
         self._machines = machines
         self._context = machines.context
         self._partitions = list(dict.fromkeys(partitions))
@@ -74,7 +74,10 @@ class RequestedElection:
         return dict.fromkeys(self._partitions, PartitionElection(UNKNOWN_SERVER_ERROR))
 
     async def handle(self) -> dict[TopicPartition, PartitionElection]:
-        """Run the elections that are needed; return the results in the order of the request."""
+        """Run the elections that are needed.
+
+        Returns a result per partition, in the request's order.
+        """
         results = {partition: self._check_election(partition) for partition in self._partitions}
         elected = await self._machines.partitions.change_phase(
             [partition for partition, result in results.items() if result is None],
@@ -88,7 +91,7 @@ class RequestedElection:
         }
 
     def _check_election(self, partition: TopicPartition) -> PartitionElection | None:
-        """Return the result of a partition that needs or allows no election, else None."""
+        """Return the result of a partition without an election; None if an election is needed."""
         context = self._context
         if partition.partition not in context.topics.get(partition.topic, {}):
             return _UNKNOWN
@@ -104,7 +107,10 @@ class RequestedElection:
     def _to_result(
         self, partition: TopicPartition, written: PartitionLeadership | str | None
     ) -> PartitionElection:
-        """Return the elected leader, or the error of a failed election."""
+        """Return the result of an election: the leader's id, or the error if none was elected.
+
+        `written` is the new state; a text or None if there is none.
+        """
         if isinstance(written, PartitionLeadership):
             return PartitionElection(leader_id=written.state.leader)
         code, rule = (

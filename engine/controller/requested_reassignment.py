@@ -54,9 +54,10 @@ class RequestedReassignment:
     async def handle(
         self, request: messages.AlterPartitionReassignmentsRequest
     ) -> messages.AlterPartitionReassignmentsResponse:
-        """Start the permitted reassignments; return without waiting for replicas to catch up.
+        """Start or cancel the requested reassignments; return the result of each partition.
 
-        The work takes several turns of the loop within one event: no other event runs in between.
+        The replicas' catching up is not waited for. The work takes several turns of the event loop
+        within one event: no other event runs in between.
         """
         share = self._turns.begin()
         results: dict[TopicPartition, ReassignmentResult] = {}
@@ -77,7 +78,10 @@ class RequestedReassignment:
     def _plan_partition(
         self, partition: TopicPartition, target: tuple[int, ...] | None
     ) -> PartitionAssignment | ReassignmentResult:
-        """Return the assignment to write, or the refusal; `target` None cancels."""
+        """Return the assignment that starts a reassignment, or its refusal.
+
+        `target` None cancels.
+        """
         assignment = self._context.assignment(partition)
         if target is not None:
             live = [id_ for id_ in self._context.live_ids() if self._context.is_live(id_)]

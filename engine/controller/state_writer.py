@@ -45,8 +45,9 @@ class StateWriter:
     async def change_states(
         self, partitions: Iterable[TopicPartition], decide: Decide
     ) -> StateResults:
-        """Read, decide and write the state of each partition; return the results.
+        """Read the states of partitions, let `decide` change them, and write them.
 
+        Returns the results. A result is the written state, or a text why it was not written.
         `decide` is called again after a concurrent write. Raises ControllerMoved.
         """
         results: StateResults = {}
@@ -59,13 +60,13 @@ class StateWriter:
     async def write_states(
         self, decided: dict[TopicPartition, PartitionLeadership], results: StateResults
     ) -> list[TopicPartition]:
-        """Write partition states if their nodes have the version that was read.
+        """Write partition states if their nodes have the version that was read; add to `results`.
 
         Returns the partitions whose node has another version: they must be decided again.
         """
         outdated = []
         group_results = await self._znodes.write_groups(
-            [_replacement(partition, current) for partition, current in decided.items()]
+            [_conditional_write(partition, current) for partition, current in decided.items()]
         )
         share = self._znodes.turns.begin()
         for (partition, leadership), group in zip(decided.items(), group_results, strict=True):
@@ -85,7 +86,10 @@ class StateWriter:
     async def _decide_states(
         self, partitions: list[TopicPartition], decide: Decide, results: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
-        """Read the states and return those to write; put all other results into `results`."""
+        """Read the states of partitions, and return by partition those that `decide` changes.
+
+        Results without a write are put into `results`.
+        """
         leaderships = await read_leaderships(self._znodes.client, partitions, self._znodes.turns)
         decided = {}
         share = self._znodes.turns.begin()
@@ -111,14 +115,19 @@ class StateWriter:
     def _store_leadership(
         self, partition: TopicPartition, leadership: PartitionLeadership
     ) -> PartitionLeadership:
-        """Store a state in the context, with this controller's epoch for later requests."""
+        """Store a partition's state in the context.
+
+        It has this controller's epoch for later requests.
+        """
         state = leadership.state._replace(controller_epoch=self._context.epoch)
         noted = leadership._replace(state=state)
         self._context.leaderships[partition] = noted
         return noted
 
 
-def _replacement(partition: TopicPartition, leadership: PartitionLeadership) -> list[Operation]:
+def _conditional_write(
+    partition: TopicPartition, leadership: PartitionLeadership
+) -> list[Operation]:
     """Return the write of a partition state, conditional on the version that was read."""
     data = encode_partition_state(leadership.state)
     return [SetData(partition_state_path(partition), data, leadership.partition_epoch)]

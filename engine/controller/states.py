@@ -57,6 +57,7 @@ class Replica(NamedTuple):
     broker_id: int
 
     def __str__(self) -> str:
+        """Return the replica as text for the log."""
         return f"{self.partition} on broker {self.broker_id}"
 
 

@@ -45,7 +45,7 @@ class TopicDeletion:
         is_enabled: bool,
         on_gone: Callable[[str], None],
     ) -> None:
-        """Create it without topics.
+        """Create the deletion of topics; none is queued.
 
         `on_gone` is called with a topic whose replicas are deleted, before its znodes are deleted.
         """
@@ -90,11 +90,11 @@ class TopicDeletion:
             await self.continue_deletions()
 
     def mark_ineligible(self, topics: Iterable[str]) -> None:
-        """Postpone the deletion of those of `topics` that are queued."""
+        """Postpone the deletion of those of `topics` that are queued for deletion."""
         self._context.ineligible_for_deletion |= self._context.to_delete & set(topics)
 
     async def fail_replicas(self, replicas: Iterable[Replica]) -> None:
-        """Set replicas that could not be deleted DELETION_INELIGIBLE, and postpone their topics."""
+        """Note replicas that could not be deleted (DELETION_INELIGIBLE), and postpone topics."""
         failed = self._replicas_to_delete(replicas)
         if failed:
             await self._replicas.change_phase(failed, ReplicaPhase.DELETION_INELIGIBLE)
@@ -102,7 +102,7 @@ class TopicDeletion:
             await self.continue_deletions()
 
     async def complete_replicas(self, replicas: Iterable[Replica]) -> None:
-        """Set replicas that brokers have deleted DELETION_SUCCESSFUL, and continue."""
+        """Note replicas that brokers have deleted (DELETION_SUCCESSFUL), and continue."""
         done = self._replicas_to_delete(replicas)
         await self._replicas.change_phase(done, ReplicaPhase.DELETION_SUCCESSFUL)
         await self.continue_deletions()
@@ -133,7 +133,7 @@ class TopicDeletion:
             await self._start_deletions(start)
 
     def _phases_of(self, topic: str) -> set[ReplicaPhase]:
-        """Return the set of the phases of a topic's replicas."""
+        """Return the phases in which a topic's replicas are."""
         context = self._context
         return {
             context.replica_phases.get(replica, ReplicaPhase.NON_EXISTENT)
@@ -187,7 +187,7 @@ class TopicDeletion:
         self.mark_ineligible(replica.partition.topic for replica in dead)
 
     async def _list_nodes(self, topic: str) -> list[str]:
-        """Return the paths of the nodes to delete, children before parents, the request last."""
+        """Return the paths of a deleted topic's znodes, children first, the request last."""
         znodes = self._parts.znodes
         paths = await znodes.list_tree(topic_path(topic))
         others = (topic_config_path(topic), delete_topic_path(topic))

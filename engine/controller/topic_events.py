@@ -41,7 +41,7 @@ class TopicEvents:
     """Handles the controller's events about topics."""
 
     def __init__(self, machines: Machines, entropy: Entropy) -> None:
-        """Create the handlers; `entropy` generates ids for topics without one."""
+        """Create the handlers of topics' events; `entropy` generates ids for topics without one."""
         self._machines = machines
         self._context = machines.context
         self._client = machines.parts.znodes.client
@@ -49,7 +49,7 @@ class TopicEvents:
         self._entropy = entropy
 
     async def load_topics(self) -> None:
-        """Read all topics, leaders and ISRs after an election, and watch for deletion requests."""
+        """Read all topics, leaders and ISRs into the context at a failover; watch their znodes."""
         topics = await self._watch_topics()
         await self._store_topics(await self._read(topics))
         await self._watch_deletions()
@@ -59,7 +59,10 @@ class TopicEvents:
         )
 
     async def load_deletions(self) -> None:
-        """Queue the requested deletions; brokers and topics must be loaded."""
+        """Queue the deletions that were requested before a failover; brokers and topics are loaded.
+
+        Topics with an offline replica or a reassignment wait.
+        """
         context = self._context
         requested = set(await self._client.children(DELETE_TOPICS))
         waiting = context.topics_with_offline_replicas(context.topics)
@@ -82,7 +85,10 @@ class TopicEvents:
         )
 
     async def on_partitions(self, topic: str) -> None:
-        """Create the partitions that were added to a topic."""
+        """Create the partitions that were added to a topic whose znode has changed.
+
+        While the topic is being deleted they are removed again.
+        """
         if topic not in self._context.topics:
             return
         await self._watch_topic(topic)
@@ -105,7 +111,10 @@ class TopicEvents:
         await self._create_partitions(added)
 
     async def on_deletions(self) -> None:
-        """Queue the topics that were requested to be deleted."""
+        """Queue the topics whose deletion is requested; drop requests for unknown topics.
+
+        Without `delete.topic.enable` all requests are dropped.
+        """
         await self._watch_deletions()
         requested = set(await self._client.children(DELETE_TOPICS))
         deletion = self._machines.deletion
@@ -123,7 +132,7 @@ class TopicEvents:
     # -- watches and reads ---------------------------------------------------------------------
 
     async def _watch_topics(self) -> list[str]:
-        """Watch the list of topics, then return their names."""
+        """Watch the list of topics; a change queues `on_topics`. Returns their present names."""
         await self._machines.watches.arm_children(
             TOPICS, partial(self._machines.put, "TopicChange", self.on_topics)
         )
@@ -139,6 +148,7 @@ class TopicEvents:
         """Queue `on_partitions` at the next change of a topic's znode."""
 
         def on_event(event: EventType) -> None:
+            """Queue the reading of the topic's changed assignment."""
             if event is EventType.DATA_CHANGED:
                 work = partial(self.on_partitions, topic)
                 self._machines.put(f"PartitionModifications({topic})", work)
@@ -146,7 +156,10 @@ class TopicEvents:
         await self._machines.watches.arm_node(topic_path(topic), on_event)
 
     async def _read(self, topics: Iterable[str]) -> dict[str, StoredTopic]:
-        """Watch and read topics; leave out those that are absent or cannot be parsed."""
+        """Set the watches of topics' znodes and read these.
+
+        Returns them by name, without absent ones and those that are invalid.
+        """
         stored_topics = await read_many(self._read_watched, topics, self._turns)
         return {topic: stored for topic, stored in stored_topics.items() if stored is not None}
 
@@ -163,7 +176,10 @@ class TopicEvents:
     # -- changes -------------------------------------------------------------------------------
 
     async def _store_topics(self, read: Mapping[str, StoredTopic]) -> None:
-        """Store topics in the context: ids (created if missing), assignments, reassignments."""
+        """Store topics that were read in the context.
+
+        That is their ids (created if missing), assignments and reassignments.
+        """
         share = self._turns.begin()
         for topic, stored in read.items():
             if share.is_over():
@@ -187,7 +203,7 @@ class TopicEvents:
         return topic_id
 
     async def _create_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Bring new partitions and replicas to NEW, then ONLINE, which elects the first leaders."""
+        """Change new partitions and replicas to NEW, then to ONLINE, which elects leaders."""
         created = list(partitions)
         machines = self._machines
         replicas = self._context.replicas_of(created)
@@ -199,7 +215,7 @@ class TopicEvents:
         await machines.replicas.change_phase(replicas, ReplicaPhase.ONLINE)
 
     async def _remove_added_partitions(self, topic: str, stored: StoredTopic) -> None:
-        """Write a topic's node without the partitions that were added during its deletion."""
+        """Write a topic's znode without the partitions added during its deletion."""
         try:
             existing = frozenset(await self._client.children(partitions_path(topic)))
         except NoNode:

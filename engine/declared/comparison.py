@@ -37,9 +37,10 @@ class StateComparison(NamedTuple):
 def compare(
     declared: DeclaredState, cluster: CurrentState, *, prunes: bool = False
 ) -> StateComparison:
-    """Return the steps from the current to the declared state, in order.
+    """Return the steps from the current to the declared state, in the order of their execution.
 
-    Without `prunes` nothing changes that is not declared.
+    Without `prunes` nothing changes that is not declared. Also returns the faults that make a
+    declared state impossible.
     """
     topics = [
         compare_topic(name, topic, cluster, prunes=prunes)
@@ -68,7 +69,9 @@ def _compare_brokers(
     """Return the steps to the declared settings of brokers, and a fault for each unknown broker."""
     steps: list[StateStep] = []
     faults: list[StateFault] = []
-    for name, settings in sorted(declared.brokers.items(), key=lambda item: _number(item[0])):
+    for name, settings in sorted(
+        declared.brokers.items(), key=lambda item: _order_of_broker(item[0])
+    ):
         current = cluster.brokers.get(name)
         if current is None:
             faults.append(StateFault(ResourceKind.BROKERS, name, "no such broker is alive"))
@@ -83,8 +86,8 @@ def _compare_brokers(
     return steps, faults
 
 
-def _number(name: str) -> int:
-    """Return a broker id as sort key; -1 for all brokers, whose settings come first."""
+def _order_of_broker(name: str) -> int:
+    """Return a broker id as sort key, −1 for all brokers, whose settings come first."""
     return -1 if name == ALL_BROKERS else int(name)
 
 
@@ -100,7 +103,10 @@ def _user_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[Stat
 def _credential_step(
     name: str, user: DeclaredUser, mechanism: ScramMechanism, current: int | None
 ) -> StateStep:
-    """Return the step that sets a SCRAM credential; `current` is its present iterations."""
+    """Return the step that sets a SCRAM credential.
+
+    `current` is the present number of iterations, None without the credential.
+    """
     iterations = user.mechanisms[mechanism]
     before = None if current is None else f"{current} iterations"
     after = "a password" if iterations is None else f"{iterations} iterations"
@@ -114,7 +120,7 @@ def _credential_step(
 
 
 def _quota_steps(declared: DeclaredState, cluster: CurrentState) -> Iterator[StateStep]:
-    """Yield a step for each entity with a declared quota that differs."""
+    """Yield a step for each entity of which a declared quota differs in the cluster."""
     for entity, quotas in sorted(declared.quotas.items(), key=lambda item: entity_text(item[0])):
         current = cluster.quotas.get(entity, {})
         wanted = {key: value for key, value in sorted(quotas.items()) if current.get(key) != value}

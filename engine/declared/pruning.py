@@ -30,7 +30,10 @@ _OF_KAFKA: Final = "__"
 
 
 def undeclared_steps(declared: DeclaredState, cluster: CurrentState) -> list[StateStep]:
-    """Return the steps that delete undeclared resources, in order."""
+    """Return the steps that delete undeclared resources, in the order of their execution.
+
+    Resources of a kind that no file declares are kept.
+    """
     steps: list[StateStep] = []
     if ResourceKind.ACLS in declared.kinds:
         surplus = sorted(cluster.acls - declared.acls)

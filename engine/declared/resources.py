@@ -93,18 +93,18 @@ class ClusterTopic(NamedTuple):
 
     @property
     def partitions(self) -> int:
-        """Return the number of partitions."""
+        """The number of partitions."""
         return len(self.placement)
 
     @property
     def replication_factor(self) -> int | None:
-        """Return the number of replicas of each partition, None if partitions differ."""
+        """The number of replicas of each partition, None if partitions differ."""
         counts = {len(replicas) for replicas in self.placement}
         return counts.pop() if len(counts) == 1 else None
 
     @property
     def replicas_text(self) -> str:
-        """Return the number of replicas of the partitions as text: `3`, or `2 to 3`."""
+        """The number of replicas of the partitions as text: `3`, or `2 to 3`."""
         counts = [len(replicas) for replicas in self.placement]
         few, many = min(counts, default=0), max(counts, default=0)
         return str(few) if few == many else f"{few} to {many}"

@@ -26,33 +26,33 @@ OF_CLUSTER: Final = "min.insync.replicas"
 _SECRET_WORDS: Final = re.compile(r"password|secret|jaas|keystore\.key", re.IGNORECASE)
 
 
-def _whole(text: str) -> object:
+def _parse_whole(text: str) -> object:
     """Return the whole number in a text: `010` and `10` are equal."""
     return int(text)
 
 
-def _number(text: str) -> object:
+def _parse_number(text: str) -> object:
     """Return the number in a text: `0.50` and `0.5` are equal."""
     return float(text)
 
 
-def _boolean(text: str) -> object:
-    """Return a boolean in lower case: `True` and `true` are equal."""
+def _parse_boolean(text: str) -> object:
+    """Return a boolean's text in lower case: `True` and `true` are equal."""
     return text.lower()
 
 
-def _list(text: str) -> object:
+def _parse_list(text: str) -> object:
     """Return the entries of a list in order, without spaces around them."""
     return [part.strip() for part in text.split(",")] if text.strip() else []
 
 
 _MEANINGS: Final[Mapping[str, Callable[[str], object]]] = {
-    "int": _whole,
-    "short": _whole,
-    "long": _whole,
-    "double": _number,
-    "boolean": _boolean,
-    "list": _list,
+    "int": _parse_whole,
+    "short": _parse_whole,
+    "long": _parse_whole,
+    "double": _parse_number,
+    "boolean": _parse_boolean,
+    "list": _parse_list,
 }
 
 
@@ -65,7 +65,7 @@ def means_the_same(declared: str, current: str, setting_type: str | None) -> boo
 
 
 def _parsed_value(text: str, setting_type: str | None) -> object:
-    """Return the value of a text by the setting's type.
+    """Return the value of a text by the setting's type, for comparison.
 
     With an unknown type, and for an unreadable text, it is the text without outer spaces.
     """

@@ -52,10 +52,10 @@ def read_topics(
     *,
     described: Container[str] | None = None,
 ) -> dict[str, ClusterTopic]:
-    """Return topics (None: all); those that do not exist are left out.
+    """Return the topics of a cluster by name (`names` None: all), without those that do not exist.
 
     Settings are read for the `described` topics, for all if it is None. Replicas are those after
-    all ongoing reassignments. Errors: those of the requests, and the ApiError of any topic.
+    all ongoing reassignments. Raises the errors of the requests, and the ApiError of any topic.
     """
     wanted = None if names is None else sorted(set(names))
     view = client.view(wanted)
@@ -94,7 +94,10 @@ def _cluster_topic(
 def _request_topic_settings(
     client: KafkaClient, names: Sequence[str]
 ) -> dict[str, dict[str, ClusterSetting]]:
-    """Return the settings of topics, read by several requests."""
+    """Return the settings of topics by name, read by several requests.
+
+    Topics that were deleted meanwhile are left out.
+    """
     found: dict[str, dict[str, ClusterSetting]] = {}
     for first in range(0, len(names), _TOPICS_PER_REQUEST):
         resources = [
@@ -111,7 +114,10 @@ def _request_topic_settings(
 def _request_settings(
     client: KafkaClient, resources: Sequence[Resource], own: ConfigSource
 ) -> dict[Resource, dict[str, ClusterSetting]]:
-    """Return the settings of resources, marked as set if from source `own`; skip deleted topics."""
+    """Return the settings of resources by name, without topics that were deleted meanwhile.
+
+    A setting is marked as set if it comes from the source `own`.
+    """
     found: dict[Resource, dict[str, ClusterSetting]] = {}
     for resource, entries in describe_configs(client, resources).items():
         if isinstance(entries, EngineError):
@@ -128,7 +134,7 @@ def _request_settings(
 
 
 def read_users(client: KafkaClient) -> dict[str, dict[ScramMechanism, int]]:
-    """Return the iterations of each user's credentials; raises ApiError."""
+    """Return the iterations of each user's SCRAM credentials; raises ApiError."""
     users: dict[str, dict[ScramMechanism, int]] = {}
     for name, credentials in describe_credentials(client, ()).items():
         if isinstance(credentials, EngineError):
@@ -158,7 +164,7 @@ def ordered_entity(entity: Entity) -> Entity:
 
 
 def read_brokers(client: KafkaClient) -> dict[str, dict[str, ClusterSetting]]:
-    """Return the settings of all live brokers, and those for all brokers; raises ApiError."""
+    """Return the settings of each live broker and those for all brokers; raises ApiError."""
     kind = ConfigResourceType.BROKER
     shared = Resource(kind, ALL_BROKERS)
     single = [Resource(kind, str(id_)) for id_ in sorted(client.brokers_view().brokers)]

@@ -59,7 +59,7 @@ class PasswordNotSet(EngineError):
     """The variable with a declared user's password is missing or empty."""
 
     def __init__(self, user: str, password: DeclaredPassword | None) -> None:
-        """`password` is None if the file declares none for the user."""
+        """Create the error; `password` is None if the file declares none for the user."""
         variable = None if password is None else password.variable
         self.user = user
         self.variable = variable
@@ -125,7 +125,7 @@ def validate_steps(client: KafkaClient, steps: Sequence[StateStep]) -> list[Engi
 def _create_topics(
     client: KafkaClient, operations: Sequence[CreateTopic], validate_only: bool = False
 ) -> Errors:
-    """Create topics with one request; counts of None are the broker's defaults."""
+    """Create topics with one request; return the error of each. Counts of None are the defaults."""
     topics = [
         NewTopic(
             one.topic,
@@ -144,7 +144,7 @@ def _create_topics(
 def _add_partitions(
     client: KafkaClient, operations: Sequence[AddPartitions], validate_only: bool = False
 ) -> Errors:
-    """Add partitions to topics with one request."""
+    """Add partitions to topics with one request; return the error of each."""
     wanted = {one.topic: NewPartitions(one.total, one.placement or None) for one in operations}
     results = create_partitions(client, wanted, validate_only=validate_only)
     return [results[one.topic] for one in operations]
@@ -153,9 +153,12 @@ def _add_partitions(
 def _change_settings(
     client: KafkaClient, operations: Sequence[ChangeSettings], validate_only: bool = False
 ) -> Errors:
-    """Change settings: all topics with one request, each broker with one of its own."""
+    """Change settings: all topics with one request, each broker with one of its own.
+
+    Returns the error of each.
+    """
     errors: dict[Resource, EngineError | None] = {}
-    changes = {_resource(one): _config_changes(one.settings) for one in operations}
+    changes = {_resource_of(one): _config_changes(one.settings) for one in operations}
     topics = {r: c for r, c in changes.items() if r.kind is ConfigResourceType.TOPIC}
     if topics:
         errors |= alter_configs(client, topics, validate_only=validate_only)
@@ -166,10 +169,10 @@ def _change_settings(
                 errors |= alter_configs(client, {resource: wanted}, validate_only=validate_only)
             except EngineError as error:
                 errors[resource] = error
-    return [errors[_resource(one)] for one in operations]
+    return [errors[_resource_of(one)] for one in operations]
 
 
-def _resource(one: ChangeSettings) -> Resource:
+def _resource_of(one: ChangeSettings) -> Resource:
     """Return the topic or broker of a change; an empty broker name means all brokers."""
     is_topic = one.kind is ResourceKind.TOPICS
     kind = ConfigResourceType.TOPIC if is_topic else ConfigResourceType.BROKER
@@ -187,7 +190,7 @@ def _config_changes(settings: Mapping[str, str | None]) -> list[ConfigChange]:
 
 
 def _set_credentials(client: KafkaClient, operations: Sequence[SetCredential]) -> Errors:
-    """Set credentials, each with its own request."""
+    """Set credentials, each with its own request; return the error of each."""
     return [_error_or_none(_set_credential, client, one) for one in operations]
 
 
@@ -202,7 +205,7 @@ def _set_credential(client: KafkaClient, one: SetCredential) -> None:
 
 
 def _delete_credentials(client: KafkaClient, operations: Sequence[DeleteCredential]) -> Errors:
-    """Delete credentials, each with its own request."""
+    """Delete credentials, each with its own request; return the error of each."""
 
     def delete(client: KafkaClient, one: DeleteCredential) -> None:
         """Delete the credential of one user and mechanism."""
@@ -214,7 +217,7 @@ def _delete_credentials(client: KafkaClient, operations: Sequence[DeleteCredenti
 def _change_quotas(
     client: KafkaClient, operations: Sequence[ChangeQuotas], validate_only: bool = False
 ) -> Errors:
-    """Change quotas, with a request for each entity."""
+    """Change quotas, with a request for each entity; return the error of each."""
 
     def change(client: KafkaClient, one: ChangeQuotas) -> None:
         """Set or remove the quotas of one entity."""
@@ -224,11 +227,15 @@ def _change_quotas(
 
 
 def _create_rules(client: KafkaClient, operations: Sequence[CreateRule]) -> Errors:
+    """Create ACLs; return the error of each."""
     return create_each(client, [one.rule for one in operations])
 
 
 def _delete_rules(client: KafkaClient, operations: Sequence[DeleteRule]) -> Errors:
-    """Delete exactly these ACLs; one that does not exist any more is not an error."""
+    """Delete exactly these ACLs; return the error of each.
+
+    One that does not exist any more is not an error.
+    """
     results = delete_each(client, [exactly(one.rule) for one in operations])
     return [result if isinstance(result, EngineError) else None for result in results]
 
@@ -240,6 +247,7 @@ def exactly(rule: AclBinding) -> AclFilter:
 
 
 def _delete_topics(client: KafkaClient, operations: Sequence[DeleteTopic]) -> Errors:
+    """Delete topics with one request; return the error of each."""
     results = delete_topics(client, [one.topic for one in operations])
     return [results[one.topic] for one in operations]
 

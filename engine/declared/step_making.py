@@ -54,9 +54,10 @@ def _is_as_declared(value: str | None, setting: ClusterSetting | None) -> bool:
 def settings_to_reset(
     declared: Settings, current: Mapping[str, ClusterSetting], *, is_shared: bool = False
 ) -> dict[str, str | None]:
-    """Return the undeclared settings to unset; throttles of reassignments are kept.
+    """Return the undeclared settings to unset, with the value None.
 
-    `is_shared` is True for the settings of all brokers, one of which cannot be unset.
+    Throttles of reassignments are kept. `is_shared` is True for the settings of all brokers, one
+    of which cannot be unset.
     """
     kept = {*declared, *OF_MOVES, *((OF_CLUSTER,) if is_shared else ())}
     return {
@@ -69,7 +70,7 @@ def settings_to_reset(
 def settings_step(
     kind: ResourceKind, name: str, settings: Settings, current: Mapping[str, ClusterSetting]
 ) -> StateStep | None:
-    """Return the step that sets and unsets settings, None if there are none."""
+    """Return the step that sets and unsets settings of a resource, None if there are none."""
     if not settings:
         return None
     changes = tuple(_setting_change(key, settings[key], current.get(key)) for key in settings)
@@ -80,7 +81,7 @@ def settings_step(
 
 
 def _setting_change(name: str, value: str | None, setting: ClusterSetting | None) -> PropertyChange:
-    """Return the change of a setting; values of secrets are hidden."""
+    """Return the change of a setting as it is shown; values of secrets are hidden."""
     before = setting.value if setting is not None and setting.is_set else None
     if is_secret(name, setting):
         was_set = setting is not None and setting.is_set
@@ -102,7 +103,7 @@ def quota_step(
     quotas: Mapping[str, float | None],
     current: Mapping[str, float],
 ) -> StateStep:
-    """Return the step that changes the quotas of an entity."""
+    """Return the step that changes the quotas of an entity; a value of None removes one."""
     changes = tuple(
         PropertyChange(key, amount_text(current.get(key)), amount_text(value))
         for key, value in quotas.items()

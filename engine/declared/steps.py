@@ -142,5 +142,5 @@ class StateStep(NamedTuple):
 
     @property
     def deletes(self) -> bool:
-        """Return True if the step removes what the declared state cannot restore."""
+        """True if the step removes a resource or setting that the declared state cannot restore."""
         return self.action is StepAction.DELETE

@@ -49,9 +49,12 @@ class TopicSteps(NamedTuple):
 def compare_topic(
     name: str, declared: DeclaredTopic, cluster: CurrentState, *, prunes: bool
 ) -> tuple[TopicSteps, list[StateFault]]:
-    """Return the steps to a declared topic, and what of it is impossible."""
+    """Return the steps to a declared topic, and the faults that make it impossible.
+
+    With faults there are no steps.
+    """
     current = cluster.topics.get(name)
-    faults = _faults(name, declared, current, cluster.broker_ids)
+    faults = _find_faults(name, declared, current, cluster.broker_ids)
     if faults:
         return TopicSteps(), faults
     if current is None:
@@ -77,7 +80,10 @@ def compare_topic(
 def _settings_to_delay(
     wanted: dict[str, str | None], current: ClusterTopic, *, is_moving: bool
 ) -> list[str]:
-    """Return the settings that have to wait for the move."""
+    """Return the names of the settings that have to wait for the move.
+
+    That is min.insync.replicas, if it exceeds the present number of replicas.
+    """
     value = wanted.get(_MIN_ISR)
     if not is_moving or value is None or not value.isdecimal():
         return []
@@ -116,13 +122,17 @@ def _growth_step(name: str, declared: DeclaredTopic, current: ClusterTopic) -> S
         return None
     change = PropertyChange("partitions", str(current.partitions), str(wanted))
     # Brokers add partitions only with as many replicas as the present ones have.
-    added = declared.placement[current.partitions :] if _fits(declared, current) else ()
+    added = (
+        declared.placement[current.partitions :]
+        if _fits_replication_factor(declared, current)
+        else ()
+    )
     return StateStep(
         StepAction.CHANGE, ResourceKind.TOPICS, name, (change,), AddPartitions(name, wanted, added)
     )
 
 
-def _fits(declared: DeclaredTopic, current: ClusterTopic) -> bool:
+def _fits_replication_factor(declared: DeclaredTopic, current: ClusterTopic) -> bool:
     """Return True if the partitions to add have as many declared replicas as the present ones."""
     added = declared.placement[current.partitions :]
     return all(len(replicas) == current.replication_factor for replicas in added)
@@ -132,7 +142,7 @@ def _move_step(name: str, declared: DeclaredTopic, current: ClusterTopic) -> Sta
     """Return the step that moves the replicas of the present partitions, None if none moves."""
     if declared.placement:
         wanted = declared.placement
-        if len(wanted) > current.partitions and _fits(declared, current):
+        if len(wanted) > current.partitions and _fits_replication_factor(declared, current):
             wanted = wanted[: current.partitions]
         if wanted == current.placement:
             return None
@@ -153,7 +163,7 @@ def placement_text(placement: Placement) -> str:
     return ",".join(":".join(map(str, replicas)) for replicas in placement)
 
 
-def _faults(
+def _find_faults(
     name: str, declared: DeclaredTopic, current: ClusterTopic | None, broker_ids: frozenset[int]
 ) -> list[StateFault]:
     """Return why a topic is impossible: too many partitions now, unknown or too few brokers."""

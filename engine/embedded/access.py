@@ -69,31 +69,34 @@ class KafkaAccess:
     """Access to a cluster, by its addresses and a user if it requires one."""
 
     def __init__(self, bootstrap: str, login: Login | None = None, timeout_s: float = 30.0) -> None:
-        """`timeout_s` is the timeout of each call without one of its own."""
+        """Create the access to a cluster at `bootstrap`; nothing connects before a call.
+
+        `timeout_s` is the timeout of each call without one of its own.
+        """
         self._bootstrap = bootstrap
         self.login = login
         self.timeout_s = timeout_s
 
     @property
     def bootstrap(self) -> str:
-        """Return the brokers' addresses, separated by commas: `bootstrap.servers`."""
+        """The brokers' addresses, separated by commas: `bootstrap.servers`."""
         return self._bootstrap
 
     # -- settings of other clients
 
     @property
     def java_properties(self) -> Mapping[str, str]:
-        """Return the properties of a Java client: addresses, and the login if there is one."""
+        """The properties of a Java client: addresses, and the login if there is one."""
         return java_properties(self.bootstrap, self.login)
 
     @property
     def librdkafka_settings(self) -> dict[str, str]:
-        """Return the settings of a client of librdkafka, such as confluent-kafka."""
+        """The settings of a client of librdkafka, such as confluent-kafka."""
         return librdkafka_settings(self.bootstrap, self.login)
 
     @property
     def python_settings(self) -> dict[str, str]:
-        """Return the keyword arguments for clients of kafka-python and aiokafka."""
+        """The keyword arguments for clients of kafka-python and aiokafka."""
         return python_settings(self.bootstrap, self.login)
 
     # -- topics
@@ -108,7 +111,7 @@ class KafkaAccess:
     ) -> str:
         """Create a topic, wait until every broker knows it, and return its name; raises ApiError.
 
-        `replication_factor` is the brokers' default if it is None.
+        `replication_factor` None means the brokers' default.
         """
         replicas = BROKER_DEFAULT if replication_factor is None else replication_factor
         topic = NewTopic(name, partitions, replicas, configs=settings or {})
@@ -118,7 +121,7 @@ class KafkaAccess:
                 raise result
             for address in self._addresses(client):
                 with self._client([address]) as each:
-                    each.await_view([name], lambda view: _leads(view, name), each.timeout_ms)
+                    each.await_view([name], lambda view: _has_leaders(view, name), each.timeout_ms)
         return name
 
     def delete_topic(self, name: str) -> None:
@@ -138,16 +141,16 @@ class KafkaAccess:
         partition: int | None = None,
         headers: tuple[Header, ...] = (),
     ) -> list[int]:
-        """Write records with acks=all and return their offsets.
+        """Produce records with acks=all and return their offsets, in the order of `values`.
 
-        Texts are written as UTF-8, None as null (a tombstone). Errors: those of the requests.
+        Texts are written as UTF-8, None as null (a tombstone). Raises the errors of the requests.
         """
         offsets: dict[int, int] = {}
         with self._client() as client:
             producer = Producer(client)
             for place, value in enumerate(values):
                 record = OutgoingRecord(
-                    topic, _bytes(key), _bytes(value), headers, partition=partition
+                    topic, _to_bytes(key), _to_bytes(value), headers, partition=partition
                 )
                 producer.add(record, place)
             for result in producer.flush():
@@ -168,7 +171,8 @@ class KafkaAccess:
         """Return the records of a topic from its start, without a group.
 
         Those of one partition are in order. Without `count` it returns the records that exist now;
-        with a count it waits for that many. Errors: NotEnoughRecords, and those of the requests.
+        with a count it waits for that many. Raises NotEnoughRecords, and the errors of the
+        requests.
         """
         wait_s = self.timeout_s if timeout_s is None else timeout_s
         with self._client() as client:
@@ -203,7 +207,7 @@ class KafkaAccess:
     def lag(self, group: str, topic: str) -> dict[int, int]:
         """Return a group's lag in each partition: the number of offsets after its commit.
 
-        Without a commit it counts from the log start. Errors: those of the requests.
+        Without a commit it counts from the log start. Raises the errors of the requests.
         """
         with self._client() as client:
             partitions = self._partitions(client, topic)
@@ -218,7 +222,10 @@ class KafkaAccess:
     # -- replicas
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
-        """Return the id of a partition's leader, None while there is none; raises ApiError."""
+        """Return the broker id of a partition's leader, None while there is none.
+
+        Raises ApiError.
+        """
         with self._client() as client:
             view = client.view_of_existing([topic])
         found = view.partition(TopicPartition(topic, partition))
@@ -228,7 +235,7 @@ class KafkaAccess:
         """Wait until all brokers are up, and each partition has a leader and a complete ISR.
 
         Every broker that responds must confirm it, since an isolated broker has outdated metadata.
-        Errors: NotInSync.
+        Raises NotInSync.
         """
         wait_s = self.timeout_s if timeout_s is None else timeout_s
         with self._client() as client:
@@ -264,20 +271,22 @@ class KafkaAccess:
 
     @staticmethod
     def _addresses(client: KafkaClient) -> list[Address]:
+        """Return the addresses of all brokers."""
         return [broker.address for broker in client.view([]).brokers.values()]
 
     @staticmethod
     def _partitions(client: KafkaClient, topic: str) -> list[TopicPartition]:
+        """Return the partitions of a topic."""
         view = client.view_of_existing([topic]).topics[topic]
         return [TopicPartition(topic, row.partition) for row in view.partitions]
 
 
-def _bytes(text: bytes | str | None) -> bytes | None:
-    """Return a text as UTF-8; bytes and None are returned as they are."""
+def _to_bytes(text: bytes | str | None) -> bytes | None:
+    """Return a text as UTF-8; bytes and None are returned unchanged."""
     return text.encode() if isinstance(text, str) else text
 
 
-def _leads(view: ClusterView, name: str) -> bool:
+def _has_leaders(view: ClusterView, name: str) -> bool:
     """Return True if the topic exists and each of its partitions has a leader."""
     topic = view.topics.get(name)
     return (
@@ -322,7 +331,7 @@ def _to_received(
     value: bytes | None,
     headers: tuple[Header, ...],
 ) -> ReceivedRecord:
-    """Return a consumed record as a ReceivedRecord."""
+    """Return the fields of a consumed record as a ReceivedRecord."""
     return ReceivedRecord(
         partition.topic, partition.partition, offset, timestamp_ms, key, value, headers
     )

@@ -89,14 +89,13 @@ class EmbeddedCluster(KafkaAccess):
         is_quick: bool = True,
         timeout_s: float = 60.0,
     ) -> None:
-        """`path` is the data directory, created by `start`.
+        """Create a cluster whose data directory is `path`; `start` starts it.
 
-        `port` is the first broker's, 0 for any.
-
-        Several brokers have a process each unless `in_processes` is False: only those can be killed
-        and paused. `settings` are broker settings by Kafka's names; `is_quick` adds those of
-        `short_timeout_settings`, which `settings` override. With a `login` clients have to
-        authenticate. Errors: BadLogin, and ConfigError for settings.
+        `port` is the first broker's, 0 for any free one. Several brokers have a process each unless
+        `in_processes` is False: only those can be killed and paused. `settings` are broker settings
+        by Kafka's names; `is_quick` adds those of `short_timeout_settings`, which `settings`
+        override. With a `login` clients have to authenticate. Raises BadLogin, and ConfigError for
+        settings.
         """
         super().__init__("", login, timeout_s)
         if login is not None:
@@ -120,7 +119,7 @@ class EmbeddedCluster(KafkaAccess):
         check_plan(self._plan)
 
     def __enter__(self) -> EmbeddedCluster:
-        """Start the cluster; raises the errors of `start`."""
+        """Start the cluster for a `with` block; raises the errors of `start`."""
         self.start()
         return self
 
@@ -130,7 +129,7 @@ class EmbeddedCluster(KafkaAccess):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Kill the processes and remove the data."""
+        """Kill the processes and remove the data at the end of a `with` block."""
         self.close()
 
     # -- from start to end
@@ -138,12 +137,13 @@ class EmbeddedCluster(KafkaAccess):
     def start(self) -> None:
         """Start the cluster, and return when clients can connect and log in.
 
-        Errors: AlreadyStarted, ClusterDidNotStart, ClusterNotReadyInTime, StorageError, and those
+        Raises AlreadyStarted, ClusterDidNotStart, ClusterNotReadyInTime, StorageError, and the
+        errors
         of a client for the login.
         """
         if is_held(self._data.lock_path):
             raise AlreadyStarted(self._data.path)
-        with self._turn():
+        with self._hold_lock():
             daemon.start(self._data, self._files, self._plan, self.timeout_s, start_warm)
         try:
             self._read_addresses()
@@ -169,7 +169,7 @@ class EmbeddedCluster(KafkaAccess):
         with block_signals():
             self._kill_all()
             if self._data.state() is not ClusterState.ABSENT:
-                with self._turn():
+                with self._hold_lock():
                     daemon.destroy(self._data, self._files)
             self._bootstrap = ""
 
@@ -188,7 +188,7 @@ class EmbeddedCluster(KafkaAccess):
                 pause_ms(_KILL_POLL_MS)
 
     def _create_login(self, login: Login) -> None:
-        """Create the user, and wait until every broker accepts its password."""
+        """Create the login's user, and wait until every broker accepts its password."""
         sasl = SaslSettings(PLAIN, BROKER_USER, self._broker_password)
         with self._client(settings=ClientSettings(sasl=sasl)) as client:
             create_login_user(client, login)
@@ -204,25 +204,25 @@ class EmbeddedCluster(KafkaAccess):
 
     @property
     def path(self) -> str:
-        """Return the data directory, for `kctl … --data`."""
+        """The data directory, for `kctl … --data`."""
         return self._data.path
 
     @property
     def bootstrap(self) -> str:
-        """Return the brokers' addresses, separated by commas; raises NotStarted."""
+        """The brokers' addresses, separated by commas; raises NotStarted."""
         if not self._bootstrap:
             raise NotStarted(self._data.path)
         return self._bootstrap
 
     @property
     def broker_ids(self) -> list[int]:
-        """Return the ids of all brokers, from 1."""
+        """The ids of all brokers, from 1."""
         return self._plan.broker_ids()
 
     def address(self, broker_id: int) -> str:
         """Return the address of a broker, also of a killed or paused one.
 
-        Errors: NoSuchBroker, NotStarted.
+        Raises NoSuchBroker, NotStarted.
         """
         running = self._data.running()
         if running is None:
@@ -234,13 +234,16 @@ class EmbeddedCluster(KafkaAccess):
 
     @property
     def broker_states(self) -> dict[int, BrokerState]:
-        """Return the state of each broker by its id."""
+        """The state of each broker by its id."""
         status = daemon.status_as(self._data, self._data.state())
         return {broker.broker_id: broker.state for broker in status.brokers}
 
     @property
     def pids(self) -> list[int]:
-        """Return the process ids: first the one with the metadata store, then those of brokers."""
+        """The ids of the cluster's processes.
+
+        The first is that of the process with the metadata store; those of brokers follow.
+        """
         running = self._data.running()
         members = running_processes(self._data, self._plan).values()
         first = [] if running is None else [running.pid]
@@ -251,37 +254,43 @@ class EmbeddedCluster(KafkaAccess):
     def kill(self, broker_id: int) -> None:
         """Kill the process of a broker, as in a crash.
 
-        Other brokers take over its leaderships when its session expires, after
-        `zookeeper.session.timeout.ms`. Errors: NoSuchBroker, BrokersShareProcess, BrokerNotRunning.
+        Other brokers become leaders of its partitions when its session expires, after
+        `zookeeper.session.timeout.ms`. Raises NoSuchBroker, BrokersShareProcess, BrokerNotRunning.
         """
         kill_broker(self._data, self._plan, broker_id, pause_ms)
 
     def pause(self, broker_id: int) -> None:
-        """Suspend the process of a broker (SIGSTOP), as in a long GC pause; errors as `kill`."""
+        """Suspend the process of a broker (SIGSTOP), as in a long GC pause.
+
+        Raises the errors of `kill`.
+        """
         pid = pause_broker(self._data, self._plan, broker_id)
         while processes.is_running(pid) and not processes.is_paused(pid):
             pause_ms(_KILL_POLL_MS)
 
     def resume(self, broker_id: int) -> None:
-        """Continue a paused broker; errors as `kill`."""
+        """Continue the process of a paused broker; raises the errors of `kill`."""
         resume_broker(self._data, self._plan, broker_id)
 
     def restart(self, broker_id: int) -> None:
-        """Start a killed broker again, or stop a running one cleanly and start it again.
+        """Start a killed broker, or stop a running one cleanly and start it again.
 
-        It keeps its port. Errors: NoSuchBroker, ClusterRefused, RequestNotCarriedOut.
+        It keeps its port. Raises NoSuchBroker, ClusterRefused, RequestNotCarriedOut.
         """
         if broker_id not in self.broker_ids:
             raise NoSuchBroker(self._data.path, broker_id, self.broker_ids)
         self._request(Action.RESTART, broker_id)
 
     def stop_broker(self, broker_id: int) -> None:
-        """Stop a broker cleanly: its leaderships are moved first. Errors as `restart`."""
+        """Stop a broker cleanly: its leaderships are moved first.
+
+        Raises the errors of `restart`.
+        """
         self._request(Action.STOP, broker_id)
 
     def _request(self, action: Action, broker_id: int) -> None:
         """Request an action on a broker from the cluster's process, and wait for the response."""
-        with self._turn():
+        with self._hold_lock():
             request_action(self._data, action, broker_id, self._clock, self.timeout_s, pause_ms)
 
     # -- faults of the network
@@ -289,7 +298,7 @@ class EmbeddedCluster(KafkaAccess):
     def isolate(self, *broker_ids: int) -> None:
         """Cut brokers off from the other brokers and the metadata store, until `heal`.
 
-        Clients still reach them. Errors as `partition_network`.
+        Clients still reach them. Raises the errors of `partition_network`.
         """
         cut = [str(broker_id) for broker_id in broker_ids]
         rest = [str(id_) for id_ in self.broker_ids if id_ not in broker_ids]
@@ -302,7 +311,7 @@ class EmbeddedCluster(KafkaAccess):
         Replaces an earlier partition.
 
         The metadata store is in the group at the index `store_with`. Clients reach every broker.
-        Errors: NoSuchBroker, ClusterNotRunning, RequestNotCarriedOut.
+        Raises NoSuchBroker, ClusterNotRunning, RequestNotCarriedOut.
         """
         named = [[*map(str, group)] for group in groups]
         self._check_brokers(int(place) for group in named for place in group)
@@ -319,11 +328,11 @@ class EmbeddedCluster(KafkaAccess):
 
     def _change_faults(self, change: Callable[[LinkFaults], LinkFaults]) -> None:
         """Change the present faults, and wait until the cluster has applied them."""
-        with self._turn(self._data.network_lock_path):
+        with self._hold_lock(self._data.network_lock_path):
             change_faults(self._data, self._plan, change, self._clock, self.timeout_s, pause_ms)
 
     def _check_brokers(self, broker_ids: Iterable[int]) -> None:
-        """Raise NoSuchBroker for an id that is not a broker's."""
+        """Raise NoSuchBroker if one of the ids is not a broker's."""
         for broker_id in broker_ids:
             if broker_id not in self.broker_ids:
                 raise NoSuchBroker(self._data.path, broker_id, self.broker_ids)
@@ -338,8 +347,8 @@ class EmbeddedCluster(KafkaAccess):
         count = len(self.broker_ids) if brokers is None else brokers
         super().wait_in_sync(brokers=count, timeout_s=timeout_s)
 
-    def _turn(self, lock_path: str | None = None) -> AbstractContextManager[None]:
-        """Wait for a lock, which commands of other processes on this cluster take, too."""
+    def _hold_lock(self, lock_path: str | None = None) -> AbstractContextManager[None]:
+        """Wait for a lock that commands on this cluster take too, and return it."""
         turn = partial(
             daemon.hold_start_lock, self._data, self._files, self._clock, self.timeout_s, pause_ms
         )

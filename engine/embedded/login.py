@@ -56,7 +56,7 @@ class Login(NamedTuple):
 
     @property
     def client_settings(self) -> ClientSettings:
-        """Return the settings of a KafkaClient for this user."""
+        """The settings of a KafkaClient that logs in as this user."""
         return ClientSettings(sasl=SaslSettings(self.mechanism, self.username, self.password))
 
 
@@ -87,7 +87,7 @@ def login_settings(login: Login, broker_password: str) -> dict[str, str]:
         settings[jaas] = f"{_MODULE}.scram.ScramLoginModule required;"
     options = {"username": BROKER_USER, "password": broker_password}
     options |= {f"user_{name}": password for name, password in users.items()}
-    plain = " ".join(f'{key}="{_escape(text)}"' for key, text in options.items())
+    plain = " ".join(f'{key}="{_escape_quotes(text)}"' for key, text in options.items())
     return {
         **settings,
         "listener.security.protocol.map": f"{_LISTENER}:{PROTOCOL}",
@@ -99,8 +99,8 @@ def login_settings(login: Login, broker_password: str) -> dict[str, str]:
     }
 
 
-def _escape(text: str) -> str:
-    """Escape quotes and backslashes for a quoted value of a JAAS configuration."""
+def _escape_quotes(text: str) -> str:
+    """Return a text for a quoted value of a JAAS configuration."""
     return re.sub(r'(["\\])', r"\\\1", text)
 
 
@@ -114,9 +114,9 @@ def create_login_user(client: KafkaClient, login: Login) -> None:
 
 
 def await_login(connect: Callable[[Address], KafkaClient], address: Address) -> None:
-    """Log in to a broker, repeatedly until it knows the credential or the client's timeout.
+    """Log in to a broker, and retry until it knows the credential or the client's timeout.
 
-    Errors: AuthenticationFailed, Unreachable.
+    Raises AuthenticationFailed, Unreachable.
     """
     with connect(address) as first:
         deadline_ms = first.clock.monotonic_ms() + first.timeout_ms
@@ -138,7 +138,7 @@ def java_properties(bootstrap: str, login: Login | None) -> Mapping[str, str]:
     if login is None:
         return {"bootstrap.servers": bootstrap}
     package, name = ("plain", "Plain") if login.mechanism == PLAIN else ("scram", "Scram")
-    user, password = _escape(login.username), _escape(login.password)
+    user, password = _escape_quotes(login.username), _escape_quotes(login.password)
     return {
         "bootstrap.servers": bootstrap,
         "security.protocol": PROTOCOL,

@@ -18,7 +18,7 @@ _QUICK: Final = {
 
 
 def short_timeout_settings(broker_count: int) -> dict[str, str]:
-    """Return the settings of brokers for tests.
+    """Return the settings of brokers with short time-outs, for tests.
 
     Topics get as many replicas as there are brokers, at most 3; with 3 brokers or more
     min.insync.replicas is 2.

@@ -32,7 +32,7 @@ Histories = dict[TopicPartition, LogHistory | EngineError]
 def request_histories(
     client: KafkaClient, topics: Sequence[str], cuts_ms: Iterable[int] = ()
 ) -> Histories:
-    """Return the history of each partition, or the error of its requests.
+    """Return the history of each partition of the topics, or the error of its requests.
 
     Logs are also divided at `cuts_ms`, the times (ms since 1970) at which the caller wants the
     size, such as the time before which retention deletes.
@@ -85,7 +85,7 @@ class LogExtent(NamedTuple):
 
 
 def request_log_extents(client: KafkaClient) -> dict[TopicPartition, LogExtent]:
-    """Return start, end and size of all partitions whose leaders respond."""
+    """Return the start, end and size of all partitions whose leaders respond."""
     keys = [
         TopicPartition(topic.name, partition.partition)
         for topic in client.view(None).topics.values()
@@ -117,7 +117,7 @@ def leaders_sizes(
     leaders: Mapping[TopicPartition, int],
     log_dirs: Mapping[int, Sequence[LogDirView] | EngineError],
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
-    """Return the size of each partition on its leader, or the error that hides it.
+    """Return the size of each partition on its leader, and the errors of those without one.
 
     The future replica of a move between directories does not count.
     """
@@ -138,7 +138,7 @@ def _request_offsets(
     times: dict[TopicPartition, int],
     failures: dict[TopicPartition, EngineError],
 ) -> dict[TopicPartition, FoundOffset]:
-    """Return the offsets at times; errors of partitions are added to `failures`."""
+    """Return the partitions' offsets at `times`; errors of partitions are added to `failures`."""
     found = {}
     for key, place in (list_offsets(client, times) if times else {}).items():
         if isinstance(place, EngineError):
@@ -151,7 +151,7 @@ def _request_offsets(
 def _division_times(
     oldest_ms: int, newest_ms: int, cuts_ms: Iterable[int], now_ms: int | None = None
 ) -> list[int]:
-    """Return the times at which a log is divided into parts, ascending.
+    """Return the times at which a log is divided into parts, the earliest first.
 
     The span up to now is divided, too: otherwise a single record with a future timestamp would
     leave all others in one part.
@@ -170,7 +170,10 @@ def _division_times(
 def _estimated_parts(
     size_bytes: int, first: int, last: int, cuts: Sequence[tuple[int, int]], newest_ms: int
 ) -> list[SegmentFacts]:
-    """Return the parts of a log as segments, assuming that all records have the same size."""
+    """Return the parts of a log as segments, assuming that all records have the same size.
+
+    `cuts` are times with the offsets of the first later records.
+    """
     parts: list[SegmentFacts] = []
     base, given = first, 0
     # Records of a part are older than its cut; the last part ends with the newest record.

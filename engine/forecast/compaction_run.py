@@ -41,21 +41,22 @@ def run_compaction(
 ) -> Iterator[CompactedLog]:
     """Clean the wanted compacted logs of a directory at any dirty ratio, and yield each result.
 
-    With `passes_max` the rest of a log stays dirty after that many passes. A log with damaged bytes
-    is left unchanged and reported. Errors: BufferTooSmall, and those of `opened_directory`.
+    With `passes_max` the remainder of a log is not cleaned after that many passes. A log with
+    damaged bytes is left unchanged and reported. Raises BufferTooSmall, and the errors of
+    `opened_directory`.
     """
     with opened_directory(host, path, config_of) as opened:
-        for log in _compacted(opened, is_wanted):
+        for log in _compacted_logs(opened, is_wanted):
             yield _clean_log(host, opened, log, settings, passes_max)
 
 
-def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> list[LocalLog]:
+def _compacted_logs(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> list[LocalLog]:
     """Return the wanted logs whose cleanup.policy includes compact."""
     return [log for log in opened.logs(is_wanted) if log.config.is_compacted]
 
 
 def _cleanable_facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
-    """Return what the cleaner's rules need to know of a log."""
+    """Return the facts about a log from which the cleaner's rules find the cleanable range."""
     return collect_cleanable_log(
         log,
         high_watermark=opened.high_watermark(log),
@@ -63,7 +64,7 @@ def _cleanable_facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
     )
 
 
-def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
+def _cleanable_range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
     """Return the offsets that may be cleaned now, by the log's settings."""
     return find_cleanable_range(_cleanable_facts(opened, log), log.config, now_ms)
 
@@ -79,7 +80,7 @@ def _clean_log(
     before_bytes, passes, freed_records = log.size_bytes, 0, 0
     fault = None
     now_ms = host.clock.wall_ms()
-    cleanable = _range(opened, log, now_ms)
+    cleanable = _cleanable_range(opened, log, now_ms)
     if cleanable.cleanable_bytes >= CLEANER_PROCESS_BYTES_MIN:
         load_or_compile_cleaner()
     while cleanable.cleanable_bytes and fault is None and passes != passes_max:
@@ -94,7 +95,7 @@ def _clean_log(
         else:
             passes += 1
             freed_records += run.counts.read_records - run.counts.kept_records
-            cleanable = _range(opened, log, now_ms)
+            cleanable = _cleanable_range(opened, log, now_ms)
     return compacted_log(_cleanable_facts(opened, log), log.config, now_ms)._replace(
         pass_count=passes,
         freed_bytes=before_bytes - log.size_bytes,

@@ -34,7 +34,7 @@ _IDENTITY = MetaProperties(0, "trial", 0)
 
 
 def trial_files() -> UnwrittenFiles:
-    """Return the file system for a trial."""
+    """Return a file system for a trial: links are read, cleaned segments are not stored."""
     return UnwrittenFiles(CLEANED_END)
 
 
@@ -49,9 +49,9 @@ def try_compaction(
 ) -> Iterator[CompactedLog]:
     """Yield the result of a trial cleaning for each wanted compacted log.
 
-    The logs are linked into `folder`, which must be empty and used by no other process, and cleaned
-    there. `cleanable_bytes` above 0 remain for a log whose keys did not fit into the map. Errors:
-    those of `run_compaction`.
+    The logs are linked into `folder`, which must be empty and used by no other process, and
+    cleaned there. `cleanable_bytes` above 0 remain for a log whose keys did not fit into the map.
+    Raises the errors of `run_compaction`.
     """
     folders = [
         partition
@@ -69,7 +69,7 @@ def try_compaction(
 
 
 def _link_partition(files: UnwrittenFiles, partition: PartitionFolder, target: str) -> None:
-    """Link the known files of a partition into a folder of the trial."""
+    """Link a partition's files that a broker knows into a folder of the trial."""
     files.make_dir(target)
     unknown = set(partition.files.unknown)
     for name in files.list_dir(partition.files.path):

@@ -38,7 +38,7 @@ def copied_directory(
     """Copy the broker's files of a log directory for a `with` block, and yield the target.
 
     If the copy or the block fails or is interrupted, the target is removed.
-    Errors: DirectoryBusy, TargetNotEmpty, NoLogDirectory.
+    Raises DirectoryBusy, TargetNotEmpty, NoLogDirectory.
     """
     log_dir = read_log_dir(files, source)
     if is_held(f"{source}/{LOCK_FILE}"):

@@ -109,7 +109,7 @@ def _read_newest_ms(files: Files, folder: PartitionFolder, segment: SegmentFiles
 
 
 def _read_tail(files: Files, folder: PartitionFolder, last: SegmentFiles) -> tuple[int, int]:
-    """Return the log's end, and the newest timestamp after the last index entry, -1 for none."""
+    """Return the log's end, and the newest timestamp after the last index entry, -1 without one."""
     index = OffsetIndex(last.base_offset)
     if FileKind.INDEX in last.sizes:
         try:

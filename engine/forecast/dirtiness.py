@@ -50,7 +50,7 @@ class CompactedLog(NamedTuple):
 
 
 def compacted_log(facts: CleanableLog, config: LogConfig, now_ms: int) -> CompactedLog:
-    """Return the dirty range, dirty ratio and sizes of a log."""
+    """Return the dirty range, dirty ratio and sizes of a log at the wall time `now_ms`."""
     cleanable = find_cleanable_range(facts, config, now_ms)
     return CompactedLog(
         cleanable.topic_partition,
@@ -85,7 +85,10 @@ def read_dirtiness(
 def _cleanable_facts(
     log: LogHistory, checkpoint_offset: int | None, first_ms: Callable[[int], int]
 ) -> CleanableLog:
-    """Return what the cleaner's rules need to know of a log."""
+    """Return the facts about a log from which the cleaner's rules find the cleanable range.
+
+    `first_ms` returns the first timestamp of the segment with a base offset.
+    """
     largest_ms = {segment.base_offset: segment.largest_timestamp_ms for segment in log.segments}
     end = log.segments[-1].end_offset
     return CleanableLog(

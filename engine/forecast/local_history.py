@@ -26,7 +26,8 @@ def read_local_histories(
 ) -> dict[TopicPartition, LogHistory]:
     """Return the histories of logs whose files are readable on this machine; skip all others.
 
-    A log that changes while it is read is skipped, too. Errors: those of requests to the cluster.
+    A log that changes while it is read is skipped, too. Raises the errors of requests to the
+    cluster.
     """
     view = client.view(topics)
     leaders = {
@@ -56,7 +57,7 @@ def read_local_histories(
 
 
 def _read_unchanged(files: Files, path: str, wanted: set[TopicPartition]) -> list[LogHistory]:
-    """Read the wanted logs of a directory; skip those that change meanwhile."""
+    """Return the histories of the wanted logs in a directory that do not change meanwhile."""
     logs: list[LogHistory] = []
     if not wanted:
         return logs

@@ -28,23 +28,23 @@ class LogHistory(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of all segments."""
+        """The size of all segments."""
         return sum(segment.size_bytes for segment in self.segments)
 
     @property
     def last_timestamp_ms(self) -> int | None:
-        """Return the newest timestamp of a record, None for an empty log."""
+        """The newest timestamp of a record, None for an empty log."""
         times = [s.largest_timestamp_ms for s in self.segments if s.size_bytes]
         return max(times, default=None)
 
     @property
     def bytes_per_s(self) -> float | None:
-        """Return the growth from the oldest to the newest record, None if it is unknown."""
+        """The growth from the oldest to the newest record, None if it is unknown."""
         first, last = self.first_timestamp_ms, self.last_timestamp_ms
         if first is None or last is None or last - first < _SPAN_MS_MIN:
             return None
         return self.size_bytes * 1000 / (last - first)
 
     def facts(self, now_ms: int) -> LogFacts:
-        """Return the input for the rules of retention."""
+        """Return the log's facts for the rules of retention at the wall time `now_ms`."""
         return LogFacts(self.segments, self.log_start_offset, self.high_watermark, now_ms)

@@ -63,17 +63,23 @@ class OpenedDirectory:
     """The logs of a directory that is open."""
 
     def __init__(self, manager: LogManager, watermarks: Callable[[TopicPartition], int]) -> None:
-        """`watermarks` returns the high watermark of a partition by its checkpoint."""
+        """Create the access to the logs of `manager`, which is started.
+
+        `watermarks` returns the high watermark of a partition by its checkpoint.
+        """
         self.manager = manager
         self._watermarks = watermarks
 
     def logs(self, is_wanted: Callable[[str], bool]) -> list[LocalLog]:
-        """Return the logs of the wanted topics, sorted."""
+        """Return the logs of the wanted topics, sorted by partition."""
         found = sorted(self.manager.logs.items())
         return [log for key, log in found if is_wanted(key.topic)]
 
     def high_watermark(self, log: LocalLog) -> int:
-        """Return a log's high watermark: the checkpoint but at most its end, else its end."""
+        """Return a log's high watermark: the checkpoint but at most its end.
+
+        It is the log's end without a checkpoint.
+        """
         return min(self._watermarks(log.topic_partition), log.log_end_offset)
 
 
@@ -83,7 +89,7 @@ def opened_directory(
 ) -> Iterator[OpenedDirectory]:
     """Open the logs of a directory with the settings of each topic, for a `with` block.
 
-    Errors: LogDirectoryLocked while a broker uses it, NoBrokersDirectory, DirectoryFailed.
+    Raises LogDirectoryLocked while a broker uses it, NoBrokersDirectory, DirectoryFailed.
     """
     log_dir = find_log_dir(host.files, path)
     state = log_dir.state
@@ -95,6 +101,7 @@ def opened_directory(
     checkpoint = state.checkpoints.get(HIGH_WATERMARKS, {})
 
     def watermark_of(key: TopicPartition) -> int:
+        """Return the high watermark in the checkpoint."""
         return checkpoint.get(key, _NO_WATERMARK)
 
     tasks = InlineTasks()

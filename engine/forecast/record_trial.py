@@ -57,12 +57,12 @@ class RecordTrial(NamedTuple):
 
     @property
     def dirty_ratio(self) -> float:
-        """Return the share of the cleanable bytes that was not cleaned before."""
+        """The share of the cleanable bytes not cleaned before, 0.0 without any."""
         return self.dirty_bytes / self.read_bytes if self.read_bytes else 0.0
 
     @property
     def dirty_bytes(self) -> int:
-        """Return the cleanable bytes that were not cleaned before."""
+        """The cleanable bytes that were not cleaned before."""
         return max(self.read_bytes - self.clean_bytes, 0)
 
 
@@ -73,7 +73,11 @@ def try_records(
     settings: CleaningSettings,
     now_ms: int,
 ) -> RecordTrial:
-    """Return what a cleaning would keep of a partition; raises CorruptRecord, errors of `read`."""
+    """Return the records and bytes of a partition that a cleaning would keep; nothing is changed.
+
+    The records are read twice by `read`: for the keys, and for the filter. Raises CorruptRecord
+    and the errors of `read`.
+    """
     first = _KeyReading(offsets, config, settings, now_ms)
     for stored in read(offsets.log_start_offset, offsets.log_end_offset):
         first.take(stored)
@@ -111,7 +115,10 @@ class _Aborted:
         self._known: set[AbortedProducer] = set()
 
     def learn(self, named: list[AbortedProducer]) -> None:
-        """Add the transactions that are new; their ends will be found by their markers."""
+        """Add the aborted transactions in `named` that are new.
+
+        Their ends are found by their markers.
+        """
         new = [producer for producer in named if producer not in self._known]
         self._known.update(new)
         # Its end is known once its marker is read.
@@ -127,7 +134,7 @@ class _KeyReading:
     def __init__(
         self, offsets: TrialRange, config: LogConfig, settings: CleaningSettings, now_ms: int
     ) -> None:
-        """`settings` are those of the broker's cleaner."""
+        """Create the reader of the keys; `settings` are those of the broker's cleaner."""
         self._config = config
         #: Offset up to which a cleaning may go (exclusive).
         self._end = offsets.first_uncleanable_offset
@@ -151,7 +158,10 @@ class _KeyReading:
         self.clean_bytes = 0
 
     def take(self, stored: StoredBatches) -> None:
-        """Read batches: producers, missing offsets, and the keys below the end of cleaning."""
+        """Read the next batches.
+
+        Notes producers, missing offsets, and the keys below the end of cleaning.
+        """
         self._aborted.learn(stored.aborted)
         for batch in stored.batches:
             if isinstance(batch, BatchView) and batch.has_producer_id:
@@ -161,13 +171,13 @@ class _KeyReading:
                 self._map_keys(batch)
 
     def finished(self) -> OffsetMap:
-        """Return the map of keys; empty offsets after the last record count as mapped."""
+        """Return the map of keys after the last batch; empty offsets at the end count as mapped."""
         if not self._is_full:
             self._keys.note_offset(self._end - 1)
         return self._keys
 
     def _keep_last_batch(self, batch: BatchView) -> None:
-        """Keep the last data batch of each live producer, which the cleaner keeps even if empty."""
+        """Record the last data batch of each live producer, which a cleaning keeps."""
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if batch.max_timestamp_ms <= self._oldest_ms:
             self.producers.pop(producer_id, None)
@@ -180,7 +190,7 @@ class _KeyReading:
             self.producers[producer_id] = ProducerEnd(epoch, None)
 
     def _mark_clean_before_hole(self, batch: RecordBatch) -> None:
-        """Take everything before a missing offset as clean, since only a cleaning makes holes."""
+        """Treat everything before a missing offset as clean, since only a cleaning makes gaps."""
         self._read_bytes += batch.size_bytes
         lacks = isinstance(batch, BatchView) and (
             batch.record_count <= batch.last_offset - batch.base_offset
@@ -193,7 +203,7 @@ class _KeyReading:
         self._next_offset = batch.next_offset
 
     def _map_keys(self, batch: RecordBatch) -> None:
-        """Add the keys of a batch to the map until it is full."""
+        """Add the keys of a batch to the map, until it is full."""
         may_go = self._aborted.transactions.may_discard(batch)
         if self._is_full:
             return

@@ -59,7 +59,7 @@ class TopicAdvice(NamedTuple):
     steady_bytes: int
 
     def settings(self) -> dict[str, str]:
-        """Return the settings by name, as `kctl configs set` takes them."""
+        """Return the advised settings by name, as `kctl configs set` accepts them."""
         settings = {
             "segment.bytes": str(self.segment_bytes),
             "retention.bytes": str(self.retention_bytes),
@@ -75,7 +75,10 @@ def advise(
     budget_bytes: int,
     now_ms: int,
 ) -> list[TopicAdvice]:
-    """Return advice for each topic; raises BudgetTooSmall."""
+    """Return advice for each topic, so that all together stay within the budget.
+
+    Raises BudgetTooSmall.
+    """
     count = sum(map(len, topics.values()))
     least_bytes = count * 2 * SEGMENT_BYTES_MIN
     if budget_bytes < least_bytes:
@@ -90,7 +93,7 @@ def advise(
 
 
 def _growth_rates(logs: Sequence[LogHistory]) -> list[float]:
-    """Return the growth rate of each log; 0.0 for all if one of them is unknown."""
+    """Return the growth of each log in bytes per second; 0.0 for all if one of them is unknown."""
     rates = [log.bytes_per_s for log in logs]
     if all(rate is not None for rate in rates):
         return [rate or 0.0 for rate in rates]
@@ -98,7 +101,10 @@ def _growth_rates(logs: Sequence[LogHistory]) -> list[float]:
 
 
 def _budget_shares(weights: Mapping[str, list[float]], budget_bytes: int) -> dict[str, int]:
-    """Return each topic's share of the budget, at least two smallest segments per partition."""
+    """Return each topic's share of the budget, at least two smallest segments per partition.
+
+    `weights` are the growth rates of each topic's partitions.
+    """
     counts = {topic: len(listed) for topic, listed in weights.items()}
     least = {topic: count * 2 * SEGMENT_BYTES_MIN for topic, count in counts.items()}
     left = budget_bytes - sum(least.values())

@@ -48,22 +48,22 @@ class RetentionForecast(NamedTuple):
 
     @property
     def freed_least_bytes(self) -> int:
-        """Return the least that may be deleted now, given the uncertainty of the estimate."""
+        """The least that may be deleted now, given the uncertainty of the estimate."""
         return max(0, self.freed_bytes - self.freed_less_bytes)
 
     @property
     def freed_most_bytes(self) -> int:
-        """Return the most that may be deleted now, given the uncertainty of the estimate."""
+        """The most that may be deleted now, given the uncertainty of the estimate."""
         return min(self.size_bytes, self.freed_bytes + self.freed_more_bytes)
 
     @property
     def freed_bytes(self) -> int:
-        """Return the bytes that are deleted now."""
+        """The bytes that are deleted now."""
         return sum(self.freed.values())
 
     @property
     def left_bytes(self) -> int:
-        """Return the bytes that remain after deleting what is due now."""
+        """The bytes that remain after deleting what is due now."""
         return self.size_bytes - self.freed_bytes
 
 
@@ -130,7 +130,7 @@ def _later_deletions(segments: Sequence[SegmentFacts], config: LogConfig) -> lis
 
 
 def steady_bytes(bytes_per_s: float | None, config: LogConfig) -> int | None:
-    """Return the largest size of a log under retention, None if it is unlimited."""
+    """Return the largest size that a log reaches under retention, None if it is unlimited."""
     if not config.is_deleting:
         return None
     bounds = []

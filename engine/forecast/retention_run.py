@@ -34,9 +34,9 @@ def run_retention(
     is_wanted: Callable[[str], bool],
     on_log: Callable[[RetainedLog], None],
 ) -> None:
-    """Apply retention to the wanted logs of a directory; `on_log` gets each result.
+    """Delete the old segments of a directory's wanted logs; `on_log` gets each result.
 
-    Errors: those of `opened_directory`.
+    Raises the errors of `opened_directory`.
     """
     with opened_directory(host, path, config_of) as opened:
         now_ms = host.clock.wall_ms()
@@ -46,7 +46,7 @@ def run_retention(
 
 
 def _delete_old_segments(log: LocalLog, watermark: int, now_ms: int) -> RetainedLog:
-    """Delete the old segments of a log; return what was deleted and what remains."""
+    """Delete the old segments of a log; return the deleted and the remaining sizes."""
     before_bytes = log.size_bytes
     gone = log.delete_old_segments(watermark, now_ms)
     return RetainedLog(

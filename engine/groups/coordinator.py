@@ -27,7 +27,7 @@ class GroupCoordinator:
     """The group coordinator of one broker; its parts serve the requests."""
 
     def __init__(self, settings: GroupSettings, ports: GroupPorts, turns: LoopTurns) -> None:
-        """Create the coordinator without any groups.
+        """Create the group coordinator of this broker and its parts, without any groups.
 
         Groups are loaded when this broker becomes the leader of a partition of
         `__consumer_offsets`.

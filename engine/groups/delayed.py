@@ -45,17 +45,17 @@ class GroupOperation(DelayedOperation):
         self._completed = completed
 
     def can_complete(self) -> bool:
-        """Return whether the condition is true."""
+        """Return True if the operation's condition is true, so that it completes."""
         return self._can_complete()
 
     def finish(self) -> None:
-        """Call the continuation; the caller has completed the operation."""
+        """Call the continuation of an operation that the purgatory has just marked as completed."""
         completed = self._completed
         self.drop()
         completed(self.is_expired)
 
     def drop(self) -> None:
-        """Release the callbacks, which refer to the group; the continuation is not called."""
+        """Replace both callbacks, so that the group is freed; the continuation is never called."""
         self._can_complete = _always
         self._completed = _nothing
 
@@ -79,9 +79,9 @@ class GroupDelays:
     """The purgatory of one broker's groups."""
 
     def __init__(self, clock: Clock, note_deadline: NoteDeadline) -> None:
-        """Create an empty purgatory.
+        """Create the purgatory without operations.
 
-        `note_deadline` gets each new operation's deadline (monotonic).
+        `note_deadline` is called with the deadline (monotonic) of each operation that has to wait.
         """
         self._clock = clock
         self._note_deadline = note_deadline
@@ -92,11 +92,14 @@ class GroupDelays:
 
     @property
     def delayed_count(self) -> int:
-        """Return the number of operations that wait."""
+        """Return the number of operations that wait for their condition or deadline."""
         return self._purgatory.delayed_count
 
     def purgatory_counts(self) -> dict[str, PurgatoryCount]:
-        """Return the counts of waiting operations by the names of Kafka's two purgatories."""
+        """Return the counts of waiting operations for the metrics of Kafka's two purgatories.
+
+        The keys are "Heartbeat" (session timers) and "Rebalance" (join and sync phases).
+        """
         none = PurgatoryCount(0, 0)
         return {"Heartbeat": none, "Rebalance": none, **self._purgatory.counts_by(_kind_of)}
 
@@ -107,9 +110,11 @@ class GroupDelays:
         can_complete: Callable[[], bool],
         completed: Callable[[bool], None],
     ) -> None:
-        """Call `completed` now if `can_complete` is True; else watch `key` for at most `delay_ms`.
+        """Call `completed(False)` once `can_complete` is True, or `completed(True)` after
+        `delay_ms`.
 
-        A `check` of `key` evaluates `can_complete` again.
+        `can_complete` is evaluated now and at each `check` of `key`. If it is True now, `completed`
+        is called within this call.
         """
         deadline_ms = self._clock.monotonic_ms() + delay_ms
         operation = GroupOperation(deadline_ms, can_complete, completed)
@@ -119,11 +124,14 @@ class GroupDelays:
             self._note_deadline(deadline_ms)
 
     def check(self, key: Hashable) -> None:
-        """Complete the operations under `key` whose condition is true."""
+        """Evaluate the conditions of the operations under `key`.
+
+        Those whose condition is true are completed.
+        """
         do_each(self._purgatory.complete_for(key), GroupOperation.finish)
 
     def advance(self) -> None:
-        """Complete the operations whose deadline has passed."""
+        """Complete the operations whose deadline has passed; the broker's timer calls this."""
         do_each(self._purgatory.advance(self._clock.monotonic_ms()), GroupOperation.finish)
 
     def next_deadline_ms(self) -> int | None:

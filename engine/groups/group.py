@@ -37,7 +37,10 @@ class Group:
     def __init__(
         self, group_id: str, now_ms: int | None, state: GroupState = GroupState.EMPTY
     ) -> None:
-        """Create a group; `now_ms` is the wall time of the state, None if it is unknown."""
+        """Create a group without members and offsets, in generation 0.
+
+        `now_ms` is the wall time at which `state` began, None if it is unknown.
+        """
         self.group_id = group_id
         self.state = state
         self.state_timestamp_ms = now_ms
@@ -70,28 +73,31 @@ class Group:
     # States
 
     def is_in(self, *states: GroupState) -> bool:
-        """Return whether the group's state is one of `states`."""
+        """Return True if the group's state is one of `states`."""
         return self.state in states
 
     def transition_to(self, state: GroupState, now_ms: int) -> None:
-        """Set the state and its time; asserts that the transition is valid."""
+        """Set the state and the wall time of the change.
+
+        Asserts that Kafka allows the transition from the present state.
+        """
         assert self.state in VALID_PREVIOUS_STATES[state], f"{self.group_id}: {self.state}, {state}"
         self.state = state
         self.state_timestamp_ms = now_ms
 
     @property
     def can_rebalance(self) -> bool:
-        """Return whether the group's state allows a transition to PreparingRebalance."""
+        """True if the group's state allows a transition to PreparingRebalance."""
         return self.state in VALID_PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """Return the longest rebalance timeout of the members, 0 without members."""
+        """The longest rebalance timeout of the members in ms, 0 without members."""
         return max((m.timeouts.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     @property
     def has_all_members_joined(self) -> bool:
-        """Return whether every member has a parked JoinGroup and no assigned id is unused."""
+        """True if each member has a parked JoinGroup and each assigned member id has been used."""
         return len(self.members) == self.awaiting_join_count and not self.pending_members
 
     # Members
@@ -99,7 +105,8 @@ class Group:
     def add_member(self, member: GroupMember, join: Promise[JoinResult] | None) -> None:
         """Add a member and park its JoinGroup, if any.
 
-        The first member sets the protocol type. A group without a leader takes this one.
+        The first member sets the group's protocol type. If the group has no leader, the new member
+        becomes the leader.
         """
         if not self.members:
             self.protocol_type = member.protocol_type
@@ -114,9 +121,9 @@ class Group:
         self.pending_members.discard(member.member_id)
 
     def remove_member(self, member_id: str) -> None:
-        """Remove a member or a pending id.
+        """Remove a member, or an assigned id with which no client has joined.
 
-        The next member becomes the leader if the leader is removed.
+        If it was the leader, the oldest remaining member becomes the leader.
         """
         member = self.members.pop(member_id, None)
         if member is not None:
@@ -140,7 +147,7 @@ class Group:
     ) -> None:
         """Set the protocols and timeouts of a member that joins again, and park its JoinGroup.
 
-        `join` is None for a JoinGroup that is not parked.
+        `join` is None if no JoinGroup is to be parked.
         """
         self._supported.subtract({protocol.name for protocol in member.protocols})
         member.protocols, member.timeouts = protocols, timeouts
@@ -164,13 +171,16 @@ class Group:
         return member
 
     def await_join(self, member: GroupMember, join: Promise[JoinResult]) -> None:
-        """Park a member's JoinGroup; a JoinGroup that was parked before never gets a response."""
+        """Park a member's JoinGroup until the join phase ends.
+
+        It replaces a JoinGroup of the same member that was parked before, which gets no response.
+        """
         if member.join is None:
             self.awaiting_join_count += 1
         member.join = join
 
     def answer_join(self, member: GroupMember, result: JoinResult) -> bool:
-        """Answer a member's parked JoinGroup; return False if none is parked."""
+        """Answer a member's parked JoinGroup with `result`; return False if none is parked."""
         join, member.join = member.join, None
         if join is None:
             return False
@@ -179,9 +189,10 @@ class Group:
         return True
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> int:
-        """Return the error code of a request with this member id and instance id, 0 if both match.
+        """Check the member id and instance id of a request; return 0 if they match a member.
 
-        UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if the static member has another id.
+        Otherwise the error code: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if the static member has
+        another member id now.
         """
         if group_instance_id is not None:
             current = self.static_members.get(group_instance_id)
@@ -194,7 +205,11 @@ class Group:
     # Protocols
 
     def supports_protocols(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-        """Return True if a joining member has a protocol that all present members support."""
+        """Return True if a joining member may join with its protocol type and protocols.
+
+        The type has to be the group's, and one of the protocols has to be supported by all members.
+        An Empty group accepts each type with at least one protocol.
+        """
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         count = len(self.members)
@@ -229,7 +244,10 @@ class Group:
         return False
 
     def begin_generation(self, now_ms: int) -> None:
-        """Increment the generation: CompletingRebalance with members, Empty without."""
+        """Increment the generation and choose its protocol after the join phase.
+
+        The group's state becomes CompletingRebalance; Empty if no member is left.
+        """
         self.generation_id += 1
         self.pending_sync_members.clear()
         if self.members:
@@ -242,13 +260,14 @@ class Group:
             self.transition_to(GroupState.EMPTY, now_ms)
 
     def restore_subscriptions(self) -> None:
-        """Set `subscribed_topics` of a group that was loaded from the log."""
+        """Compute `subscribed_topics` from the members of a group that was loaded from the log."""
         self.subscribed_topics = self._subscribed_topics()
 
     def _subscribed_topics(self) -> frozenset[str] | None:
-        """Return the topics that members subscribe to.
+        """Return the topics to which at least one member subscribes.
 
-        None if the subscriptions cannot be parsed.
+        None if the subscriptions are unknown: the protocol is not "consumer", or one of them cannot
+        be parsed.
         """
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             return None
@@ -260,7 +279,10 @@ class Group:
         return subscribed_topics(member.metadata(name) for member in self.members.values())
 
     def build_join_result(self, member: GroupMember) -> JoinResult:
-        """Return the JoinGroup response of a member in the present generation."""
+        """Return the JoinGroup response of a member in the present generation.
+
+        Only the response to the group's leader contains the list of members.
+        """
         return JoinResult(
             member.member_id,
             generation_id=self.generation_id,
@@ -271,7 +293,7 @@ class Group:
         )
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
-        """Return all members with their subscriptions, for the response to the group's leader."""
+        """Return all members with their subscriptions, for the leader's assignment."""
         name = self.protocol_name
         assert name is not None, f"{self.group_id} has no protocol"
         return tuple(
@@ -281,7 +303,7 @@ class Group:
 
 
 def answer_sync(member: GroupMember, result: SyncResult) -> bool:
-    """Answer a member's parked SyncGroup; return False if none is parked."""
+    """Answer a member's parked SyncGroup with `result`; return False if none is parked."""
     sync, member.sync = member.sync, None
     if sync is None:
         return False

@@ -77,7 +77,7 @@ class GroupAdmin:
         self._clock = clock
 
     def list_groups(self) -> tuple[int, list[ListedGroup]]:
-        """Return an error code and the groups of this coordinator, in Kafka's order.
+        """Return an error code and the groups of this coordinator, in Kafka's order (ListGroups).
 
         While a partition is loading, the code is COORDINATOR_LOAD_IN_PROGRESS and the list partial.
         """
@@ -93,7 +93,10 @@ class GroupAdmin:
         ]
 
     def describe_group(self, group_id: str) -> DescribedGroup:
-        """Return a group; a group that does not exist has the state Dead and no error."""
+        """Return a group's state and members, or an error code (DescribeGroups).
+
+        A group that does not exist has the state Dead and no error.
+        """
         code = self._registry.check_served(group_id, may_be_empty=True)
         if code:
             return DescribedGroup(code)
@@ -115,11 +118,17 @@ class GroupAdmin:
         return DescribedGroup(0, group.state.value, group.protocol_type or "", name or "", members)
 
     def delete(self, group_ids: Iterable[str]) -> dict[str, int]:
-        """Delete groups without members, and their offsets; return an error code for each group."""
+        """Delete groups without members, and their offsets (DeleteGroups).
+
+        Returns an error code for each group id, 0 for a deleted group.
+        """
         return {group_id: self._delete_group(group_id) for group_id in group_ids}
 
     def _delete_group(self, group_id: str) -> int:
-        """Delete a group that has no members; return the error code, 0 if it is deleted."""
+        """Delete a group without members and return 0; otherwise return an error code.
+
+        NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, or the code for a group that is not served here.
+        """
         code = self._registry.check_served(group_id, may_be_empty=True)
         if code:
             return code
@@ -132,9 +141,9 @@ class GroupAdmin:
         return 0
 
     def expire_groups(self) -> Iterator[None]:
-        """Delete expired offsets, and Empty groups without offsets.
+        """Delete expired offsets, and then Empty groups without offsets.
 
-        A generator that handles one group for each step.
+        A generator that handles one group for each step, so that other tasks run in between.
         """
         for group in tuple(self._registry.groups.values()):
             if not group.is_in(GroupState.DEAD):
@@ -142,7 +151,7 @@ class GroupAdmin:
             yield
 
     def forget_topics(self, topics: Iterable[str]) -> None:
-        """Delete the offsets that were committed for deleted topics."""
+        """Delete the offsets that any group committed for `topics`, which were deleted."""
         deleted = frozenset(topics)
         for group in tuple(self._registry.groups.values()):
             self._commits.remove_offsets(
@@ -150,12 +159,22 @@ class GroupAdmin:
             )
 
     def _expired_partitions(self, group: Group) -> list[TopicPartition]:
-        """Return the partitions of a group whose committed offset has expired."""
+        """Return the partitions of a group whose committed offset is older than the retention.
+
+        The retention counts from the commit for a group without members that never had any, and for
+        topics to which a Stable group does not subscribe; from the time when the group became Empty
+        for an Empty group. In other states nothing expires.
+        """
 
         def since_commit(committed: CommittedOffset) -> int:
+            """Return the wall time of the commit."""
             return committed.commit_ms
 
         def since_empty(committed: CommittedOffset) -> int:
+            """Return the wall time when the group became Empty.
+
+            Returns the time of the commit if that is unknown.
+            """
             stamp = group.state_timestamp_ms
             return committed.commit_ms if stamp is None else stamp
 
@@ -182,7 +201,7 @@ class GroupAdmin:
 
 
 def _is_not_in(topics: frozenset[str], topic: str) -> bool:
-    """Return whether the group does not subscribe to `topic`: its offsets may expire."""
+    """Return True if the group does not subscribe to `topic`, so that its offsets may expire."""
     return topic not in topics
 
 

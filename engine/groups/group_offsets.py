@@ -59,7 +59,7 @@ class GroupOffsets:
     __slots__ = ("_committed", "_pending", "_tombstones", "_transactional")
 
     def __init__(self) -> None:
-        """Create an empty set of offsets."""
+        """Create the offsets of a group that has committed none."""
         #: Offsets that all in-sync replicas have, each with its log offset.
         self._committed: dict[TopicPartition, WrittenOffset] = {}
         #: Commits that wait until the in-sync replicas have them.
@@ -74,27 +74,33 @@ class GroupOffsets:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the group has no committed, pending or transactional offset."""
+        """True if the group has no committed offset, no pending and no transactional commit."""
         return not self._committed and not self._pending and not self._transactional
 
     @property
     def committed_count(self) -> int:
-        """Return the number of partitions with a committed offset."""
+        """The number of partitions with a committed offset."""
         return len(self._committed)
 
     def is_unstable(self, partition: TopicPartition) -> bool:
-        """Return whether a commit for the partition is pending, in or out of a transaction."""
+        """Return True if a commit for the partition is pending, in or out of a transaction.
+
+        OffsetFetch with `require_stable` answers such a partition UNSTABLE_OFFSET_COMMIT.
+        """
         return partition in self._pending or any(
             partition in pending for pending in self._transactional.values()
         )
 
     def get(self, partition: TopicPartition) -> CommittedOffset | None:
-        """Return the committed offset of a partition, None if it has none."""
+        """Return the committed offset of a partition, None if it has none.
+
+        Pending commits do not count.
+        """
         written = self._committed.get(partition)
         return None if written is None else _committed(written)
 
     def all(self) -> dict[TopicPartition, CommittedOffset]:
-        """Return the committed offsets of all partitions."""
+        """Return the committed offset of each partition that has one."""
         return {partition: _committed(written) for partition, written in self._committed.items()}
 
     def known(self) -> list[TopicPartition]:
@@ -102,17 +108,20 @@ class GroupOffsets:
         return list(self._committed | self._pending)
 
     def is_known(self, partition: TopicPartition) -> bool:
-        """Return True for a partition with a committed or a pending non-transactional offset."""
+        """Return True if a partition has a committed offset or a pending non-transactional one."""
         return partition in self._committed or partition in self._pending
 
     def prepare(self, offsets: dict[TopicPartition, CommittedOffset]) -> None:
-        """Register commits as pending before they are appended."""
+        """Register non-transactional commits as pending, before their records are appended."""
         self._pending.update(offsets)
 
     def complete_commit(
         self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
     ) -> None:
-        """Apply a commit that the in-sync replicas have, unless a tombstone follows in the log."""
+        """Make a pending commit the committed offset, once the ISR has its record.
+
+        It is dropped if a tombstone for the partition follows in the log.
+        """
         if self._pending.get(partition) is committed:
             del self._pending[partition]
         if self._tombstones:
@@ -124,7 +133,10 @@ class GroupOffsets:
     def complete_commit_fast(
         self, partition: TopicPartition, committed: CommittedOffset, log_offset: int
     ) -> None:
-        """Apply a commit that was written immediately, as `prepare` and `complete_commit` do."""
+        """Register and apply a commit whose record was written within the call.
+
+        The same as `prepare` followed by `complete_commit`, for the fast path of OffsetCommit.
+        """
         if self._pending:
             self._pending.pop(partition, None)
         if self._tombstones:
@@ -135,7 +147,7 @@ class GroupOffsets:
             self._committed[partition] = (*committed, log_offset)
 
     def drop_commit(self, partition: TopicPartition, committed: CommittedOffset) -> None:
-        """Remove a pending commit that was not written."""
+        """Remove a pending commit whose record was not written; the committed offset stays."""
         if self._pending.get(partition) is committed:
             del self._pending[partition]
 
@@ -144,7 +156,7 @@ class GroupOffsets:
     def prepare_in_transaction(
         self, producer_id: int, offsets: dict[TopicPartition, CommittedOffset]
     ) -> None:
-        """Register transactional commits before they are appended."""
+        """Register commits of a producer's transaction as undecided, before they are appended."""
         pending = self._transactional.setdefault(producer_id, {})
         for partition, committed in offsets.items():
             pending[partition] = _Undecided(committed, _NOT_WRITTEN)
@@ -152,7 +164,10 @@ class GroupOffsets:
     def note_transactional_append(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset, at: int
     ) -> None:
-        """Set the log offset `at` of a transactional commit that is appended."""
+        """Note that the record of a transactional commit was appended at log offset `at`.
+
+        Only an appended commit is applied when the transaction is committed.
+        """
         pending = self._transactional.get(producer_id)
         if pending is None or partition not in pending:
             # The marker was written before the append completed.
@@ -163,7 +178,7 @@ class GroupOffsets:
     def drop_transactional_commit(
         self, producer_id: int, partition: TopicPartition, committed: CommittedOffset
     ) -> None:
-        """Remove a transactional commit that was not written."""
+        """Remove a transactional commit whose record was not written."""
         pending = self._transactional.get(producer_id)
         if pending is not None and partition in pending:
             if pending[partition].committed == committed:
@@ -173,26 +188,32 @@ class GroupOffsets:
 
     @property
     def open_producers(self) -> list[int]:
-        """Return the ids of the producers whose transactions have undecided commits."""
+        """The ids of the producers whose open transaction has commits of this group."""
         return list(self._transactional)
 
     def has_pending_of(self, producer_id: int) -> bool:
-        """Return whether the producer's transaction has undecided commits of this group."""
+        """Return True if the producer's open transaction has commits of this group."""
         return producer_id in self._transactional
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """Apply the commits of a committed transaction, or drop those of an aborted one."""
+        """Apply a producer's transactional commits after a commit marker.
+
+        After an abort marker they are dropped.
+        """
         pending = self._transactional.pop(producer_id, {})
         for partition, (committed, log_offset) in pending.items():
             if is_commit and log_offset != _NOT_WRITTEN:
                 self.put(partition, committed, log_offset)
 
     def put(self, partition: TopicPartition, committed: CommittedOffset, log_offset: int) -> None:
-        """Set a committed offset, unless the partition has one with a later log offset."""
+        """Set a partition's committed offset, whose record is at `log_offset`.
+
+        Does nothing if the present one is from a later record.
+        """
         self.put_written(partition, (*committed, log_offset))
 
     def put_written(self, partition: TopicPartition, written: WrittenOffset) -> None:
-        """Set a committed offset, unless the partition has one with a later log offset.
+        """Set a partition's committed offset, unless the present one is from a later record.
 
         The same as `put` without a conversion, for loads of very many offsets.
         """
@@ -201,14 +222,17 @@ class GroupOffsets:
             self._committed[partition] = written
 
     def remove_offsets(self, partitions: Iterable[TopicPartition]) -> None:
-        """Remove committed offsets and pending non-transactional commits of `partitions`."""
+        """Remove committed offsets and pending non-transactional commits of `partitions`.
+
+        The caller writes the tombstones and then calls `remove_before`.
+        """
         for partition in partitions:
             self._committed.pop(partition, None)
             if self._pending.pop(partition, None) is not None:
                 self._tombstones[partition] = _NOT_WRITTEN
 
     def remove_before(self, partition: TopicPartition, log_offset: int) -> None:
-        """Remove a committed offset that is in the log before the tombstone at `log_offset`.
+        """Remove a committed offset whose record precedes the tombstone at `log_offset`.
 
         A commit before the tombstone may still be pending; it is not applied once it is written.
         """
@@ -226,8 +250,9 @@ class GroupOffsets:
         base_ms: Callable[[CommittedOffset], int],
         may_expire: Callable[[str], bool],
     ) -> list[TopicPartition]:
-        """Return the partitions with an expired offset, of topics for which `may_expire` is True.
+        """Return the partitions whose committed offset is older than `retention_ms`.
 
+        Only topics for which `may_expire` is True, and no partition with a pending commit.
         `base_ms` returns the wall time from which the retention of an offset counts.
         """
         return [
@@ -240,7 +265,7 @@ class GroupOffsets:
 
 
 def _committed(written: WrittenOffset) -> CommittedOffset:
-    """Return the committed offset without its log offset."""
+    """Return the committed offset of an entry that also has a log offset."""
     return new_tuple(CommittedOffset, written[:_LOG_OFFSET])
 
 
@@ -250,7 +275,10 @@ def _is_past(
     retention_ms: int,
     base_ms: Callable[[CommittedOffset], int],
 ) -> bool:
-    """Return True if an offset is past its `expire_ms`, or `retention_ms` after `base_ms`."""
+    """Return True if an offset has expired.
+
+    Its own `expire_ms` decides; without one, `retention_ms` counts from `base_ms`.
+    """
     if committed.expire_ms is not None:
         return now_ms >= committed.expire_ms
     return now_ms - base_ms(committed) >= retention_ms

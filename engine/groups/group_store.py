@@ -56,9 +56,9 @@ class GroupStore:
         self._log = log
 
     def store_group(self, group: Group, assignments: dict[str, bytes]) -> Promise[int]:
-        """Append the record of a group's generation.
+        """Append the record of a group's generation with `assignments` by member id.
 
-        Promise 0, or the error code for its members.
+        Promises 0 once it is written, else the error code for the members.
         """
         partition = coordinator_partition(group.group_id, self._log.partition_count())
         try:
@@ -69,7 +69,10 @@ class GroupStore:
         written = self._log.append(partition, (record,))
 
         def code(result: Written) -> int:
-            """Return the error code for members; log a warning if it is not 0."""
+            """Return the error code for the members.
+
+            A warning is logged if the record was not written.
+            """
             error_code = _translate_code(result.error_code)
             if error_code:
                 _log.warning("group %s was not written: error %d", group.group_id, error_code)
@@ -79,7 +82,7 @@ class GroupStore:
 
 
 def _translate_code(error_code: int) -> int:
-    """Return the error code that members get for the error code of an append."""
+    """Return the error code that members get if the append of their group failed with a code."""
     if error_code == REQUEST_TIMED_OUT:
         return REBALANCE_IN_PROGRESS
     if error_code in TOO_LARGE:

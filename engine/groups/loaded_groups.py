@@ -44,7 +44,7 @@ class LoadedGroups:
     """The groups and offsets in the records of one partition that were applied up to now."""
 
     def __init__(self) -> None:
-        """Create the empty state before the first record."""
+        """Create the state of a load in which no record has been applied."""
         #: Groups by id, from the last record of each id; a tombstone removes a group.
         self._groups: dict[str, Group] = {}
         self._offsets: dict[str, GroupOffsets] = {}
@@ -57,7 +57,10 @@ class LoadedGroups:
         self.pending: list[tuple[int, str, TopicPartition, CommittedOffset, int]] = []
 
     def apply_records(self, loaded: LoadedRecords) -> None:
-        """Apply the next records; an unknown record is skipped with a warning."""
+        """Apply the next records of the partition in log order.
+
+        A record of an unknown kind is skipped with a warning.
+        """
         records, producer_id = loaded
         others = records if producer_id >= 0 else self._apply_fast(records)
         for record in others:
@@ -71,9 +74,9 @@ class LoadedGroups:
                 )
 
     def _apply_fast(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Apply records of committed offsets, the most frequent kind.
+        """Apply the committed offsets among `records`, the most frequent kind.
 
-        Yield all other records in order.
+        Yields all other records in order, for `_apply_record`.
         """
         keys_by_start = self._keys
         for record in records:
@@ -96,7 +99,7 @@ class LoadedGroups:
             put(partition, (*committed, None, record.offset))
 
     def _parse_offset_key(self, start: bytes) -> _OffsetKeys | None:
-        """Parse a key without its partition number, cache and return it.
+        """Return the group's and topic's entries for a key without its partition; cache them.
 
         None if it is no offset key.
         """
@@ -110,7 +113,11 @@ class LoadedGroups:
         return keys
 
     def _apply_record(self, record: Record, open_producer_id: int) -> None:
-        """Apply one record; commits of an open transaction are added to `pending`."""
+        """Decode and apply one record.
+
+        `open_producer_id` is the producer of the open transaction to which the record belongs, −1
+        for none: the commits of an open transaction are only added to `pending`.
+        """
         decoded = decode_group_record(GroupRecord(record.key or b"", record.value))
         log_offset = record.offset
         key, value = decoded.key, decoded.value
@@ -136,7 +143,10 @@ class LoadedGroups:
                 self._groups[key.group] = parse_group(key.group, value)
 
     def iter_groups(self) -> Iterator[Group]:
-        """Yield the groups that have a record, and new groups for ids with offsets only."""
+        """Yield the loaded groups with their offsets, after the last record was applied.
+
+        An id for which the log has only offsets gets a new Empty group.
+        """
         pending = {group_id for _, group_id, _, _, _ in self.pending}
         for group_id, offsets in self._offsets.items():
             if (not offsets.is_empty or group_id in pending) and group_id not in self._groups:

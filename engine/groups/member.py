@@ -94,7 +94,7 @@ class GroupMember:
         protocol_type: str,
         protocols: tuple[Protocol, ...],
     ) -> None:
-        """Create a member without an assignment from the fields of its JoinGroup."""
+        """Create a member from the fields of its JoinGroup, without an assignment."""
         self.member_id = member_id
         self.group_instance_id = group_instance_id
         self.client = client
@@ -113,14 +113,17 @@ class GroupMember:
 
     @property
     def is_static(self) -> bool:
-        """Return whether the member has an instance id and keeps its assignment over restarts."""
+        """True if the member has an instance id.
+
+        It keeps its assignment over restarts (KIP-345).
+        """
         return self.group_instance_id is not None
 
     @property
     def has_satisfied_heartbeat(self) -> bool:
-        """Return whether the member counts as alive.
+        """True if the member's session timer may end without its removal.
 
-        A request came, or a request of it is parked.
+        A request of the member came, or one of its requests is parked and awaits a response.
         """
         if self.is_new:
             return self.is_heartbeat_satisfied
@@ -129,13 +132,19 @@ class GroupMember:
         return self.is_heartbeat_satisfied
 
     def metadata(self, protocol_name: str) -> bytes:
-        """Return the member's subscription for a protocol that it supports."""
+        """Return the member's subscription for one of its protocols.
+
+        Raises StopIteration for a protocol that it does not have.
+        """
         return next(found.metadata for found in self.protocols if found.name == protocol_name)
 
     def matches(self, protocols: tuple[Protocol, ...]) -> bool:
-        """Return whether a repeated JoinGroup has the same protocols and subscriptions."""
+        """Return True if a repeated JoinGroup has the same protocols and subscriptions."""
         return protocols == self.protocols
 
     def vote(self, candidates: set[str]) -> str:
-        """Return the first of the member's protocols that is in `candidates`."""
+        """Return the protocol that the member prefers.
+
+        It is the first of its own that is in `candidates`.
+        """
         return next(found.name for found in self.protocols if found.name in candidates)

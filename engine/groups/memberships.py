@@ -76,19 +76,23 @@ class Memberships:
     # Join
 
     def join(self, request: JoinRequest) -> Promise[JoinResult]:
-        """Serve a JoinGroup; promise its result, which is kept when the generation begins."""
+        """Serve a JoinGroup; promise the response.
+
+        An error is promised at once; otherwise the promise is kept when the join phase ends and the
+        next generation begins.
+        """
         code = self._check_join(request)
         if code:
-            return _refused(request.member_id, code)
+            return _refused_join(request.member_id, code)
         group = self._registry.groups.get(request.group_id)
         is_new = request.member_id == UNKNOWN_MEMBER
         if group is None and not is_new:
-            return _refused(request.member_id, UNKNOWN_MEMBER_ID)
+            return _refused_join(request.member_id, UNKNOWN_MEMBER_ID)
         if group is None:
             group = self._registry.add(Group(request.group_id, self._clock.wall_ms()))
         if not self._has_room(group, request.member_id):
             group.remove_member(request.member_id)
-            response = _refused(UNKNOWN_MEMBER, GROUP_MAX_SIZE_REACHED)
+            response = _refused_join(UNKNOWN_MEMBER, GROUP_MAX_SIZE_REACHED)
         elif is_new:
             response = self._join_new(group, request)
         else:
@@ -98,7 +102,10 @@ class Memberships:
         return response
 
     def _check_join(self, request: JoinRequest) -> int:
-        """Return the code of a join that coordinator or session timeout refuses, or 0."""
+        """Return 0 if this coordinator serves the group and the session timeout is valid.
+
+        Otherwise the error code of the response.
+        """
         code = self._registry.check_served(request.group_id)
         if code:
             return code
@@ -108,7 +115,7 @@ class Memberships:
         return 0
 
     def _has_room(self, group: Group, member_id: str) -> bool:
-        """Return True if group.max.size leaves room for a joining member."""
+        """Return True if group.max.size allows the member to join."""
         if group.is_in(GroupState.EMPTY, GroupState.DEAD):
             return True
         member = group.members.get(member_id)
@@ -118,14 +125,15 @@ class Memberships:
         return member is not None or len(group.members) < self._settings.max_size
 
     def _join_new(self, group: Group, request: JoinRequest) -> Promise[JoinResult]:
-        """Serve a join without a member id: add a member, replace a static one, or assign an id.
+        """Serve a join without a member id.
 
-        The result for an assigned id is MEMBER_ID_REQUIRED: the client joins again with it.
+        A new static member is added, a known one replaced. A dynamic member is added, or gets an id
+        with MEMBER_ID_REQUIRED if its version supports that: the client joins again with the id.
         """
         if group.is_in(GroupState.DEAD):
-            return _refused(UNKNOWN_MEMBER, COORDINATOR_NOT_AVAILABLE)
+            return _refused_join(UNKNOWN_MEMBER, COORDINATOR_NOT_AVAILABLE)
         if not group.supports_protocols(request.protocol_type, request.protocols):
-            return _refused(UNKNOWN_MEMBER, INCONSISTENT_GROUP_PROTOCOL)
+            return _refused_join(UNKNOWN_MEMBER, INCONSISTENT_GROUP_PROTOCOL)
         instance_id = request.group_instance_id
         member_id = self._new_member_id(request)
         if instance_id is not None:
@@ -135,11 +143,11 @@ class Memberships:
             return self._add_member(group, member_id, request)
         if request.requires_known_member_id:
             self._rebalances.add_pending(group, member_id, request.timeouts.session_timeout_ms)
-            return _refused(member_id, MEMBER_ID_REQUIRED)
+            return _refused_join(member_id, MEMBER_ID_REQUIRED)
         return self._add_member(group, member_id, request)
 
     def _new_member_id(self, request: JoinRequest) -> str:
-        """Return the instance id or the client id, a dash and a random UUID, as in Kafka."""
+        """Return a new member id: the instance id or the client id, a dash and a random UUID."""
         name = request.group_instance_id
         number = UUID(bytes=self._entropy.random_bytes(16), version=4)
         return f"{request.client.client_id if name is None else name}-{number}"
@@ -147,7 +155,7 @@ class Memberships:
     def _add_member(
         self, group: Group, member_id: str, request: JoinRequest
     ) -> Promise[JoinResult]:
-        """Add a new member and start a rebalance; return the promise of its JoinGroup response."""
+        """Add a new member and start a rebalance; promise the response to its JoinGroup."""
         join: Promise[JoinResult] = Promise()
         member = GroupMember(
             member_id,
@@ -161,20 +169,24 @@ class Memberships:
         return join
 
     def _join_known(self, group: Group, request: JoinRequest) -> Promise[JoinResult]:
-        """Serve a join with a member id: add a pending member, or update a known one."""
+        """Serve a join with a member id.
+
+        An id that was assigned just now is added as a member. A member that repeats a lost request
+        gets its response again; otherwise it is updated and a rebalance starts.
+        """
         member_id = request.member_id
         if group.is_in(GroupState.DEAD):
-            return _refused(member_id, COORDINATOR_NOT_AVAILABLE)
+            return _refused_join(member_id, COORDINATOR_NOT_AVAILABLE)
         if not group.supports_protocols(request.protocol_type, request.protocols):
-            return _refused(member_id, INCONSISTENT_GROUP_PROTOCOL)
+            return _refused_join(member_id, INCONSISTENT_GROUP_PROTOCOL)
         if member_id in group.pending_members:
             if request.group_instance_id is not None:
                 # Pending ids belong to dynamic members only: Kafka fails with the same error.
-                return _refused(UNKNOWN_MEMBER, UNKNOWN_SERVER_ERROR)
+                return _refused_join(UNKNOWN_MEMBER, UNKNOWN_SERVER_ERROR)
             return self._add_member(group, member_id, request)
         code = group.check_member(member_id, request.group_instance_id)
         if code:
-            return _refused(member_id, code)
+            return _refused_join(member_id, code)
         member = group.members[member_id]
         if self._may_answer_again(group, member, request):
             # Its response was lost: it gets the same again, without a rebalance.
@@ -184,7 +196,7 @@ class Memberships:
         return join
 
     def _may_answer_again(self, group: Group, member: GroupMember, request: JoinRequest) -> bool:
-        """Return True if a repeated join gets the response of the present generation again."""
+        """Return True if a join of a known member repeats a request whose response was lost."""
         if group.is_in(GroupState.PREPARING_REBALANCE) or not member.matches(request.protocols):
             return False
         # The leader of a stable group joins again to start a rebalance.
@@ -194,7 +206,10 @@ class Memberships:
     # Sync
 
     def sync(self, request: SyncRequest) -> Promise[SyncResult]:
-        """Serve a SyncGroup; promise the member's assignment, or an error code."""
+        """Serve a SyncGroup; promise the member's assignment, or an error code.
+
+        In CompletingRebalance the response waits for the assignments of the leader.
+        """
         code = self._registry.check_served(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
             # The loaded group will not have this rebalance: its members join again.
@@ -216,7 +231,10 @@ class Memberships:
     def _park_sync(
         self, group: Group, member: GroupMember, assignments: dict[str, bytes]
     ) -> Promise[SyncResult]:
-        """Park a member's SyncGroup and return its promise; the leader's stores the assignments."""
+        """Park a member's SyncGroup and return its promise.
+
+        The leader's SyncGroup has the assignments of all members: they are written to the log.
+        """
         sync: Promise[SyncResult] = Promise()
         member.sync = sync
         self._rebalances.restart_session(group, member)
@@ -226,12 +244,15 @@ class Memberships:
         return sync
 
     def _store_assignments(self, group: Group, assignments: dict[str, bytes]) -> None:
-        """Write the assignments, then answer the parked syncs; if it fails, start a rebalance."""
+        """Write the leader's assignments to the log, then answer the parked syncs.
+
+        If the write fails, the syncs get the error and a rebalance starts.
+        """
         generation_id = group.generation_id
         stored = self._store.store_group(group, assignments)
 
         def written() -> None:
-            """Respond to the parked syncs once the assignment is in the log."""
+            """Answer the parked syncs after the write, unless another rebalance has begun."""
             # Another rebalance may have begun meanwhile.
             if group.generation_id != generation_id or not group.is_in(
                 GroupState.COMPLETING_REBALANCE
@@ -249,7 +270,12 @@ class Memberships:
     # Heartbeat
 
     def heartbeat(self, request: MemberRequest) -> int:
-        """Serve a Heartbeat: restart the member's session timer and return the error code."""
+        """Serve a Heartbeat: restart the member's session timer and return the error code.
+
+        REBALANCE_IN_PROGRESS requests the member to join again. While the group is being loaded,
+        the
+        code is 0.
+        """
         code = self._registry.check_served(request.group_id)
         if code == COORDINATOR_LOAD_IN_PROGRESS:
             return 0
@@ -267,9 +293,9 @@ class Memberships:
     # Leave
 
     def remove_members(self, group_id: str, members: list[LeavingMember]) -> tuple[int, list[int]]:
-        """Remove members (LeaveGroup).
+        """Remove members and start a rebalance (LeaveGroup).
 
-        Return the group's error code and one code for each member.
+        Returns the group's error code, and one code for each member if that is 0.
         """
         code = self._registry.check_served(group_id)
         if code:
@@ -282,7 +308,10 @@ class Memberships:
         return 0, [self._remove_member(group, member) for member in members]
 
     def _remove_member(self, group: Group, leaving: LeavingMember) -> int:
-        """Remove a dynamic, static or pending member; return an error code, 0 if it was removed."""
+        """Remove a dynamic, static or pending member and return 0, or return the error code.
+
+        Without a member id it is the static member with the instance id of the request.
+        """
         member_id = leaving.member_id
         if member_id == UNKNOWN_MEMBER:
             # An administrator removes a static member, without its member id.
@@ -302,13 +331,13 @@ class Memberships:
         return 0
 
 
-def _refused(member_id: str, code: int) -> Promise[JoinResult]:
-    """Return a kept promise of a join's error, with the member id of the response."""
+def _refused_join(member_id: str, code: int) -> Promise[JoinResult]:
+    """Return a kept promise of a refused join: `member_id` in the response and the error `code`."""
     return Promise.of(JoinResult(member_id, code))
 
 
 def _check_member(group: Group, request: MemberRequest) -> int:
-    """Return the code of a request that state, member id or generation refuses, or 0."""
+    """Return 0 if a request comes from a member of the present generation, else the error code."""
     if group.is_in(GroupState.DEAD):
         return COORDINATOR_NOT_AVAILABLE
     if group.is_in(GroupState.EMPTY):
@@ -320,7 +349,10 @@ def _check_member(group: Group, request: MemberRequest) -> int:
 
 
 def _check_sync(group: Group, request: SyncRequest) -> int:
-    """Return the code of a sync that member, generation, protocol or state refuses, or 0."""
+    """Return 0 if a SyncGroup comes from a member of the present generation and protocol.
+
+    Otherwise the error code; REBALANCE_IN_PROGRESS if the next join phase has begun.
+    """
     member = MemberRequest(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )

@@ -84,7 +84,11 @@ class OffsetCommits:
     def commit(
         self, request: MemberRequest, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> Promise[Codes]:
-        """Append offsets to the log; promise an error code for each partition."""
+        """Commit offsets outside of transactions; promise an error code for each partition.
+
+        The promise is kept once the in-sync replicas have the records. A consumer that assigns its
+        partitions itself sends generation −1, which creates the group if necessary.
+        """
         code = self._registry.check_served(request.group_id, may_be_empty=True)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
@@ -134,13 +138,13 @@ class OffsetCommits:
             return 0
         group.offsets.prepare({partition: committed})
         if isinstance(written, Promise):
-            return written.then(lambda result: _fetch_one(group, partition, committed, result))
+            return written.then(lambda result: _finish_commit(group, partition, committed, result))
         if not isinstance(written, Written):
             written = Written(0, written)
-        return _fetch_one(group, partition, committed, written)
+        return _finish_commit(group, partition, committed, written)
 
     def _check_commit(self, group: Group, request: MemberRequest) -> int:
-        """Return the code of a commit that the group's state or the member refuses, or 0.
+        """Return 0 if the group accepts a commit of this member and generation, else a code.
 
         Restarts the session timer of a known member.
         """
@@ -161,7 +165,10 @@ class OffsetCommits:
     def _append_commit(
         self, group: Group, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> Promise[Codes]:
-        """Append the offsets; those with too long metadata get OFFSET_METADATA_TOO_LARGE."""
+        """Append the offsets of a checked commit; promise an error code for each partition.
+
+        Those with too long metadata get OFFSET_METADATA_TOO_LARGE and are not appended.
+        """
         max_length = self._settings.offset_metadata_max_bytes
         valid = {
             partition: committed
@@ -171,12 +178,12 @@ class OffsetCommits:
         codes = {key: OFFSET_METADATA_TOO_LARGE for key in offsets if key not in valid}
         if not valid:
             return Promise.of(codes)
-        records = _records(group.group_id, valid)
+        records = _build_records(group.group_id, valid)
         group.offsets.prepare(valid)
         written = self._log.append(
             self._registry.partition_of(group.group_id), records, base_sequence=_COMMIT_SEQUENCE
         )
-        return written.then(lambda result: codes | _fetch_all(group, valid, result))
+        return written.then(lambda result: codes | _finish_commits(group, valid, result))
 
     def make_group(self, group_id: str) -> None:
         """Add a group without members, unless the group exists.
@@ -193,7 +200,11 @@ class OffsetCommits:
         producer: CommittingProducer,
         offsets: Mapping[TopicPartition, CommittedOffset],
     ) -> Promise[Codes]:
-        """Append offsets as records of a transaction; promise an error code for each partition."""
+        """Commit offsets in a producer's transaction (TxnOffsetCommit).
+
+        Promises an error code for each partition. The offsets count once the transaction is
+        committed; until then the partitions are unstable.
+        """
         code = self._registry.check_served(request.group_id)
         if code:
             return Promise.of(dict.fromkeys(offsets, code))
@@ -211,7 +222,10 @@ class OffsetCommits:
         producer: CommittingProducer,
         offsets: Mapping[TopicPartition, CommittedOffset],
     ) -> Promise[Codes]:
-        """Append the offsets as records of a transaction; they are pending until its marker."""
+        """Append the offsets of a checked commit as records of the producer's transaction.
+
+        They are undecided until its marker. Promises an error code for each partition.
+        """
         max_length = self._settings.offset_metadata_max_bytes
         valid = {
             key: row for key, row in offsets.items() if java_length(row.metadata) <= max_length
@@ -220,7 +234,7 @@ class OffsetCommits:
         if not valid:
             return Promise.of(codes)
         producer_id, group_id = producer.producer_id, group.group_id
-        records = _records(group_id, valid)
+        records = _build_records(group_id, valid)
         group.offsets.prepare_in_transaction(producer_id, valid)
         self._registry.note_open(producer_id, group_id)
         written = self._log.append(
@@ -231,7 +245,10 @@ class OffsetCommits:
         )
 
         def stored(result: Written) -> Codes:
-            """Note each offset as pending in the transaction, or as failed."""
+            """Note the log offsets of the appended commits, or drop them if the append failed.
+
+            Returns the error code of each partition.
+            """
             code = _commit_code(result.error_code)
             for position, (key, committed) in enumerate(valid.items()):
                 if code:
@@ -250,13 +267,16 @@ class OffsetCommits:
     def complete_transaction(
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
     ) -> None:
-        """Apply or drop the commits of a producer after its marker in `partitions` of the log."""
+        """Apply or drop a producer's commits, after its marker was written.
+
+        `partitions` are those of `__consumer_offsets` that got the marker.
+        """
         self._registry.end_transaction(producer_id, partitions, is_commit=is_commit)
 
     def unstable_partitions(
         self, group_id: str, partitions: Iterable[TopicPartition]
     ) -> set[TopicPartition]:
-        """Return the given partitions for which the group has a pending commit."""
+        """Return those of `partitions` with an undecided or unwritten commit of the group."""
         group = self._registry.groups.get(group_id)
         if group is None:
             return set()
@@ -280,9 +300,10 @@ class OffsetCommits:
         return 0, {partition: group.offsets.get(partition) or _NOTHING for partition in partitions}
 
     def delete_offsets(self, group_id: str, partitions: list[TopicPartition]) -> tuple[int, Codes]:
-        """Delete committed offsets of topics that no member subscribes to.
+        """Delete committed offsets of topics to which no member subscribes (OffsetDelete).
 
-        Returns the group's error code and one code for each partition.
+        Returns the group's error code and one code for each partition; subscribed topics have
+        GROUP_SUBSCRIBED_TO_TOPIC.
         """
         code = self._registry.check_served(group_id)
         if code:
@@ -302,7 +323,7 @@ class OffsetCommits:
         return 0, codes | dict.fromkeys(free, 0)
 
     def end(self, group: Group) -> None:
-        """Delete a group without members and all its offsets."""
+        """Delete a group without members and all its offsets, and write the tombstones."""
         self.remove_offsets(group, group.offsets.known(), ends_group=True)
 
     def remove_offsets(
@@ -334,37 +355,48 @@ class OffsetCommits:
             written.then(partial(_remove_offsets, group, list(islice(left, len(batch)))))
 
 
-def _records(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> list[GroupRecord]:
-    """Return the records of commits; raises WireError for a commit that cannot be encoded."""
+def _build_records(
+    group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
+) -> list[GroupRecord]:
+    """Return the records of a group's commits; raises WireError if one cannot be encoded."""
     return [build_offset_record(group_id, key, committed) for key, committed in offsets.items()]
 
 
 def _consumed_partitions(
     group: Group, partitions: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """Return the partitions of subscribed topics; all partitions if subscriptions are unknown."""
+    """Return those of `partitions` whose topic a member subscribes to.
+
+    All of them if the subscriptions of the members are unknown.
+    """
     if group.is_in(GroupState.EMPTY):
         return []
     topics = group.subscribed_topics
     return [key for key in partitions if topics is None or key.topic in topics]
 
 
-def _fetch_all(
+def _finish_commits(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], result: Written
 ) -> Codes:
-    """Apply the offsets of an append, or drop them; return the error code of each partition."""
+    """Apply the commits of one append, or drop them if it failed.
+
+    Returns the client's error code for each partition.
+    """
     error_code, base_offset = result
     code = _commit_code(error_code)
     for position, (partition, committed) in enumerate(offsets.items()):
         written = Written(error_code, base_offset + position)
-        _fetch_one(group, partition, committed, written)
+        _finish_commit(group, partition, committed, written)
     return dict.fromkeys(offsets, code)
 
 
-def _fetch_one(
+def _finish_commit(
     group: Group, partition: TopicPartition, committed: CommittedOffset, result: Written
 ) -> int:
-    """Apply an offset that was written, or drop it after an error; return its error code."""
+    """Apply one commit whose append succeeded, or drop it after an error.
+
+    Returns the client's error code. Does nothing if the group was removed meanwhile.
+    """
     code = _commit_code(result.error_code) if result.error_code else 0
     if group.is_in(GroupState.DEAD):
         return code
@@ -376,7 +408,10 @@ def _fetch_one(
 
 
 def _iter_tombstone_batches(tombstones: Iterable[GroupRecord]) -> Iterator[list[GroupRecord]]:
-    """Yield the tombstones in order, in batches of at most TOMBSTONE_BATCH_BYTES_MAX of keys."""
+    """Yield the tombstones in order, in batches that fit into one append.
+
+    Each has at most TOMBSTONE_BATCH_BYTES_MAX bytes of keys, or a single tombstone.
+    """
     batch: list[GroupRecord] = []
     left_bytes = TOMBSTONE_BATCH_BYTES_MAX
     for tombstone in tombstones:
@@ -390,10 +425,10 @@ def _iter_tombstone_batches(tombstones: Iterable[GroupRecord]) -> Iterator[list[
 
 
 def _remove_offsets(group: Group, partitions: list[TopicPartition], result: Written) -> None:
-    """Remove the offsets that are in the log before their tombstones.
+    """Remove the offsets of `partitions` that are in the log before their tombstones.
 
-    A `base_offset` of −1 means that the tombstones were not appended: the commits count. An error
-    with a base offset means only that replicas lag.
+    `result` is that of the append. A `base_offset` of −1 means that no tombstone was appended:
+    the commits count. An error with a base offset means only that replicas lag.
     """
     if result.base_offset < 0:
         return
@@ -402,12 +437,14 @@ def _remove_offsets(group: Group, partitions: list[TopicPartition], result: Writ
 
 
 def _commit_code(code: int) -> int:
-    """Return the client's error code of a commit for the error code of its append, or 0."""
+    """Return the client's error code for the code of the append, 0 if it succeeded."""
     return INVALID_COMMIT_OFFSET_SIZE if code in TOO_LARGE else LOG_ERRORS.get(code, code)
 
 
 def _check_in_transaction(group: Group, request: MemberRequest) -> int:
-    """Return the code of a transactional commit that state, member or generation refuses, or 0.
+    """Return 0 if the group accepts a transactional commit, else the error code.
+
+    A producer that names no member and no generation is always accepted (before KIP-447).
 
     Source: GroupCoordinator.validateOffsetCommit of 3.9.1.
     """

@@ -56,9 +56,10 @@ class GroupLog(Protocol):
         producer: CommittingProducer | None = None,
         is_awaited: bool = True,
     ) -> Promise[Written]:
-        """Append records as one batch; promise the result once the ISR has them, or after an error.
+        """Append records to a partition of `__consumer_offsets` as one batch; promise the result.
 
-        With a `producer` the records belong to its transaction, and count once that is committed.
+        The promise is kept once the in-sync replicas have the batch, or with an error code. With a
+        `producer` the records belong to its transaction, and count once that is committed.
         `is_awaited` False waits for no other replica and ignores min.insync.replicas.
         """
         ...
@@ -73,7 +74,7 @@ class GroupLog(Protocol):
         ...
 
     def read(self, partition: int) -> Iterator[LoadedRecords]:
-        """Yield all records with a key in order, at most `LOADED_AT_ONCE` at a time.
+        """Yield all records with a key in log order, at most `LOADED_AT_ONCE` at a time.
 
         Records of a committed transaction come at the place of its marker, those of open
         transactions last. Raises ApiError or StorageError if the log cannot be read.
@@ -81,9 +82,9 @@ class GroupLog(Protocol):
         ...
 
     def partition_count(self) -> int:
-        """Return the partition count of the topic.
+        """Return the partition count of `__consumer_offsets`.
 
-        Before it exists, the count it will be created with.
+        Before the topic exists, the count with which it will be created.
         """
         ...
 

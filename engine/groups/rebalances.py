@@ -56,6 +56,7 @@ class Rebalances:
         self._settings = settings
 
     def _now_ms(self) -> int:
+        """Return the wall time in ms."""
         return self._clock.wall_ms()
 
     # Members that join
@@ -81,12 +82,18 @@ class Rebalances:
         timeouts: Timeouts,
         join: Promise[JoinResult],
     ) -> None:
-        """Update a member that joins again, and start a rebalance if the state allows it."""
+        """Update a member that joins again and park its JoinGroup.
+
+        Starts a rebalance if the group's state allows it.
+        """
         group.update_member(member, protocols, timeouts, join)
         self.maybe_prepare(group, f"member {member.member_id} joins again")
 
     def add_pending(self, group: Group, member_id: str, session_timeout_ms: int) -> None:
-        """Register an assigned member id; remove it after a session timeout without a join."""
+        """Register an id that a client got with MEMBER_ID_REQUIRED.
+
+        It is removed if the client does not join with it within the session timeout.
+        """
         group.pending_members.add(member_id)
         self._delays.wait(
             _member_key(group, member_id),
@@ -96,12 +103,15 @@ class Rebalances:
         )
 
     def _expire_pending(self, group: Group, member_id: str, is_expired: bool) -> None:
-        """Remove a pending member id whose session timeout has expired."""
+        """Remove an assigned id with which no client joined within the session timeout."""
         if is_expired and not group.is_in(GroupState.DEAD) and member_id in group.pending_members:
             self.remove_pending(group, member_id)
 
     def remove_pending(self, group: Group, member_id: str) -> None:
-        """Remove a pending member id; this may complete the join phase of a rebalance."""
+        """Remove an assigned id with which no client has joined.
+
+        If the join phase waited only for it, the phase ends.
+        """
         group.remove_member(member_id)
         if group.is_in(GroupState.PREPARING_REBALANCE):
             self.check_join(group)
@@ -109,12 +119,15 @@ class Rebalances:
     # Rebalances
 
     def maybe_prepare(self, group: Group, reason: str) -> None:
-        """Start a rebalance if the group's state allows it."""
+        """Start a rebalance if the group's state allows it; `reason` is for the log."""
         if group.can_rebalance:
             self._prepare_rebalance(group, reason)
 
     def _prepare_rebalance(self, group: Group, reason: str) -> None:
-        """Start a rebalance: fail parked syncs, then wait for members to join."""
+        """Start a rebalance: answer parked syncs REBALANCE_IN_PROGRESS, then wait for joins.
+
+        A group that was Empty waits for the initial delay, another one for all of its members.
+        """
         # 1
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             self.fail_syncs(group, REBALANCE_IN_PROGRESS)
@@ -138,6 +151,7 @@ class Rebalances:
         """
 
         def is_over() -> bool:
+            """Return True if the join phase has ended in another way."""
             return not group.is_in(GroupState.PREPARING_REBALANCE)
 
         def completed(is_expired: bool) -> None:
@@ -154,25 +168,33 @@ class Rebalances:
         self._delays.wait(_join_key(group), delay_ms, is_over, completed)
 
     def _wait_for_all(self, group: Group) -> None:
-        """Complete the join phase once all members have joined, or after the rebalance timeout."""
+        """Wait until all members have joined, or for the rebalance timeout.
+
+        Then the join phase ends.
+        """
 
         def is_over() -> bool:
+            """Return True if all members have joined, or the join phase has ended."""
             return not group.is_in(GroupState.PREPARING_REBALANCE) or group.has_all_members_joined
 
         def completed(_is_expired: bool) -> None:
+            """End the join phase, unless it has ended already."""
             if group.is_in(GroupState.PREPARING_REBALANCE):
                 self._complete_join(group)
 
         self._delays.wait(_join_key(group), group.rebalance_timeout_ms, is_over, completed)
 
     def check_join(self, group: Group) -> None:
-        """Complete the join phase if all members have joined."""
+        """End the join phase if all members have joined.
+
+        Called after each change of the members.
+        """
         self._delays.check(_join_key(group))
 
     def _complete_join(self, group: Group) -> None:
         """End the join phase: remove absent dynamic members, begin a generation, answer the joins.
 
-        If only absent static members are left, wait for another rebalance timeout.
+        If only absent static members are left, wait for another rebalance timeout instead.
         """
         # 3
         for member in [m for m in group.members.values() if m.join is None and not m.is_static]:
@@ -198,20 +220,21 @@ class Rebalances:
     # Syncs
 
     def _wait_for_syncs(self, group: Group) -> None:
-        """Wait for the SyncGroup of each member.
+        """Wait until each member has sent its SyncGroup.
 
-        After the rebalance timeout remove the missing ones.
+        After the rebalance timeout, remove the members that have not, and start a rebalance.
         """
         generation_id = group.generation_id
 
         def is_over() -> bool:
-            """Return True once all members have synced, or a newer rebalance has begun."""
+            """Return True if all members have synced, or a newer rebalance has begun."""
             if group.generation_id != generation_id:
                 return True
             awaits = (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
             return not group.is_in(*awaits) or not group.pending_sync_members
 
         def completed(is_expired: bool) -> None:
+            """Remove the members that have not synced, if the timeout has expired."""
             if is_expired and not is_over():
                 self._remove_unsynced(group)
 
@@ -227,25 +250,31 @@ class Rebalances:
         self.maybe_prepare(group, "members did not sync in time")
 
     def synced(self, group: Group, member_id: str) -> None:
-        """Register that a member sent its SyncGroup."""
+        """Note that a member of this generation sent its SyncGroup, so that it is not removed."""
         group.pending_sync_members.discard(member_id)
         self._delays.check(_sync_key(group))
 
     def complete_syncs(self, group: Group, assignments: dict[str, bytes]) -> None:
-        """Answer all parked syncs with the assignments; the group becomes Stable."""
+        """Answer the parked syncs with their assignments; the group becomes Stable.
+
+        `assignments` are by member id; a member that is missing gets an empty one.
+        """
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
         self._answer_syncs(group, 0)
         group.transition_to(GroupState.STABLE, self._now_ms())
 
     def fail_syncs(self, group: Group, error_code: int) -> None:
-        """Clear all assignments, and answer the parked syncs with an error."""
+        """Answer the parked syncs with an error, and clear the assignments of all members."""
         for member in group.members.values():
             member.assignment = b""
         self._answer_syncs(group, error_code)
 
     def _answer_syncs(self, group: Group, error_code: int) -> None:
-        """Answer the parked syncs, and restart the session timers of their members."""
+        """Answer each parked sync with `error_code` and its member's present assignment.
+
+        Restarts the session timers of these members.
+        """
         for member in tuple(group.members.values()):
             result = SyncResult(
                 error_code, group.protocol_type, group.protocol_name, member.assignment
@@ -256,14 +285,11 @@ class Rebalances:
     # Sessions
 
     def restart_session(self, group: Group, member: GroupMember) -> None:
-        """Restart a member's session timer: it sent a request, or got a response."""
+        """Restart a member's session timer, because it sent a request or got a response."""
         self._restart_session_within(group, member, member.timeouts.session_timeout_ms)
 
     def _restart_session_within(self, group: Group, member: GroupMember, timeout_ms: int) -> None:
-        """Restart a member's session timer.
-
-        The member is removed after `timeout_ms` without a request.
-        """
+        """Restart a member's session timer, which removes it after `timeout_ms`."""
         key = _member_key(group, member.member_id)
         member.is_heartbeat_satisfied = True
         self._delays.check(key)
@@ -271,11 +297,13 @@ class Rebalances:
         member_id = member.member_id
 
         def is_over() -> bool:
+            """Return True if the member has sent a request, or is no longer in the group."""
             current = group.members.get(member_id)
             dead = group.is_in(GroupState.DEAD)
             return dead or current is not member or member.has_satisfied_heartbeat
 
         def completed(is_expired: bool) -> None:
+            """Remove the member, if its timer has expired."""
             if is_expired and not is_over():
                 _log.info("member %s of group %s has expired", member_id, group.group_id)
                 self._remove_and_rebalance(group, member)
@@ -283,12 +311,12 @@ class Rebalances:
         self._delays.wait(key, timeout_ms, is_over, completed)
 
     def _end_session(self, group: Group, member: GroupMember) -> None:
-        """Cancel the session timer of a member that was removed or that was unloaded."""
+        """Cancel the session timer of a member that was removed or whose group was unloaded."""
         member.is_heartbeat_satisfied = True
         self._delays.check(_member_key(group, member.member_id))
 
     def remove_member(self, group: Group, member: GroupMember) -> None:
-        """Remove a member that leaves, and start a rebalance of the remaining members."""
+        """Remove a member that leaves and cancel its session timer; start a rebalance."""
         self._remove_and_rebalance(group, member)
         self._end_session(group, member)
 
@@ -335,12 +363,15 @@ class Rebalances:
 
 
 def _join_key(group: Group) -> tuple[str, str]:
+    """Return the purgatory key of a group's join phase."""
     return ("join", group.group_id)
 
 
 def _sync_key(group: Group) -> tuple[str, str]:
+    """Return the purgatory key of a group's sync phase."""
     return ("sync", group.group_id)
 
 
 def _member_key(group: Group, member_id: str) -> tuple[str, str, str]:
+    """Return the purgatory key of a member's session timer."""
     return ("member", group.group_id, member_id)

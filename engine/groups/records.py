@@ -54,7 +54,7 @@ class UnknownGroupRecord(EngineError):
 def build_offset_record(
     group_id: str, partition: TopicPartition, committed: CommittedOffset | None
 ) -> GroupRecord:
-    """Return the record of a committed offset; a tombstone if `committed` is None."""
+    """Return the record of a partition's committed offset; a tombstone if `committed` is None."""
     key = _offset_key_start(group_id, partition.topic) + _index(partition.partition)
     if committed is None:
         return GroupRecord(key, None)
@@ -79,12 +79,12 @@ def _offset_key_start(group_id: str, topic: str) -> bytes:
 
 
 def group_tombstone(group_id: str) -> GroupRecord:
-    """Return the tombstone that removes a group."""
+    """Return the tombstone that removes a group from the log."""
     return GroupRecord(encode_key(messages.GroupMetadataKey(group=group_id), _GROUP_TYPE), None)
 
 
 def build_group_record(group: Group, assignments: dict[str, bytes]) -> GroupRecord:
-    """Return the record of a group's generation, with the assignments of its members."""
+    """Return the record of a group's generation with its members and their `assignments` by id."""
     key = messages.GroupMetadataKey(group=group.group_id)
     name = group.protocol_name
     value = messages.GroupMetadataValue(
@@ -113,7 +113,10 @@ def build_group_record(group: Group, assignments: dict[str, bytes]) -> GroupReco
 
 
 def decode_group_record(record: GroupRecord) -> CoordinatorRecord:
-    """Decode a record of `__consumer_offsets`; raises UnknownGroupRecord."""
+    """Decode the key and value of a record of `__consumer_offsets`.
+
+    Raises UnknownGroupRecord if its kind or version is unknown or its bytes are malformed.
+    """
     try:
         return decode_coordinator_record("offsets", record.key, record.value, allows_more=True)
     except WireError as error:
@@ -121,12 +124,12 @@ def decode_group_record(record: GroupRecord) -> CoordinatorRecord:
 
 
 def is_offset(record: CoordinatorRecord) -> bool:
-    """Return whether the record has a committed offset or is its tombstone."""
+    """Return True for the record of a committed offset or its tombstone."""
     return record.type in _OFFSET_TYPES
 
 
 def is_group(record: CoordinatorRecord) -> bool:
-    """Return whether the record has a group or is its tombstone."""
+    """Return True for the record of a group or its tombstone."""
     return record.type == _GROUP_TYPE
 
 
@@ -148,7 +151,7 @@ def parse_committed(record: CoordinatorRecord) -> CommittedOffset:
 def parse_group(group_id: str, value: messages.GroupMetadataValue) -> Group:
     """Return the group of a record: Stable with members, Empty without.
 
-    Raises UnknownGroupRecord for members without a protocol.
+    Raises UnknownGroupRecord if it has members and no protocol.
     """
     if value.members and value.protocol is None:
         raise UnknownGroupRecord(f"group {group_id} has members and no protocol")

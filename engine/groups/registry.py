@@ -62,9 +62,11 @@ class GroupRegistry:
         on_loaded: Callable[[Group], None],
         on_unloaded: Callable[[Group], None],
     ) -> None:
-        """Create a registry without groups.
+        """Create a registry without loaded partitions.
 
-        The callbacks get each group that is loaded or unloaded.
+        `on_loaded` is called with each group after its partition was loaded, `on_unloaded` with
+        each
+        group after this broker has resigned.
         """
         self._log = log
         self._turns = turns
@@ -92,19 +94,19 @@ class GroupRegistry:
 
     @property
     def is_loading(self) -> bool:
-        """Return whether at least one partition is being loaded."""
+        """True if at least one partition is being loaded."""
         return bool(self._loads)
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether `stop` was called."""
+        """True after `stop` was called."""
         return self._is_stopped
 
     def check_served(self, group_id: str, *, may_be_empty: bool = False) -> int:
-        """Return the error code of a request for a group that is not served here, 0 if it is.
+        """Return 0 if this broker coordinates the group, else the error code of the request.
 
         INVALID_GROUP_ID, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS or
-        NOT_COORDINATOR.
+        NOT_COORDINATOR. An empty group id is valid with `may_be_empty`.
 
         Differs: an id too long for a record is invalid; Kafka fails at each write.
         """
@@ -126,41 +128,41 @@ class GroupRegistry:
         return partition if partition in self._owned else None
 
     def add(self, group: Group) -> Group:
-        """Add a new group."""
+        """Register a new group under its id and return it."""
         return self._register(group, self.partition_of(group.group_id))
 
     def _register(self, group: Group, partition: int) -> Group:
-        """Register a group under its partition of `__consumer_offsets`."""
+        """Register a group under its id and its partition of `__consumer_offsets`; return it."""
         self.groups[group.group_id] = group
         self.held_count = max(self.held_count, len(self.groups))
         self._ids_of.setdefault(partition, {})[group.group_id] = None
         return group
 
     def remove(self, group: Group) -> None:
-        """Remove a group, unless another group object has its id."""
+        """Remove a group that is Dead, unless another group object has its id."""
         if self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
             # The id is under another partition if the topic got more partitions: that entry is
             # harmless.
             self._ids_of.get(self.partition_of(group.group_id), {}).pop(group.group_id, None)
-            self._note_gone(group)
+            self._unregister_commits(group)
 
     # Transactions
 
     def note_open(self, producer_id: int, group_id: str) -> None:
-        """Register that a producer's open transaction has commits of a group."""
+        """Note that a producer's open transaction has commits of a group, for its marker."""
         self._open.setdefault(producer_id, set()).add(group_id)
 
     def note_ended(self, producer_id: int, group_id: str) -> None:
-        """Unregister a group from the commits of a producer's transaction."""
+        """Note that a producer has no undecided commits of a group any more."""
         group_ids = self._open.get(producer_id)
         if group_ids is not None:
             group_ids.discard(group_id)
             if not group_ids:
                 del self._open[producer_id]
 
-    def _note_gone(self, group: Group) -> None:
-        """Unregister a removed group from all open transactions.
+    def _unregister_commits(self, group: Group) -> None:
+        """Remove a removed group from the open transactions of all producers.
 
         Source: GroupMetadataManager.removeGroupFromAllProducers.
         """
@@ -170,9 +172,9 @@ class GroupRegistry:
     def end_transaction(
         self, producer_id: int, partitions: Collection[int], *, is_commit: bool
     ) -> None:
-        """Apply or drop a producer's commits in the groups of `partitions`, after a marker.
+        """Apply or drop a producer's commits in the groups of `partitions`, after its marker.
 
-        A marker that comes while a partition is being loaded is applied after the load.
+        A marker for a partition that is being loaded is applied again after the load.
         """
         for partition in partitions:
             if partition in self._ended_during_load:
@@ -195,16 +197,16 @@ class GroupRegistry:
         return self._owned.get(partition)
 
     def elected(self, partition: int, leader_epoch: int) -> None:
-        """Load the groups of a partition of which this broker became the leader.
+        """Load the groups of a partition, because this broker became its leader.
 
-        Does nothing if the partition is loaded.
+        Does nothing if the partition is loaded already.
         """
         if self._is_stopped or partition in self._owned:
             return
         drive(self._load_partition(self._loads.begin(partition, leader_epoch)))
 
     def on_resigned(self, partition: int) -> None:
-        """Unload the groups of a partition that this broker leads no longer.
+        """Unload the groups of a partition, because this broker is not its leader any more.
 
         The groups are Dead from now on; their parked requests are answered in later turns of the
         loop.
@@ -216,7 +218,7 @@ class GroupRegistry:
         gone = [group for group in found if group is not None]
         now_ms = self._turns.clock.wall_ms()
         for group in gone:
-            self._note_gone(group)
+            self._unregister_commits(group)
             group.transition_to(GroupState.DEAD, now_ms)
         drive(self._turns.each(gone, self._on_unloaded))
 
@@ -231,13 +233,17 @@ class GroupRegistry:
         self._open.clear()
 
     def _begin_reading(self, partition: int) -> LoadedGroups:
-        """Return an empty state for a load, and collect transaction markers from now on."""
+        """Return the empty state of a load, and collect markers during it."""
         # Records written before this reading begins are read.
         self._ended_during_load[partition] = []
         return LoadedGroups()
 
     async def _load_partition(self, load: CoordinatorLoad) -> None:
-        """Load the groups of a partition, unless this broker resigns meanwhile (steps 1 to 5)."""
+        """Read a partition's records and register its groups, unless this broker resigns meanwhile.
+
+        Markers that came during the reading are applied afterwards; then `on_loaded` is called for
+        each group. The numbers are the steps in the module's docstring.
+        """
         partition, clock = load.partition, self._turns.clock
         began_ms = clock.monotonic_ms()
         # 1
@@ -253,6 +259,7 @@ class GroupRegistry:
         groups: list[tuple[Group, int]] = []
 
         def place(group: Group) -> None:
+            """Add a loaded group with its partition."""
             groups.append((group, self.partition_of(group.group_id)))
 
         await self._turns.each(self._loads.iter_while_current(load, loaded.iter_groups()), place)
@@ -279,14 +286,16 @@ class GroupRegistry:
         for ended in self._ended_during_load.pop(partition):
             self.end_transaction(ended.producer_id, (partition,), is_commit=ended.is_commit)
         # 5
-        await self._turns.each(self._served(added.values()), self._on_loaded)
+        await self._turns.each(self._iter_registered(added.values()), self._on_loaded)
 
-    def _served(self, groups: Iterable[Group]) -> Iterator[Group]:
-        """Yield each group that is still registered when its turn comes."""
+    def _iter_registered(self, groups: Iterable[Group]) -> Iterator[Group]:
+        """Yield each of `groups` that is still registered when its turn comes."""
         return (group for group in groups if self.groups.get(group.group_id) is group)
 
     def _register_loaded(self, group: Group, partition: int) -> bool:
-        """Register a loaded group; return False if a group of that id is registered already.
+        """Register a loaded group and return True.
+
+        False if a group of that id is registered already.
 
         Source: GroupMetadataManager.loadGroup.
         """

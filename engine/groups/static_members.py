@@ -31,7 +31,11 @@ class StaticMembers:
     def replace_member(
         self, group: Group, old_id: str, new_id: str, request: JoinRequest
     ) -> Promise[JoinResult]:
-        """Give a static member a new id; promise the response to its JoinGroup."""
+        """Give a static member a new id, because its client was restarted; promise the response.
+
+        A Stable group whose protocol stays the same is not rebalanced: the change is written to the
+        log, and the old id is restored if that fails.
+        """
         instance_id = request.group_instance_id
         assert instance_id is not None, "only static members are replaced"
         leader_before = group.leader_id
@@ -50,13 +54,16 @@ class StaticMembers:
             )
 
             def written() -> None:
-                """Answer the join after the write; restore the old member after a failed write."""
+                """Answer the join after the write.
+
+                After a failed write the old id and protocols are restored.
+                """
                 code = stored.result()
                 # The protocols of a removed member are removed already.
                 if code and group.members.get(member.member_id) is member:
                     group.update_member(member, *before, join=member.join)
                     self._restore_member(group, member, instance_id, old_id)
-                result = _answer(group, member, request, leader_before, code)
+                result = _build_response(group, member, request, leader_before, code)
                 group.answer_join(member, result)
                 # No timer runs against a member that waits for its response.
                 if group.members.get(member.member_id) is member:
@@ -68,7 +75,7 @@ class StaticMembers:
     def _restore_member(
         self, group: Group, member: GroupMember, instance_id: str, old_id: str
     ) -> None:
-        """Restore the member's old id after a failed write: no client has the new id."""
+        """Restore a member's old id after a failed write; no client knows the new id."""
         new_id = member.member_id
         del group.members[new_id]
         member.member_id = old_id
@@ -78,10 +85,13 @@ class StaticMembers:
         group.static_members[instance_id] = old_id
 
 
-def _answer(
+def _build_response(
     group: Group, member: GroupMember, request: JoinRequest, leader_before: str | None, code: int
 ) -> JoinResult:
-    """Return the JoinGroup response of a static member that rejoined without a rebalance."""
+    """Return the JoinGroup response of a static member that joined again without a rebalance.
+
+    `code` is the error code of the write; `leader_before` the leader's id before the new id.
+    """
     if code:
         return JoinResult(
             UNKNOWN_MEMBER,

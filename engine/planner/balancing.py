@@ -32,11 +32,12 @@ def balance_in_rounds(
     """Return the plan of a balance; with `small`, the smallest replicas move first.
 
     Rounds are repeated until one changes nothing. With a budget of moves or bytes there is one
-    round: a later plan does the remainder.
+    round: a later plan continues from its result.
     """
     rounds: list[_Round] = []
 
     def search(state: PlacementState, _: PlanFindings) -> None:
+        """Balance once and keep the round's bounds and findings."""
         rounds.append(_balance_once(state, goals, small))
 
     state = PlacementState(model, constraints)
@@ -74,8 +75,9 @@ class _Round(NamedTuple):
 def _moves_bound(first: _Round, last: _Round, before: Sequence[int], end: PlacementState) -> int:
     """Return a lower bound of the number of moves for the balance that was reached.
 
-    The bound of a goal that was not reached does not count. If a budget ended the search early, the
-    counts that were reached give the bound.
+    `before` are the counts before the first round, `end` is the search of the last one. The bound
+    of a goal that was not reached does not count. If a budget ended the search early, the counts
+    that were reached give the bound.
     """
     ended = {b: end.counts[b] for b in range(len(before))}
     for_counts = first.for_counts
@@ -91,10 +93,9 @@ def _moves_bound(first: _Round, last: _Round, before: Sequence[int], end: Placem
 
 
 def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bool) -> _Round:
-    """Balance once, in order: counts, bytes, bytes in, leaders, bytes out.
+    """Balance once: counts, bytes, bytes in, leaders and bytes out, as far as they are goals.
 
-    Each step keeps the results of the earlier ones whose goals are requested. Returns the round's
-    bounds and findings.
+    Each step keeps the results of the earlier ones. Returns the round's bounds and findings.
     """
     notes = PlanFindings("balance")
     constraints = state.constraints
@@ -141,9 +142,9 @@ def _balance_once(state: PlacementState, goals: Collection[LevelGoal], small: bo
 def _level_rates(
     rates: RateState, notes: PlanFindings, balancing: ByteBalancing, *, keeps_bytes: bool
 ) -> bool:
-    """Level bytes in by exchanges that keep counts, and bytes if these are a goal.
+    """Level bytes in by exchanges that keep counts, and bytes if `keeps_bytes`.
 
-    Returns True if bytes in are level then.
+    Returns True if bytes in are level then; otherwise adds a warning.
     """
     constraints = rates.constraints
     tolerance = constraints.bytes_tolerance if keeps_bytes else UNBOUNDED
@@ -155,7 +156,10 @@ def _level_rates(
 
 
 def _warn_unless_level(notes: PlanFindings, goal: str, highest: float, tolerance: float) -> bool:
-    """Return True if bytes or rates are level; otherwise add a warning."""
+    """Return True if the highest load is within the tolerance; otherwise add a warning.
+
+    `highest` and `tolerance` are multiples of the level for a broker.
+    """
     is_level = highest <= tolerance
     if not is_level:
         notes.warnings.append(
@@ -166,7 +170,7 @@ def _warn_unless_level(notes: PlanFindings, goal: str, highest: float, tolerance
 
 
 def _level_bytes(state: PlacementState, balancing: ByteBalancing) -> None:
-    """Level bytes, then cancel unnecessary moves, until none can be saved."""
+    """Level bytes, and cancel moves that are unnecessary for that, until none can be cancelled."""
     tolerance = state.constraints.bytes_tolerance
     balancing.level_paid(tolerance)
     moves = state.moves
@@ -180,17 +184,20 @@ def _level_bytes(state: PlacementState, balancing: ByteBalancing) -> None:
 def _moves_for_bytes(
     state: PlacementState, targets: Mapping[int, int] | None, tolerance: float
 ) -> int:
-    """Return the fewest moves that can level bytes; counts must end at `targets` unless None."""
+    """Return a lower bound of the moves that level bytes.
+
+    Counts must end at `targets`; None means that they may become uneven.
+    """
     if targets is None:
         return fewest_moves_for_bytes_alone(state, tolerance)
     return fewest_moves_for_bytes(state, targets, tolerance)
 
 
 def add_preferred_elections(state: PlacementState, notes: PlanFindings) -> None:
-    """Add a preferred leader election to the plan for each partition that another replica leads.
+    """Add an election to the plan for each partition that another replica leads than its first.
 
-    Partitions are left out if they have no leader, may not be changed, or if their first replica is
-    lagging or its broker not alive.
+    Partitions are left out if they have no leader, may not be changed, or if their first replica
+    is lagging or its broker not alive.
     """
     for number, (partition, replicas) in enumerate(
         zip(state.partitions, state.replicas, strict=True)

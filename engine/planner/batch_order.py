@@ -34,9 +34,10 @@ class ChangeQueue:
         capacity_bytes: Mapping[int, int],
         moves_per_broker: int,
     ) -> None:
-        """Create a queue of `changes`.
+        """Create a queue of `changes`, none of which has started.
 
-        A broker takes part in `moves_per_broker` in each direction.
+        A broker takes part in at most `moves_per_broker` moves in each direction. `held_bytes` are
+        the bytes on each broker before the first change.
         """
         self._changes = changes
         self._held = dict(held_bytes)
@@ -63,13 +64,14 @@ class ChangeQueue:
         return not change.is_mandatory, -change.size_bytes, position
 
     def is_empty(self) -> bool:
-        """Return whether no change waits."""
+        """True if no change waits."""
         return not self._light and not any(self._by_target.values())
 
     def start(self, *, is_unlimited: bool = False) -> list[int]:
-        """Return the positions of changes that may start now, and count them as started.
+        """Start the changes that may run now; return their positions.
 
-        Only the first `_LOOK_AHEAD` changes of a broker's queue are checked, unless `is_unlimited`.
+        They use up slots and disk space until `finish`. Only the first `_LOOK_AHEAD` changes of a
+        broker's queue are checked, unless `is_unlimited`.
         """
         started = []
         far = len(self._changes) if is_unlimited else _LOOK_AHEAD
@@ -89,7 +91,7 @@ class ChangeQueue:
         return started
 
     def finish(self, positions: Iterable[int]) -> None:
-        """Free the slots and disk space of completed changes."""
+        """Free the slots of completed changes, and the disk space of the replicas they removed."""
         for position in positions:
             change = self._changes[position]
             self._free_disk_space(change)
@@ -99,18 +101,23 @@ class ChangeQueue:
                 self._count(self._inwards, target, -1)
 
     def remove_waiting(self) -> list[int]:
-        """Remove the changes that still wait, and return their positions."""
+        """Remove the changes that still wait, and return their positions in order."""
         left = [*self._light, *(p for queue in self._by_target.values() for p in queue)]
         self._light.clear()
         self._by_target.clear()
         return sorted(left)
 
     def _is_free(self, used: Mapping[int, int], broker: int | None) -> bool:
-        """Return whether a broker has a free slot in one direction; True for None (no leader)."""
+        """Return True if a broker has a free slot in the direction that `used` counts.
+
+        Also True for None (no leader).
+        """
         return broker is None or used.get(broker, 0) < self._slots
 
     def _may_start(self, position: int) -> bool:
-        """Return True if leader and targets have a free slot, and the targets have disk space."""
+        """Return True if a change's leader and targets have free slots,
+        and the targets disk space.
+        """
         change = self._changes[position]
         if not self._is_free(self._outwards, change.old_leader):
             return False
@@ -122,12 +129,12 @@ class ChangeQueue:
         return True
 
     def _has_room(self, broker: int, size: int) -> bool:
-        """Return whether a broker has disk space for `size` more bytes; True without a capacity."""
+        """Return True if a broker has disk space for `size` more bytes, or an unknown capacity."""
         capacity = self._capacity.get(broker)
         return capacity is None or self._held.get(broker, 0) + size <= capacity
 
     def _reserve(self, position: int) -> None:
-        """Reserve a change's slots on its brokers, and disk space on its targets."""
+        """Use up the slots and disk space of a change that starts."""
         change = self._changes[position]
         self._count(self._outwards, change.old_leader, 1)
         for target in self._added[position]:
@@ -135,7 +142,7 @@ class ChangeQueue:
             self._held[target] = self._held.get(target, 0) + change.size_bytes
 
     def _free_disk_space(self, change: PartitionChange) -> None:
-        """Free the disk space of the replicas that a completed change removed."""
+        """Subtract the bytes of the replicas that a completed change removed."""
         sizes = change.old_sizes
         for broker in change.removed:
             place = change.old_replicas.index(broker)
@@ -144,7 +151,7 @@ class ChangeQueue:
 
     @staticmethod
     def _count(used: dict[int, int], broker: int | None, by: int) -> None:
-        """Add to a broker's moves in one direction; does nothing for None (no leader)."""
+        """Add `by` to a broker's moves in one direction; does nothing for None (no leader)."""
         if broker is not None:
             used[broker] = used.get(broker, 0) + by
 
@@ -155,7 +162,10 @@ def batch_changes(
     capacity_bytes: Mapping[int, int],
     moves_per_broker: int,
 ) -> tuple[list[list[int]], list[int]]:
-    """Return batches of positions, and the positions of changes that fit in no order."""
+    """Return batches of positions in `changes`, in which each batch fits onto the disks.
+
+    Also returns the positions of the changes that fit in no order.
+    """
     queue = ChangeQueue(changes, held_bytes, capacity_bytes, moves_per_broker)
     batches: list[list[int]] = []
     while not queue.is_empty():
@@ -168,5 +178,5 @@ def batch_changes(
 
 
 def without(changes: Sequence[PartitionChange], given_up: Collection[int]) -> list[PartitionChange]:
-    """Return the changes whose positions are not in `given_up`."""
+    """Return the changes whose positions are not in `given_up`, which fit in no order."""
     return [change for at, change in enumerate(changes) if at not in given_up]

@@ -50,9 +50,9 @@ class ReplicaExchange(NamedTuple):
     miss: int
 
     def worth(self, wanted: int) -> float:
-        """Return the wanted bytes that each move brings.
+        """Return the worth of an exchange: how many of the `wanted` bytes each of its moves brings.
 
-        An exchange without moves counts tenfold.
+        An exchange without additional moves counts tenfold.
         """
         return (wanted - self.miss) / (max(self.cost, 0) + 0.1)
 
@@ -97,7 +97,7 @@ def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> 
 
 
 def _group_bytes(state: PlacementState) -> dict[int, tuple[float, float]]:
-    """Return, for each rack, the fewest and the most bytes that its brokers together can have."""
+    """Return the fewest and the most bytes that the brokers of each rack together can have."""
     by_factor: dict[int, int] = {}
     for replicas, size in zip(state.replicas, state.sizes, strict=True):
         by_factor[len(replicas)] = by_factor.get(len(replicas), 0) + size
@@ -115,7 +115,7 @@ class ByteBalancing:
     def __init__(
         self, state: PlacementState, *, max_moves: int | None = None, max_bytes: int | None = None
     ) -> None:
-        """Create the search, with limits of moves and copied bytes; None is no limit."""
+        """Create the search, with limits of moves and copied bytes; None means no limit."""
         self._state = state
         #: Target bytes of each broker.
         self.expected = expected_bytes(state)
@@ -125,30 +125,30 @@ class ByteBalancing:
         self._playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
 
     def level_free(self) -> None:
-        """Make exchanges that cost no move until bytes are level, or no exchange helps."""
+        """Make exchanges that need no additional move, until bytes are level or none helps."""
         self._level(_FREE_TOLERANCE, max_cost=0)
 
     def level_paid(self, tolerance: float) -> None:
-        """Make exchanges until no broker has more than `tolerance` times its target."""
+        """Make exchanges until no broker exceeds `tolerance` times its target, or none helps."""
         self._level(tolerance, max_cost=2)
 
     def _excess(self, broker: int) -> float:
-        """Return a broker's bytes above its target, negative below it."""
+        """Return a broker's bytes above its target; negative if it is below."""
         return self._state.held_bytes[broker] - self.expected[broker]
 
     def highest(self) -> float:
-        """Return the highest ratio of bytes to target bytes; 0 if all targets are 0."""
+        """Return the highest ratio of a broker's bytes to its target, 0 if all targets are 0."""
         held = self._state.held_bytes
         return max(
             (held[b] / self.expected[b] for b in self._playing if self.expected[b]), default=0
         )
 
     def _level(self, tolerance: float, max_cost: int) -> None:
-        """Relieve overloaded brokers in passes, until a pass brings little.
+        """Relieve the brokers above their target in passes, until a pass brings little.
 
-        A broker without an exchange in one pass may have one in the next. `tolerance` is the
-        highest permitted ratio to the target bytes, `max_cost` the most additional moves of an
-        exchange.
+        `tolerance` is the highest permitted ratio to the target, `max_cost` the most additional
+        moves
+        of an exchange.
         """
         highest = self.highest()
         for _ in range(_PASSES_MAX):
@@ -160,7 +160,7 @@ class ByteBalancing:
     def _relieve_all(self, tolerance: float, max_cost: int) -> None:
         """Apply exchanges, each for the broker with the largest excess that has one.
 
-        Ends when that broker is within the tolerance, or when no exchange helps a broker above it.
+        Ends when that broker is within the tolerance, or when no broker above it has an exchange.
         """
         without_exchange: set[int] = set()
         while True:
@@ -178,9 +178,9 @@ class ByteBalancing:
                 self._apply(exchange)
 
     def _best_exchange(self, heavy: int, max_cost: int) -> ReplicaExchange | None:
-        """Return the exchange that helps a broker most.
+        """Return the exchange that helps the broker `heavy` most, None if none helps.
 
-        A free one with its lightest partner at once.
+        An exchange without additional moves is returned at once, from the lightest partner.
         """
         excess = self._excess(heavy)
         best, best_worth = None, 0.0
@@ -200,7 +200,7 @@ class ByteBalancing:
         return best
 
     def _partners(self, heavy: int, max_cost: int) -> list[int]:
-        """Return the lightest brokers to exchange replicas with, those of the same rack first."""
+        """Return the lightest brokers with which `heavy` may exchange, those of its rack first."""
         state = self._state
         moved = bool(state.arrived[heavy])
         possible = [
@@ -215,7 +215,7 @@ class ByteBalancing:
     def _best_exchange_with(
         self, heavy: int, light: int, wanted: int, room: int, max_cost: int
     ) -> ReplicaExchange | None:
-        """Return the exchange with one partner that brings most bytes for each move.
+        """Return the exchange with the partner `light` that is worth most, None if none helps.
 
         `wanted` is the best relief in bytes, `room` (exclusive) the largest that helps both
         brokers.
@@ -225,7 +225,7 @@ class ByteBalancing:
         excess = self._excess(heavy)
         for there, back in self._candidate_pairs(heavy, light, wanted, max_cost):
             exchange = self._checked_exchange(heavy, light, there, back, wanted, room)
-            if exchange is None or exchange.cost > max_cost or not self._affords(exchange):
+            if exchange is None or exchange.cost > max_cost or not self._is_in_budget(exchange):
                 continue
             if exchange.cost > 0 and (wanted - exchange.miss) * _EXCHANGES_MAX < excess:
                 continue
@@ -238,7 +238,10 @@ class ByteBalancing:
     def _candidate_pairs(
         self, heavy: int, light: int, wanted: int, max_cost: int
     ) -> Iterator[tuple[int, int | None]]:
-        """Yield replicas to exchange between two brokers, first those that move anyway."""
+        """Yield partitions to exchange between two brokers, first those whose replicas move anyway.
+
+        Each is (to `light`, to `heavy`); the second is None if nothing is moved back.
+        """
         state = self._state
         moved_there, moved_here = state.arrived[heavy], state.arrived[light]
         for there in _spread_over_sizes(moved_there):
@@ -258,7 +261,7 @@ class ByteBalancing:
             yield from self._paid_pairs(heavy, light, wanted)
 
     def _moved_between(self, source: int, target: int) -> list[int]:
-        """Return the partitions whose replica moves from `source` to `target` in this plan.
+        """Return the partitions of which this plan moves a replica from `source` to `target`.
 
         Of very many only a sample is returned, to keep the search short.
         """
@@ -272,7 +275,7 @@ class ByteBalancing:
         ]
 
     def _paid_pairs(self, heavy: int, light: int, wanted: int) -> Iterator[tuple[int, int | None]]:
-        """Yield exchanges that need additional moves: (there, None) moves one replica only."""
+        """Yield exchanges that need additional moves; (there, None) moves one replica only."""
         state = self._state
         # A broker with a higher count than another of its rack may give it one: counts stay as
         # level.
@@ -287,7 +290,7 @@ class ByteBalancing:
                 yield there, back
 
     def _replicas_near_size(self, held: Sequence[int], size: int) -> Iterator[int]:
-        """Yield replicas of `held` with about this size, the nearest first."""
+        """Yield a few of the partitions `held` whose size is about `size`, closest first."""
         at = bisect_left(held, bisect_left(self._state.sizes, size))
         low, high = at - 1, at
         for _ in range(_NEIGHBOURS):
@@ -301,7 +304,7 @@ class ByteBalancing:
     def _checked_exchange(
         self, heavy: int, light: int, there: int, back: int | None, wanted: int, room: int
     ) -> ReplicaExchange | None:
-        """Return the exchange of these replicas, None if it does not help or is not permitted.
+        """Return the exchange of two replicas, None if it does not help or is not permitted.
 
         `there` is the partition that moves to `light`, `back` the one that moves to `heavy`, None
         for none.
@@ -321,7 +324,7 @@ class ByteBalancing:
         return ReplicaExchange(there, heavy, light, back, cost, abs(relief - wanted))
 
     def _helps(self, heavy: int, light: int, relief: int, burden: int) -> bool:
-        """Return True if an exchange brings both brokers nearer to their expected bytes.
+        """Return True if an exchange brings both brokers together closer to their expected bytes.
 
         Each exchange decreases the sum of squares, so the search ends.
         """
@@ -329,14 +332,14 @@ class ByteBalancing:
         return (above - relief) ** 2 + (below + burden) ** 2 + 1 < above**2 + below**2
 
     def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
-        """Return True if each replica may move before the other one has left."""
+        """Return True if both replicas may move, each before the other one has left."""
         state = self._state
         return state.may_move(there, heavy, light) and (
             back is None or state.may_move(back, light, heavy)
         )
 
-    def _affords(self, exchange: ReplicaExchange) -> bool:
-        """Return whether an exchange stays within the limits of moves and copied bytes."""
+    def _is_in_budget(self, exchange: ReplicaExchange) -> bool:
+        """Return True if the plan stays within its limits of moves and bytes with an exchange."""
         state = self._state
         if self._max_moves is not None and state.moves + exchange.cost > self._max_moves:
             return False
@@ -349,7 +352,7 @@ class ByteBalancing:
         return added <= 0 or state.bytes_moved + added <= self._max_bytes
 
     def _apply(self, exchange: ReplicaExchange) -> None:
-        """Make the moves of an exchange."""
+        """Move both replicas of an exchange."""
         state = self._state
         state.move(exchange.there, exchange.heavy, exchange.light)
         if exchange.back is not None:
@@ -357,9 +360,9 @@ class ByteBalancing:
 
 
 def _spread_over_sizes(held: Sequence[int]) -> Iterator[int]:
-    """Yield replicas spread evenly over the sizes, from the largest to the smallest.
+    """Yield a few partitions of `held`, which is sorted by size, from the largest to the smallest.
 
-    `held` is sorted by size.
+    They are spread evenly over the sizes.
     """
     count = len(held)
     if count <= _ANCHORS:

@@ -29,8 +29,8 @@ def fewest_moves_for_bytes(
 ) -> int:
     """Return a lower bound of the moves that level bytes if brokers end with the target counts.
 
-    The module derives it. `tolerance` is the highest permitted ratio of a broker's bytes to its
-    target bytes.
+    The module's docstring derives the bound. `tolerance` is the highest permitted ratio of a
+    broker's bytes to its target bytes.
     """
     least: dict[int, int] = {}
     for broker, target in targets.items():
@@ -47,7 +47,7 @@ def fewest_moves_for_bytes(
 def fewest_moves_for_bytes_alone(state: PlacementState, tolerance: float) -> int:
     """Return a lower bound of the moves that level bytes if counts may become uneven.
 
-    Each broker above its bytes gives away its largest replicas until it is not above them.
+    Each broker with too many bytes gives away its largest replicas until it has few enough.
     """
     return sum(
         _fewest_given_away(state, broker, state.held_bytes[broker] - most)
@@ -59,15 +59,15 @@ def fewest_moves_for_bytes_alone(state: PlacementState, tolerance: float) -> int
 def _most_bytes(state: PlacementState, tolerance: float) -> list[float]:
     """Return the most bytes that each broker may have once bytes are level.
 
-    A replica that is smaller than its partition grows to its size when it is copied: all limits are
-    higher by that.
+    A replica that is smaller than its partition grows to its size when it is copied: all limits
+    are higher by that.
     """
     growth = sum(max(0, state.sizes[p] - own) for (p, _), own in state.own_sizes.items())
     return [(expected + growth) * tolerance for expected in expected_bytes(state)]
 
 
 def _movable_groups(state: PlacementState, playing: Sequence[int]) -> list[list[int]]:
-    """Return groups of brokers among which replicas can move.
+    """Return the groups of brokers among which replicas can move.
 
     These are the racks if every rack must keep its number of replicas, else one group of all.
     `playing` are the brokers that take part in balancing.
@@ -81,7 +81,7 @@ def _movable_groups(state: PlacementState, playing: Sequence[int]) -> list[list[
 
 
 def _are_racks_closed(state: PlacementState) -> bool:
-    """Return whether every rack must keep its number of replicas of each partition."""
+    """Return True if every rack must keep its number of replicas of each partition."""
     factors = {len(replicas) for replicas in state.replicas}
     is_fixed = all(low == high for factor in factors for low, high in state.limits.bounds(factor))
     return is_fixed and not any(map(state.fault_count, range(len(state.replicas))))
@@ -93,14 +93,14 @@ def _fewest_moves_among(
     lacking: Mapping[int, int],
     allowed: Sequence[float],
 ) -> int:
-    """Return the fewest moves among brokers of one group; the module describes the count.
+    """Return a lower bound of the moves among the brokers of one group.
 
-    `lacking` has the replicas that each broker lacks (negative: surplus), `allowed` the most bytes
-    that each may have.
+    The module's docstring describes the bound. `lacking` has the replicas that each broker lacks
+    (negative: surplus), `allowed` the most bytes that each may have.
     """
     to_heavy, to_others, excess_sum, absorbed = 0, 0, 0.0, 0.0
     heavy = [b for b in brokers if state.held_bytes[b] > allowed[b]]
-    largest = max((_largest(state, b) for b in heavy), default=1)
+    largest = max((_largest_bytes(state, b) for b in heavy), default=1)
     for broker in brokers:
         room = allowed[broker] - state.held_bytes[broker]
         if room < 0:
@@ -114,19 +114,19 @@ def _fewest_moves_among(
         return to_others
     if not state.own_sizes and excess_sum > absorbed:
         # A broker that receives one more than it lacks may give one of its largest for it.
-        piece = max(_largest(state, broker) for broker in brokers)
+        piece = max(_largest_bytes(state, broker) for broker in brokers)
         to_others += math.ceil((excess_sum - absorbed) / piece)
     return to_heavy + max(to_others, math.ceil(excess_sum / largest))
 
 
-def _largest(state: PlacementState, broker: int) -> int:
-    """Return the bytes of a broker's largest replica, at least 1, since the result is a divisor."""
+def _largest_bytes(state: PlacementState, broker: int) -> int:
+    """Return the bytes of a broker's largest replica, at least 1 because it is a divisor."""
     held = state.on_broker[broker]
     return max(1, state.size_at(held[-1], broker)) if held else 1
 
 
 def _fewest_given_away(state: PlacementState, broker: int, excess: float) -> int:
-    """Return the least number of replicas that a broker must give away to lose `excess` bytes."""
+    """Return the fewest replicas that a broker must give away to lose `excess` bytes."""
     given = 0
     for partition in reversed(state.on_broker[broker]):
         if excess <= 0:

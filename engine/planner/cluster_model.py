@@ -68,16 +68,16 @@ class PartitionModel(NamedTuple):
 
     @property
     def write_rate(self) -> int:
-        """Return the bytes per second that each replica receives, 0 if unknown."""
+        """The bytes per second that each replica receives, 0 if unknown."""
         return self.write_bytes_per_s or 0
 
     @property
     def name(self) -> TopicPartition:
-        """Return topic and partition number."""
+        """The topic and partition number."""
         return TopicPartition(self.topic, self.partition)
 
     def size_on(self, broker_id: int) -> int:
-        """Return the bytes of a broker's replica, or of one that would be created there."""
+        """Return the bytes of a broker's replica, or of the one that a move would create there."""
         if self.replica_sizes and broker_id in self.replicas:
             return self.replica_sizes[self.replicas.index(broker_id)]
         return self.size_bytes
@@ -90,7 +90,7 @@ class ClusterModel(NamedTuple):
     partitions: Sequence[PartitionModel]
 
     def check(self) -> None:
-        """Raise BadClusterModel for duplicate or inconsistent brokers or partitions."""
+        """Raise BadClusterModel if brokers or partitions occur twice or are inconsistent."""
         ids = [broker.broker_id for broker in self.brokers]
         if len(set(ids)) < len(ids):
             twice = next(broker_id for broker_id in ids if ids.count(broker_id) > 1)
@@ -105,7 +105,7 @@ class ClusterModel(NamedTuple):
 
 
 def _check_partition(partition: PartitionModel, broker_ids: frozenset[int]) -> None:
-    """Raise BadClusterModel if a partition is inconsistent."""
+    """Raise BadClusterModel if the fields of a partition contradict each other."""
     replicas = partition.replicas
     held = set(replicas)
     rule = ""

@@ -64,5 +64,5 @@ class PlanConstraints(NamedTuple):
 
     @property
     def is_unlimited(self) -> bool:
-        """Return whether any number of replicas and bytes may be copied."""
+        """True if any number of replicas and bytes may be copied."""
         return self.max_moves is None and self.max_bytes_moved is None

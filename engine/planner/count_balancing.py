@@ -52,7 +52,7 @@ def _move_between(
     takers: list[int],
     smallest_first: bool,
 ) -> None:
-    """Move replicas from brokers above their target count (givers) to those below it (takers).
+    """Move replicas from the `givers` above their target count to the `takers` below theirs.
 
     A broker may be in both lists: its count decides.
     """
@@ -77,7 +77,7 @@ def _move_surplus(
     came: dict[int, list[int]],
     smallest_first: bool,
 ) -> set[int]:
-    """Move `surplus` replicas off a broker; return their partitions.
+    """Move up to `surplus` replicas off a broker; return their partitions.
 
     `lacking` has how many replicas each target lacks, and is reduced; `came` collects the
     partitions that come to each target.
@@ -119,7 +119,10 @@ def _replicas_to_give(held: list[int], wanted: int, smallest_first: bool) -> Ite
 def level_by_paths(
     state: PlacementState, targets: Mapping[int, int], *, max_cost: int, max_moves: int | None
 ) -> None:
-    """Make moves that direct moves could not, over paths that cost at most `max_cost` moves."""
+    """Level counts where direct moves could not, by chains of moves over other brokers.
+
+    Each chain adds at most `max_cost` moves to the plan, which has at most `max_moves`.
+    """
     stuck: set[int] = set()
     while True:
         givers = [b for b, t in targets.items() if state.counts[b] > t and b not in stuck]
@@ -139,7 +142,10 @@ def level_by_paths(
 def _cheapest_path(
     state: PlacementState, giver: int, takers: set[int], max_cost: int
 ) -> list[_Step] | None:
-    """Return the cheapest moves that take one replica off `giver` and add one to a taker."""
+    """Return the cheapest chain of moves that takes a replica off `giver` and adds one to a taker.
+
+    None if none costs at most `max_cost`.
+    """
     best: dict[int, tuple[int, _Step | None]] = {giver: (0, None)}
     waiting = deque([giver])
     reached: dict[int, tuple[int, _Step | None]] = {}
@@ -165,7 +171,7 @@ def _cheapest_path(
 
 
 def _is_on_path(best: Mapping[int, tuple[int, _Step | None]], broker: int, step: _Step) -> bool:
-    """Return whether the path to `broker` visits the step's target, or moves its partition."""
+    """Return True if the path to `broker` visits the step's target or moves its partition."""
     at: _Step | None = best[broker][1]
     while at is not None:
         if step.target in (at.source, at.target) or at.partition == step.partition:
@@ -194,7 +200,7 @@ def _walk_back(
 
 
 def _steps_from(state: PlacementState, source: int) -> list[tuple[_Step, int]]:
-    """Return the cheapest move from a broker to each other one.
+    """Return the cheapest move from a broker to each other one, with its cost.
 
     Replicas that move anyway come first.
     """

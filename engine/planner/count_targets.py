@@ -28,7 +28,7 @@ class CountBounds(NamedTuple):
     highest: int
 
     def at(self, level: int) -> int:
-        """Return the broker's target count at a common level."""
+        """Return the broker's target count if all brokers aim at `level`, within its bounds."""
         return min(max(level, self.lowest), self.highest)
 
 
@@ -37,8 +37,8 @@ def level_counts(
 ) -> dict[int, int]:
     """Return the target count of replicas of each broker, as level as the bounds permit.
 
-    `bounds` are those of brokers, `group_bounds` those of racks; the sum is `total` if they permit
-    it. Of equal brokers, those that have more now get one more.
+    `bounds` are those of brokers, `group_bounds` those of racks; the sum is `total` if they
+    permit it. Of equal brokers, those that have more now get one more.
     """
     groups: dict[int, list[CountBounds]] = {}
     for bound in bounds:
@@ -50,6 +50,7 @@ def level_counts(
     }
 
     def held(group: int, level: int) -> int:
+        """Return the replicas of a rack at a level, within its bounds."""
         fewest, most = group_bounds[group]
         bounded = min(max(sum(b.at(level) for b in groups[group]), fewest), most)
         return min(max(bounded, reach[group][0]), reach[group][1])
@@ -74,7 +75,10 @@ def level_counts(
 
 
 def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
-    """Return the target count of each broker in a rack, `total` in sum if bounds permit it."""
+    """Return the target count of each broker in a rack.
+
+    Their sum is `total` if bounds permit it.
+    """
     level = _highest_level(lambda at: sum(b.at(at) for b in members), total)
     targets = {b.broker: b.at(level) for b in members}
     left = total - sum(targets.values())
@@ -87,7 +91,8 @@ def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
 def _highest_level(held: Callable[[int], int], total: int) -> int:
     """Return the highest common count of brokers at which `held` is at most `total`.
 
-    `held` returns the sum of the brokers' counts at a level, and does not fall as the level rises.
+    `held` returns the sum of the brokers' counts at a level, and does not fall as the level
+    rises.
     """
     low, high = 0, max(total, 1)
     while low < high:
@@ -100,14 +105,14 @@ def _highest_level(held: Callable[[int], int], total: int) -> int:
 
 
 def moves_between(counts: Sequence[int], targets: dict[int, int]) -> int:
-    """Return the fewest moves from counts to targets: the sum of what brokers lack."""
+    """Return the fewest moves from the counts to the targets: how many replicas brokers lack."""
     return sum(max(0, target - counts[broker]) for broker, target in targets.items())
 
 
 def clamp_to_moves(counts: Sequence[int], targets: dict[int, int], moves: int) -> dict[int, int]:
-    """Return targets that `moves` moves reach; the fullest and emptiest brokers change first.
+    """Return targets between the counts and `targets` that at most `moves` moves reach.
 
-    With a budget of moves the full targets may be out of reach; a later plan continues from these.
+    The fullest and emptiest brokers change first. A later plan continues from these targets.
     """
     if moves_between(counts, targets) <= moves:
         return targets
@@ -127,7 +132,10 @@ def clamp_to_moves(counts: Sequence[int], targets: dict[int, int], moves: int) -
 
 
 def _lowest_level(given: Callable[[int], int], moves: int, high: int) -> int:
-    """Return the lowest level to which brokers can sink with at most `moves` moves."""
+    """Return the lowest level to which brokers can be lowered with at most `moves` moves.
+
+    `given` returns the replicas that they give away at a level.
+    """
     low = 0
     while low < high:
         middle = (low + high) // 2
@@ -141,7 +149,7 @@ def _lowest_level(given: Callable[[int], int], moves: int, high: int) -> int:
 def _use_remaining_moves(
     counts: Sequence[int], targets: dict[int, int], clamped: dict[int, int], moves: int
 ) -> dict[int, int]:
-    """Use up the remaining moves, one for each broker in order, for givers and takers alike."""
+    """Return clamped targets with the remaining moves used up, one for each broker in order."""
     result = dict(clamped)
     givers = sum(max(0, counts[b] - t) for b, t in result.items())
     takers = sum(max(0, t - counts[b]) for b, t in result.items())

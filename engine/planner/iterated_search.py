@@ -26,8 +26,8 @@ def search_until_stable(
 ) -> PlacementState:
     """Repeat the search from its own result until nothing changes; return the last search.
 
-    The results are merged into `state`. `notes` collects the findings: their bounds add up. `begin`
-    creates a search for a model, `search` performs it.
+    The results are merged into `state`. `notes` collects the findings: their bounds add up.
+    `begin` creates a search for a model, `search` performs it.
     """
     at = state
     for _ in range(_ROUNDS_MAX - 1):
@@ -44,12 +44,12 @@ def search_until_stable(
 
 
 def _has_changed(state: PlacementState) -> bool:
-    """Return whether a search has changed any replicas or their order."""
+    """Return True if a search has changed the replicas of a partition or their order."""
     return any(tuple(r) != o for r, o in zip(state.replicas, state.original, strict=True))
 
 
 def _model_after(state: PlacementState, model: ClusterModel) -> ClusterModel:
-    """Return the model of the cluster after the search's changes and elections."""
+    """Return the model of the cluster after the search's changes and the elections they need."""
     ids = [b.broker_id for b in state.brokers]
     partitions: list[PartitionModel] = []
     for partition, original, replicas in zip(
@@ -78,7 +78,7 @@ def _model_after(state: PlacementState, model: ClusterModel) -> ClusterModel:
 
 
 def _in_sync_after(partition: PartitionModel, replicas: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the ISR once new replicas have caught up; empty if the ISR is unknown."""
+    """Return a partition's ISR once its new replicas have caught up, empty if it is unknown."""
     if not partition.isr:
         return ()
     return tuple(b for b in replicas if b in partition.isr or b not in partition.replicas)

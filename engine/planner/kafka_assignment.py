@@ -43,7 +43,7 @@ class TooFewBrokers(EngineError):
     """A topic has more replicas than there are brokers to place them on."""
 
     def __init__(self, subject: str, replication_factor: int, broker_count: int) -> None:
-        """Create the error; `subject` begins its message."""
+        """Create the error; `subject` begins its message, such as "topic t"."""
         self.subject = subject
         self.replication_factor = replication_factor
         self.broker_count = broker_count
@@ -62,7 +62,7 @@ def place_round_robin(
     start_index: int,
     shift: int,
 ) -> dict[int, tuple[int, ...]]:
-    """Return the replicas of new partitions, leaders first.
+    """Return the replicas of new partitions by index, leaders first.
 
     `racks` is empty, or has every broker: otherwise raises MixedRacks. There must be as many
     brokers as replicas. `start_index` is the place of the broker that leads partition 0.
@@ -81,7 +81,7 @@ def place_round_robin(
             )
         else:
             followers = (
-                order[_follower(first, shift, step, len(order))]
+                order[_follower_index(first, shift, step, len(order))]
                 for step in range(replication_factor - 1)
             )
             assignment[partition] = (order[first], *followers)
@@ -89,7 +89,7 @@ def place_round_robin(
 
 
 def alternate_racks(racks: Mapping[int, str]) -> list[int]:
-    """Return the brokers in an order in which racks alternate, as far as possible."""
+    """Return the brokers in an order in which the racks alternate, as far as possible."""
     by_rack: dict[str, list[int]] = {}
     for broker_id in sorted(racks):
         by_rack.setdefault(racks[broker_id], []).append(broker_id)
@@ -107,6 +107,8 @@ def _replicas_across_racks(
 ) -> tuple[int, ...]:
     """Return one partition's replicas, each in a new rack until all racks have one.
 
+    `first` is the leader's place in the order.
+
     Source: AdminUtils.assignReplicasToBrokersRackAware.
     """
     rack_count = len(set(racks.values()))
@@ -114,7 +116,7 @@ def _replicas_across_racks(
     used_racks = {racks[order[first]]}
     step = 0
     while len(replicas) < count:
-        broker_id = order[_follower(first, shift * rack_count, step, len(order))]
+        broker_id = order[_follower_index(first, shift * rack_count, step, len(order))]
         step += 1
         rack = racks[broker_id]
         may_use_rack = rack not in used_racks or len(used_racks) == rack_count
@@ -124,8 +126,11 @@ def _replicas_across_racks(
     return tuple(replicas)
 
 
-def _follower(first: int, shift: int, step: int, broker_count: int) -> int:
-    """Return a follower's place in the order of brokers. Source: AdminUtils.replicaIndex."""
+def _follower_index(first: int, shift: int, step: int, broker_count: int) -> int:
+    """Return the place of a partition's follower number `step` in the order of brokers.
+
+    Source: AdminUtils.replicaIndex.
+    """
     return (first + 1 + (shift + step) % (broker_count - 1)) % broker_count
 
 
@@ -137,7 +142,7 @@ def generate_assignment(
     *,
     rack_aware: bool = True,
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Return the assignment that Kafka's `--generate` proposes: all replicas placed again.
+    """Return the assignment that Kafka's `--generate` proposes: all replicas placed from scratch.
 
     A topic gets as many replicas as its first partition in the model has. Each topic begins at a
     random broker. Raises MixedRacks and TooFewBrokers.
@@ -173,9 +178,9 @@ def generate_assignment(
 
 
 def _racks_of(brokers: Mapping[int, BrokerModel]) -> dict[int, str]:
-    """Return the racks of brokers, empty if no broker has one.
+    """Return the racks of brokers by id, empty if no broker has one.
 
-    Raise MixedRacks if only some have.
+    Raises MixedRacks if only some have.
     """
     racks = {broker_id: b.rack for broker_id, b in brokers.items() if b.rack is not None}
     if racks and len(racks) < len(brokers):

@@ -29,7 +29,7 @@ class LeaderBalancing:
     def __init__(
         self, state: PlacementState, free: Iterable[int], *, demoted: Collection[int] = ()
     ) -> None:
-        """Create the search.
+        """Create the search; only the leaders of the partitions in `free` may change.
 
         Brokers in `demoted` should lead only partitions without another choice.
         """
@@ -47,11 +47,14 @@ class LeaderBalancing:
         self._free = [partition for partition in free if len(state.replicas[partition]) > 1]
 
     def may_lead(self, broker: int) -> bool:
-        """Return whether a broker may get leaderships."""
+        """Return True if a broker may get leaderships: it takes part and is not demoted."""
         return self._state.in_play[broker] and broker not in self._demoted
 
     def level(self) -> None:
-        """Choose leaders for the free partitions, as level as their replicas permit."""
+        """Choose leaders for the free partitions, as level as their replicas permit.
+
+        Leaderships are moved along chains of brokers, one at each step.
+        """
         self._choose_first_leaders()
         for partition in self._free:
             self._add_edges(partition)
@@ -76,15 +79,17 @@ class LeaderBalancing:
         return broker in self._demoted or self._state.in_play[broker]
 
     def _height(self, broker: int) -> int:
-        """Return the number of leaderships; a demoted broker ranks above all other ones."""
+        """Return the number of a broker's leaderships.
+
+        A demoted broker ranks above all other ones.
+        """
         above_all = len(self._state.partitions) + 2 if broker in self._demoted else 0
         return self.leads[broker] + above_all
 
     def _choose_first_leaders(self) -> None:
         """Choose leaders for partitions whose first replica has changed, among the old replicas.
 
-        The candidate that leads fewest partitions is chosen, or the old leader if it is a
-        candidate.
+        The old leader is chosen if it may lead, else the candidate that leads fewest partitions.
         """
         state = self._state
         for partition in self._free:
@@ -113,7 +118,7 @@ class LeaderBalancing:
         replicas[0], replicas[at] = broker, replicas[0]
 
     def _add_edges(self, partition: int) -> None:
-        """Add the followers to which the leader may hand the partition."""
+        """Add the followers to which a partition's leader may transfer it."""
         replicas = self._state.replicas[partition]
         edges = self._edges[replicas[0]]
         for follower in replicas[1:]:
@@ -121,9 +126,9 @@ class LeaderBalancing:
                 edges.setdefault(follower, []).append(partition)
 
     def _find_transferable(self, leader: int, follower: int) -> int | None:
-        """Return a partition that `leader` leads and `follower` may lead; None without one.
+        """Return a partition that `leader` leads and `follower` may lead, None without one.
 
-        Entries that no longer hold are removed.
+        Entries that are not valid any more are removed.
         """
         waiting = self._edges[leader].get(follower)
         while waiting:
@@ -136,7 +141,10 @@ class LeaderBalancing:
         return None
 
     def _shortest_path(self, giver: int) -> list[int] | None:
-        """Return the shortest path of brokers from `giver` to one that leads at least two fewer."""
+        """Return the shortest chain of brokers from `giver` to one that leads at least two fewer.
+
+        None if there is no chain.
+        """
         height = self._height(giver)
         came_from = {giver: giver}
         waiting = deque([giver])
@@ -152,9 +160,9 @@ class LeaderBalancing:
         return None
 
     def _transfer_along(self, path: list[int]) -> None:
-        """Transfer one leadership at each step of a path, until its ends are level.
+        """Transfer one leadership at each step of a chain, until its ends are level.
 
-        It ends, too, if a step has no partition left whose leader may change.
+        Ends early if a step has no partition left whose leader may change.
         """
         first, last = path[0], path[-1]
         while True:

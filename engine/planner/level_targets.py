@@ -30,7 +30,8 @@ def find_targets(
 ) -> dict[int, int]:
     """Return the target count of replicas of each broker, with racks as balanced as possible.
 
-    `before` are the counts that NONE_SINKS must keep: those before any placement.
+    `rule` limits which brokers may gain or lose replicas. `before` are the counts that
+    NONE_SINKS must keep: those before any placement.
     """
     bounds = _broker_bounds(state, rule, before)
     total = sum(bound.held for bound in bounds)
@@ -38,7 +39,7 @@ def find_targets(
 
 
 def targets_within_racks(state: PlacementState, rule: TargetRule) -> dict[int, int]:
-    """Return target counts that leave each rack with its present number of replicas."""
+    """Return the target count of each broker if each rack keeps its number of replicas."""
     bounds = _broker_bounds(state, rule, None)
     held = [sum(state.counts[b] for b in m if state.in_play[b]) for m in state.members]
     return level_counts(bounds, [(count, count) for count in held], sum(held))
@@ -47,7 +48,7 @@ def targets_within_racks(state: PlacementState, rule: TargetRule) -> dict[int, i
 def _broker_bounds(
     state: PlacementState, rule: TargetRule, before: Sequence[int] | None
 ) -> list[CountBounds]:
-    """Return the lowest and highest count that a rule permits for each broker."""
+    """Return the lowest and highest count that a rule permits for each broker that takes part."""
     fixed = _immovable_counts(state)
     bounds = []
     for broker in range(len(state.brokers)):
@@ -66,7 +67,7 @@ def _broker_bounds(
 
 
 def _immovable_counts(state: PlacementState) -> list[int]:
-    """Return by broker the number of replicas of partitions that must not change."""
+    """Return by broker the number of its replicas that must not move."""
     fixed = [0] * len(state.brokers)
     if all(state.movable):
         return fixed
@@ -78,7 +79,7 @@ def _immovable_counts(state: PlacementState) -> list[int]:
 
 
 def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
-    """Return for each rack the fewest and most replicas of its brokers that take part."""
+    """Return the fewest and the most replicas that each rack's brokers may have."""
     if not state.has_racks:
         return [(0, UNBOUNDED)]
     groups = range(len(state.members))
@@ -107,7 +108,7 @@ def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
 
 
 def _partitions_beyond_limits(state: PlacementState) -> list[int]:
-    """Return the partitions that cannot move, exceed a rack's limit, or are on dead brokers."""
+    """Return the partitions that cannot move, exceed a rack's limit, or have a dead broker."""
     unusable = {broker for broker, usable in enumerate(state.usable) if not usable}
     return [
         number

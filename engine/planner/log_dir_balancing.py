@@ -32,7 +32,7 @@ class _Directories:
     """The log directories of one broker with their bytes, and the planned moves between them."""
 
     def __init__(self, broker: BrokerModel) -> None:
-        """Create the broker's directories without replicas; `add` adds them."""
+        """Create a broker's log directories without replicas; `add` adds them."""
         self._broker = broker
         self._capacity = {d.path: d.capacity_bytes for d in broker.log_dirs}
         #: Bytes of replicas in each directory. Other files on its disk are not counted: they cannot
@@ -47,7 +47,7 @@ class _Directories:
         self.moved: dict[tuple[str, int], str] = {}
 
     def add(self, path: str, replica: _Replica, *, movable: bool) -> None:
-        """Add a replica to its log directory; do nothing if the directory is unknown."""
+        """Add a replica to the directory `path`; does nothing if the directory is unknown."""
         if path in self.held:
             self.held[path] += replica.size
             self._peak[path] += replica.size
@@ -55,7 +55,7 @@ class _Directories:
                 self._movable[path].append(replica)
 
     def level(self, tolerance: float) -> None:
-        """Move replicas until no directory exceeds `tolerance` times the mean, or no move helps."""
+        """Move replicas until no directory exceeds `tolerance` times the mean, or none helps."""
         if len(self.held) < 2:
             return
         for replicas in self._movable.values():
@@ -74,16 +74,14 @@ class _Directories:
     def _order(self, path: str) -> tuple[int, str]:
         """Return the sort key of a directory.
 
-        Its bytes, then its path so that plans are repeatable.
+        It is the bytes, then the path, so that plans are repeatable.
         """
         return self.held[path], path
 
     def _move_one_off(self, full: str, mean: float) -> bool:
-        """Move one replica from directory `full` to the emptiest one possible.
+        """Move one replica from the directory `full` to the emptiest one possible.
 
-        Return False if none helps.
-
-        `mean` is the mean of bytes per directory.
+        Returns False if no move helps. `mean` is the mean of bytes per directory.
         """
         for target in sorted(self.held, key=self._order):
             gap = self.held[full] - self.held[target]
@@ -102,10 +100,9 @@ class _Directories:
         return False
 
     def _replica_near_size(self, full: str, target: str, wanted: int, gap: int) -> _Replica | None:
-        """Return a replica of `full` whose size is nearest to `wanted` bytes and that fits into
-        `target`.
+        """Return a replica of `full` of about `wanted` bytes that fits into `target`, or None.
 
-        None if no replica is small enough for `gap`, the difference of bytes of both directories.
+        `gap`, the difference of bytes of both directories, limits its size.
         """
         replicas = self._movable[full]
         at = bisect_left(replicas, (wanted,))
@@ -122,8 +119,9 @@ class _Directories:
 def plan_log_dirs(
     model: ClusterModel, broker_ids: Collection[int], constraints: PlanConstraints
 ) -> tuple[list[PartitionChange], Mapping[int, Mapping[str, int]]]:
-    """Return the moves that balance the log directories of brokers, and the bytes per directory
-    afterwards.
+    """Return the moves that balance the log directories of each broker, and the resulting bytes.
+
+    The bytes are by broker and directory.
     """
     chosen = {b.broker_id: _Directories(b) for b in model.brokers if b.broker_id in set(broker_ids)}
     for partition in model.partitions:
@@ -176,7 +174,7 @@ def batch_log_dir_moves(
 def _directory_change(
     partition: PartitionModel, chosen: Mapping[int, _Directories]
 ) -> PartitionChange | None:
-    """Return a partition's change of directories on the chosen brokers; None if nothing moves."""
+    """Return a partition's change of directories on the chosen brokers, None if nothing moves."""
     name = (partition.topic, partition.partition)
     targets = tuple(
         chosen[broker_id].moved.get(name, path) if broker_id in chosen else path

@@ -28,7 +28,11 @@ class MoveSaving:
     """The search for moved replicas that can return to their old broker."""
 
     def __init__(self, state: PlacementState, expected: Sequence[float], tolerance: float) -> None:
-        """Limit each broker to `tolerance` times its expected bytes, or to its present bytes."""
+        """Create the search for unnecessary moves.
+
+        A broker may get `tolerance` times its expected bytes, or its present bytes if they are
+        more.
+        """
         self._state = state
         self._most = [
             max(bytes_expected * tolerance, held)
@@ -36,9 +40,9 @@ class MoveSaving:
         ]
 
     def save(self) -> int:
-        """Return replicas to their old brokers until no more can.
+        """Cancel moves by which a replica left its old broker, until none can be cancelled.
 
-        Return how many moves were saved.
+        Returns how many moves were saved.
         """
         state, saved = self._state, 0
         while True:
@@ -73,7 +77,7 @@ class MoveSaving:
         return False
 
     def _needs_no_other(self, partition: int, home: int, away: int) -> bool:
-        """Return True if moving only this replica back keeps counts and bytes level."""
+        """Return True if counts and bytes stay level with only this replica moved back."""
         state = self._state
         return (
             state.group_of[home] == state.group_of[away]
@@ -84,7 +88,7 @@ class MoveSaving:
     def _replacement(self, partition: int, home: int, away: int) -> int | None:
         """Return a partition with a replica that came to `home` and may move on to `away`.
 
-        None if none fits.
+        It is None if none fits.
 
         After the exchange both brokers are within their limits of bytes.
         """

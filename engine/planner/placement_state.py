@@ -102,7 +102,7 @@ class PlacementState:
         ]
 
     def _set_racks(self) -> None:
-        """Group the brokers by rack, and create the limits of replicas per rack."""
+        """Set the rack of each broker, and the limits of replicas per rack."""
         self.group_of = rack_groups(self.brokers, self.constraints.racks)
         self.limits = RackLimits(self.group_of, self.usable)
         self.has_racks = self.limits.group_count > 1
@@ -111,7 +111,7 @@ class PlacementState:
             self.members[group].append(broker)
 
     def _fill_from_model(self) -> None:
-        """Fill in the replicas, counts and bytes of all brokers from the model."""
+        """Set the replicas, counts and bytes of all brokers from the model's partitions."""
         index_of = self.index_of
         count = len(self.brokers)
         self.original: list[tuple[int, ...]] = []
@@ -140,9 +140,9 @@ class PlacementState:
         self.bytes_moved = 0
 
     def _find_offline(self) -> None:
-        """Add replicas on dead brokers and in failed directories to `barred`.
+        """Add the replicas on dead brokers and in failed directories to `barred`.
 
-        They cannot be returned.
+        They must not be moved back.
         """
         dead = {b.broker_id for b in self.brokers if not b.is_alive}
         for number, partition in enumerate(self.partitions):
@@ -165,17 +165,17 @@ class PlacementState:
     # Rules
 
     def size_at(self, partition: int, broker: int) -> int:
-        """Return the bytes of a broker's replica; the partition's size if the broker has none."""
+        """Return the bytes of a broker's replica, the partition's size if the broker has none."""
         if self.own_sizes:
             return self.own_sizes.get((partition, broker), self.sizes[partition])
         return self.sizes[partition]
 
     def copied_bytes(self, partition: int) -> int:
-        """Return the bytes to copy for one more replica of a partition."""
+        """Return the bytes that are copied for one more replica of a partition."""
         return self.sizes[partition]
 
     def is_admitted(self, partition: int, broker: int) -> bool:
-        """Return True if a broker may receive a replica, apart from racks and capacity."""
+        """Return True if a broker may receive a replica; racks and capacity are not checked."""
         if broker in self.replicas[partition] or (partition, broker) in self.barred:
             return False
         return self.receives[broker] or (
@@ -185,7 +185,7 @@ class PlacementState:
     def fits_rack(
         self, partition: int, target: int, source: int | None = None, *, no_fault: bool = False
     ) -> bool:
-        """Return True if rack limits allow a replica on `target` without the one on `source`.
+        """Return True if rack limits allow a replica on `target`, and none on `source` if given.
 
         A move within a rack is allowed even if the rack is above its limit, unless `no_fault`.
         """
@@ -205,7 +205,7 @@ class PlacementState:
         return held < self.limits.limit(factor)
 
     def fits(self, partition: int, broker: int) -> bool:
-        """Return True if a broker has room for a replica of the partition."""
+        """Return True if a broker has disk space for a replica of the partition."""
         return self.held_bytes[broker] + self.size_at(partition, broker) <= self.capacity[broker]
 
     def may_move(self, partition: int, source: int, target: int) -> bool:
@@ -218,7 +218,7 @@ class PlacementState:
         )
 
     def cost(self, partition: int, source: int, target: int) -> int:
-        """Return by how much (-1 to 1) a replica's move to `target` changes the plan's moves."""
+        """Return by how much (−1 to 1) a replica's move to `target` changes the plan's moves."""
         original = self.original[partition]
         return (target not in original) - (source not in original)
 
@@ -236,27 +236,24 @@ class PlacementState:
     # Changes
 
     def place(self, partition: int, broker: int, at: int | None = None) -> None:
-        """Add a replica at position `at` in the order of preference; None: as the last."""
+        """Add a replica at position `at` in the order of preference, None for the last one."""
         replicas = self.replicas[partition]
         replicas.insert(len(replicas) if at is None else at, broker)
         insort(self.on_broker[broker], partition)
         self._entered(partition, broker)
 
     def remove(self, partition: int, broker: int) -> int:
-        """Remove a partition's replica from a broker.
-
-        Return its position in the order of preference.
-        """
+        """Remove a broker's replica, and return its position in the order of preference."""
         replicas = self.replicas[partition]
         at = replicas.index(broker)
         del replicas[at]
-        _discard(self.on_broker[broker], partition)
+        _remove_sorted(self.on_broker[broker], partition)
         self._left(partition, broker)
         return at
 
     def move(self, partition: int, source: int, target: int) -> None:
         """Replace the replica on `source` by one on `target`, at the same position in the order."""
-        _discard(self.on_broker[source], partition)
+        _remove_sorted(self.on_broker[source], partition)
         insort(self.on_broker[target], partition)
         self.shift(partition, source, target)
 
@@ -273,7 +270,7 @@ class PlacementState:
     def settle(
         self, gone: Iterable[tuple[int, set[int]]], come: Iterable[tuple[int, list[int]]]
     ) -> None:
-        """Update `on_broker` after shifts.
+        """Update `on_broker` after calls of `shift`.
 
         `gone` and `come` have the partitions that left and came, by broker.
         """
@@ -303,7 +300,7 @@ class PlacementState:
             self.moves += 1
             self.bytes_moved += self.copied_bytes(partition)
         else:
-            _discard(self.departed[broker], partition)
+            _remove_sorted(self.departed[broker], partition)
 
     def _left(self, partition: int, broker: int) -> None:
         """Update a broker's counts, bytes and moves for a replica that was removed from it.
@@ -313,23 +310,20 @@ class PlacementState:
         self.counts[broker] -= 1
         self.held_bytes[broker] -= self.size_at(partition, broker)
         if broker not in self.original[partition]:
-            _discard(self.arrived[broker], partition)
+            _remove_sorted(self.arrived[broker], partition)
             self.moves -= 1
             self.bytes_moved -= self.copied_bytes(partition)
         else:
             insort(self.departed[broker], partition)
 
 
-def _discard(ordered: list[int], item: int) -> None:
+def _remove_sorted(ordered: list[int], item: int) -> None:
     """Remove an item from a sorted list that contains it."""
     del ordered[bisect_left(ordered, item)]
 
 
 def _by_size(partitions: Sequence[PartitionModel], seed: int) -> list[PartitionModel]:
-    """Return partitions by size, smallest first.
-
-    Equal ones by name, or shuffled if `seed` is not 0.
-    """
+    """Return partitions by size, smallest first; equal ones by name, or shuffled with a `seed`."""
     ordered = sorted(partitions, key=lambda p: (p.size_bytes, p.topic, p.partition))
     if seed and any(a.size_bytes == b.size_bytes for a, b in pairwise(ordered)):
         Random(seed).shuffle(ordered)

@@ -34,29 +34,27 @@ class PartitionChange(NamedTuple):
 
     @property
     def name(self) -> TopicPartition:
-        """Return the topic and partition number."""
+        """The topic and partition number."""
         return TopicPartition(self.topic, self.partition)
 
     @property
     def added(self) -> tuple[int, ...]:
-        """Return the brokers that get a new replica."""
+        """The brokers that get a new replica."""
         return tuple(b for b in self.new_replicas if b not in self.old_replicas)
 
     @property
     def removed(self) -> tuple[int, ...]:
-        """Return the brokers whose replica is removed."""
+        """The brokers whose replica is removed."""
         return tuple(b for b in self.old_replicas if b not in self.new_replicas)
 
     @property
     def bytes_moved(self) -> int:
-        """Return the bytes that are copied between brokers."""
+        """The bytes that are copied between brokers."""
         return self.size_bytes * len(self.added)
 
     @property
     def log_dir_moves(self) -> tuple[tuple[int, str, str], ...]:
-        """Return (broker, old path, new path) of each replica that changes its directory on its
-        broker.
-        """
+        """(Broker, old path, new path) of each replica that only changes its directory."""
         if not self.old_log_dirs or not self.new_log_dirs:
             return ()
         old = dict(zip(self.old_replicas, self.old_log_dirs, strict=True))
@@ -69,7 +67,7 @@ class PartitionChange(NamedTuple):
 
     @property
     def log_dir_bytes(self) -> int:
-        """Return the bytes that are copied between directories of the same broker."""
+        """The bytes that are copied between directories of the same broker."""
         sizes = dict(zip(self.old_replicas, self.old_sizes, strict=False))
         return sum(sizes.get(broker_id, self.size_bytes) for broker_id, _, _ in self.log_dir_moves)
 
@@ -152,12 +150,12 @@ class ReassignmentPlan(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Return True if the plan has no changes."""
+        """True if the plan has no changes."""
         return not self.changes
 
     @property
     def gap(self) -> float:
-        """Return moves divided by `bound_moves`.
+        """The moves divided by `bound_moves`.
 
         1.0 if no plan is shorter, infinity if the bound is 0.
         """
@@ -166,8 +164,9 @@ class ReassignmentPlan(NamedTuple):
         return self.moves / self.bound_moves if self.bound_moves else float("inf")
 
     def eta_s(self, throttle_bytes_per_s: float) -> float:
-        """Return the seconds that copying takes if each broker may send and receive
-        `throttle_bytes_per_s`.
+        """Return how many seconds the copies take, if the throttle is the only limit.
+
+        Each broker may send and receive `throttle_bytes_per_s`.
         """
         busiest = max((max(b.bytes_in, b.bytes_out) for b in self.brokers), default=0)
         return busiest / throttle_bytes_per_s

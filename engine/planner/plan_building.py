@@ -42,9 +42,9 @@ class PlanFindings:
 
 
 def build_plan(state: PlacementState, notes: PlanFindings) -> ReassignmentPlan:
-    """Return the plan of a search.
+    """Return the plan of a finished search.
 
-    Changes that fit into no batch for lack of room become unmet goals.
+    Changes that fit into no batch for lack of disk space become unmet goals.
     """
     changes = _changes_of_search(state, notes)
     held = {b.broker_id: 0 for b in state.brokers}
@@ -70,7 +70,7 @@ def build_plan(state: PlacementState, notes: PlanFindings) -> ReassignmentPlan:
 
 
 def _changes_of_search(state: PlacementState, notes: PlanFindings) -> list[PartitionChange]:
-    """Return the changes of the search by partition, including elections of leaders."""
+    """Return the changes of a search by partition, including elections of leaders."""
     ids = [b.broker_id for b in state.brokers]
     found = []
     for number, (original, replicas) in enumerate(zip(state.original, state.replicas, strict=True)):
@@ -101,7 +101,7 @@ def assemble_plan(
     changes: Sequence[PartitionChange],
     batches: Sequence[Sequence[int]],
 ) -> ReassignmentPlan:
-    """Return a plan of the given changes and batches, with each broker's figures before and after.
+    """Return a plan of the changes and batches, with each broker's figures before and after.
 
     `batches` are positions in `changes`.
     """
@@ -137,7 +137,7 @@ class _Loads:
     def __init__(
         self, state: PlacementState, places: Sequence[tuple[PartitionModel, tuple[int, ...]]]
     ) -> None:
-        """Add up the loads of `places`: each partition with the broker ids of its replicas."""
+        """Add up the load of each broker with the replicas in `places` (broker ids)."""
         self._state = state
         count = len(state.brokers)
         #: By broker number: replicas, leaders, bytes, and bytes per second in and out.
@@ -171,9 +171,9 @@ class _Loads:
                 self.offline += self.counts[broker]
 
     def _add_rates(self, rate: int, replicas: tuple[int, ...]) -> None:
-        """Add a partition's write rate (bytes/s).
+        """Add a partition's write rate (bytes/s): to each replica's in, and to the leader's out.
 
-        To each replica's in, and per follower to the leader's out.
+        The leader sends it to each follower.
         """
         index_of = self._state.index_of
         for broker_id in replicas:
@@ -181,16 +181,16 @@ class _Loads:
         self.rates_out[index_of[replicas[0]]] += rate * (len(replicas) - 1)
 
     def level(self) -> LevelFigures:
-        """Return the evenness over the brokers that take part in balancing."""
+        """Return how even the loads of the brokers that take part in balancing are."""
         state = self._state
         playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
         in_racks = [[self.counts[b] for b in m if state.in_play[b]] for m in state.members]
         held = [self.sizes[b] for b in playing]
         expected = expected_bytes(state, self.sizes)
         return LevelFigures(
-            count_spread_in_rack=max(map(_spread, in_racks), default=0),
-            count_spread=_spread([self.counts[b] for b in playing]),
-            leader_spread=_spread([self.leads[b] for b in playing]),
+            count_spread_in_rack=max(map(_spread_of, in_racks), default=0),
+            count_spread=_spread_of([self.counts[b] for b in playing]),
+            leader_spread=_spread_of([self.leads[b] for b in playing]),
             bytes_max_over_mean=_max_over_mean(held),
             bytes_max_over_level=max(
                 (self.sizes[b] / expected[b] for b in playing if expected[b]), default=1.0
@@ -202,7 +202,7 @@ class _Loads:
         )
 
     def of(self, broker: int) -> LoadFigures:
-        """Return the load of one broker."""
+        """Return the load of one broker, by its number in the search."""
         return LoadFigures(
             self.counts[broker],
             self.leads[broker],
@@ -212,18 +212,19 @@ class _Loads:
         )
 
 
-def _spread(values: Sequence[int]) -> int:
+def _spread_of(values: Sequence[int]) -> int:
+    """Return the difference of the largest and the smallest value."""
     return max(values) - min(values) if values else 0
 
 
 def _max_over_mean(values: Sequence[int]) -> float:
-    """Return the largest value divided by the mean; 1.0 if all are 0."""
+    """Return the largest value divided by the mean, 1.0 if all are 0."""
     total = sum(values)
     return max(values) * len(values) / total if total else 1.0
 
 
 def _rack_fault_count(state: PlacementState, replicas: Sequence[int]) -> int:
-    """Return how many replicas of a partition exceed the limit of their rack."""
+    """Return how many replicas of a partition (broker ids) exceed the limit of their rack."""
     groups = [state.group_of[state.index_of[broker_id]] for broker_id in replicas]
     if len(set(groups)) == len(groups):
         return 0
@@ -234,7 +235,7 @@ def _rack_fault_count(state: PlacementState, replicas: Sequence[int]) -> int:
 def _broker_figures(
     state: PlacementState, changes: Sequence[PartitionChange], before: _Loads, after: _Loads
 ) -> list[BrokerFigures]:
-    """Return each broker's load before and after, and the bytes and moves in and out.
+    """Return each broker's load before and after, and its bytes and moves in and out.
 
     A new replica is copied from the partition's old leader.
     """

@@ -37,7 +37,10 @@ def find_broken_rules(
     constraints: PlanConstraints,
     leaving: Sequence[int] = (),
 ) -> list[BrokenRule]:
-    """Return every rule that a plan breaks; `leaving` has the brokers that the plan is to empty."""
+    """Return every rule that a plan breaks in the present cluster.
+
+    `leaving` are the brokers that the plan is to empty.
+    """
     partitions = {partition.name: partition for partition in model.partitions}
     broken: list[BrokenRule] = []
     known: list[tuple[PartitionModel, PartitionChange]] = []
@@ -77,9 +80,7 @@ def _rules_broken_by_change(
 def _constraints_broken_by_change(
     partition: PartitionModel, change: PartitionChange, constraints: PlanConstraints
 ) -> Iterator[BrokenRule]:
-    """Yield a broken rule if a change affects an excluded topic, a pinned partition or excluded
-    broker.
-    """
+    """Yield a broken rule for each excluded topic, pinned partition or excluded broker."""
     subject = str(change.name)
     if partition.topic in constraints.excluded_topics or partition.name in constraints.pinned:
         yield BrokenRule("excluded", subject, "is excluded or pinned")
@@ -94,7 +95,7 @@ def _broken_rack_limits(
     constraints: PlanConstraints,
     leaving: Sequence[int],
 ) -> Iterator[BrokenRule]:
-    """Yield a broken rule for each change that adds replicas above rack limits."""
+    """Yield a broken rule for each change that adds replicas above the limit of a rack."""
     if constraints.racks is not RackRule.STRICT:
         return
     group_of = dict(
@@ -121,10 +122,7 @@ def _broken_rack_limits(
 
 
 def _broken_batch_order(plan: ReassignmentPlan) -> Iterator[BrokenRule]:
-    """Yield broken rules of batches.
-
-    Each change must be in exactly one batch, and no batch be empty.
-    """
+    """Yield broken rules unless each change is in exactly one batch and no batch is empty."""
     positions = [position for batch in plan.batches for position in batch]
     if sorted(positions) != list(range(len(plan.changes))):
         yield BrokenRule("order", "batches", "do not name each change once")
@@ -133,8 +131,9 @@ def _broken_batch_order(plan: ReassignmentPlan) -> Iterator[BrokenRule]:
 
 
 def _broken_capacity(model: ClusterModel, plan: ReassignmentPlan) -> Iterator[BrokenRule]:
-    """Yield brokers that a batch would overfill while all its copies exist and no old replica is
-    deleted.
+    """Yield a broken rule for each broker that a batch would overfill.
+
+    While a batch runs, its new replicas exist and no old replica is deleted.
     """
     held = {broker.broker_id: 0 for broker in model.brokers}
     for partition in model.partitions:

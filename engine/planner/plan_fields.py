@@ -26,11 +26,9 @@ class BadPlanFile(EngineError):
 
 
 def parse_plan_json(text: str) -> PlanFields:
-    """Parse a plan file's text; raises BadPlanFile unless it is one JSON object."""
+    """Return the fields of a plan file; raises BadPlanFile unless it is one JSON object."""
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object_without_duplicates, parse_constant=_refuse_constant
-        )
+        value = json.loads(text, object_pairs_hook=_checked_object, parse_constant=_reject_constant)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise BadPlanFile(place, "is not JSON from here on") from error
@@ -42,7 +40,7 @@ def parse_plan_json(text: str) -> PlanFields:
     return PlanFields("", value)
 
 
-def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _checked_object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object of name-value pairs; raises BadPlanFile if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -52,7 +50,7 @@ def _object_without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, obj
     return found
 
 
-def _refuse_constant(word: str) -> None:
+def _reject_constant(word: str) -> None:
     """Raise BadPlanFile for NaN or an infinity, which Python's parser would accept."""
     raise BadPlanFile("", f"has {word}, which is no number")
 
@@ -64,9 +62,9 @@ class PlanFields:
     """
 
     def __init__(self, place: str, value: object) -> None:
-        """Create it from a value at `place`, which is "" for the whole file.
+        """Wrap the object at `place` in the file, which is "" for the whole file.
 
-        Raises BadPlanFile unless the value is an object.
+        Raises BadPlanFile if the value is no object.
         """
         if not isinstance(value, dict):
             raise BadPlanFile(place, "is not an object" if place else "is not a JSON object")
@@ -78,70 +76,72 @@ class PlanFields:
         return self._values.get(name) is not None
 
     def where(self, name: str) -> str:
-        """Return the position of a field in the file, for errors."""
+        """Return the position of a field in the file, for error messages."""
         return f"{self.place}.{name}" if self.place else name
 
     def whole(self, name: str, *, largest: int = _INT64_MAX) -> int:
-        """Return a whole number of 0 to `largest`."""
-        return self._read(name, lambda value: _whole(value, largest), "a whole number")
+        """Return the whole number of 0 to `largest` in a field; raises BadPlanFile."""
+        return self._read(name, lambda value: _as_whole(value, largest), "a whole number")
 
     def broker_id(self, name: str) -> int:
-        """Return a broker id or partition number of 0 or more."""
+        """Return the broker id or partition number in a field; raises BadPlanFile."""
         return self.whole(name, largest=_INT32_MAX)
 
     def number(self, name: str) -> float:
-        """Return a number of 0 or more."""
-        return self._read(name, _number, "a number")
+        """Return the number of 0 or more in a field; raises BadPlanFile."""
+        return self._read(name, _as_number, "a number")
 
     def text(self, name: str) -> str:
-        """Return a string, which may be empty."""
-        return self._read(name, _text, "a text")
+        """Return the string in a field, which may be empty; raises BadPlanFile."""
+        return self._read(name, _as_text, "a text")
 
     def flag(self, name: str) -> bool:
-        """Return a boolean."""
+        """Return the boolean in a field; raises BadPlanFile."""
         return self._read(name, lambda v: v if isinstance(v, bool) else None, "true or false")
 
     def broker_ids(self, name: str) -> tuple[int, ...]:
-        """Return a list of distinct broker ids."""
-        ids = self._read(name, lambda v: _list(v, _broker_id), "a list of brokers")
+        """Return the distinct broker ids in a field; raises BadPlanFile."""
+        ids = self._read(name, lambda v: _as_list(v, _as_broker_id), "a list of brokers")
         if len(set(ids)) < len(ids):
             raise BadPlanFile(self.where(name), f"has a broker twice: {list(ids)}")
         return ids
 
     def wholes(self, name: str) -> tuple[int, ...]:
-        """Return a list of whole numbers of 0 or more."""
+        """Return the whole numbers of 0 or more in a field; raises BadPlanFile."""
         what = "a list of whole numbers"
-        return self._read(name, lambda v: _list(v, lambda one: _whole(one, _INT64_MAX)), what)
+        return self._read(name, lambda v: _as_list(v, lambda one: _as_whole(one, _INT64_MAX)), what)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of strings."""
-        return self._read(name, lambda v: _list(v, _text), "a list of texts")
+        """Return the strings in a field; raises BadPlanFile."""
+        return self._read(name, lambda v: _as_list(v, _as_text), "a list of texts")
 
     def fields(self, name: str) -> PlanFields:
-        """Return the object in a field."""
+        """Return the object in a field; raises BadPlanFile."""
         return PlanFields(self.where(name), self._present(name))
 
     def rows(self, name: str) -> list[PlanFields]:
-        """Return the objects of a list."""
+        """Return the objects in a field's list; raises BadPlanFile."""
         values = self._list_of(name)
         return [PlanFields(f"{self.where(name)}[{at}]", value) for at, value in enumerate(values)]
 
     def lists(self, name: str) -> list[tuple[int, ...]]:
-        """Return a list of lists of whole numbers."""
+        """Return the lists of whole numbers in a field's list; raises BadPlanFile."""
         found = []
         for at, value in enumerate(self._list_of(name)):
-            numbers = _list(value, lambda one: _whole(one, _INT64_MAX))
+            numbers = _as_list(value, lambda one: _as_whole(one, _INT64_MAX))
             if numbers is None:
                 place = f"{self.where(name)}[{at}]"
-                raise BadPlanFile(place, f"is {_shown(value)}, not a list of whole numbers")
+                raise BadPlanFile(
+                    place, f"is {_text_for_error(value)}, not a list of whole numbers"
+                )
             found.append(numbers)
         return found
 
     def _list_of(self, name: str) -> list[object]:
-        """Return the list in a field; raises BadPlanFile with its position for another type."""
+        """Return the list in a field; raises BadPlanFile, with the position, for another type."""
         value = self._present(name)
         if not isinstance(value, list):
-            raise BadPlanFile(self.where(name), f"is {_shown(value)}, not a list")
+            raise BadPlanFile(self.where(name), f"is {_text_for_error(value)}, not a list")
         return value
 
     def _present(self, name: str) -> object:
@@ -151,48 +151,45 @@ class PlanFields:
         return self._values[name]
 
     def _read(self, name: str, read: Callable[[object], T | None], what: str) -> T:
-        """Convert a field's value by `read`; raises BadPlanFile if `read` returns None.
+        """Return a field's value converted by `read`; raises BadPlanFile if that returns None.
 
         `what` names the expected type in the error.
         """
         value = self._present(name)
         found = read(value)
         if found is None:
-            raise BadPlanFile(self.where(name), f"is {_shown(value)}, not {what}")
+            raise BadPlanFile(self.where(name), f"is {_text_for_error(value)}, not {what}")
         return found
 
 
-def _whole(value: object, largest: int) -> int | None:
-    """Return a whole number of 0 to `largest`.
-
-    None for any other value, also for true and false.
-    """
+def _as_whole(value: object, largest: int) -> int | None:
+    """Return a whole number of 0 to `largest`, None for any other value, also true and false."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return value if is_whole and isinstance(value, int) and 0 <= value <= largest else None
 
 
-def _broker_id(value: object) -> int | None:
-    """Return a broker id of 0 or more; None for any other value."""
-    return _whole(value, _INT32_MAX)
+def _as_broker_id(value: object) -> int | None:
+    """Return a broker id of 0 or more, None for any other value."""
+    return _as_whole(value, _INT32_MAX)
 
 
-def _number(value: object) -> float | None:
-    """Return a JSON number of 0 to 2^63 - 1 as a float; None for any other value."""
+def _as_number(value: object) -> float | None:
+    """Return a JSON number of 0 to 2^63 - 1 as a float, None for any other value."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not isinstance(value, int | float) or not 0 <= value <= _INT64_MAX:
         return None
     return float(value)
 
 
-def _text(value: object) -> str | None:
-    """Return a string; None for any other value."""
+def _as_text(value: object) -> str | None:
+    """Return a string, None for any other value."""
     return value if isinstance(value, str) else None
 
 
-def _list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | None:
-    """Convert a list's items by `read`.
+def _as_list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | None:
+    """Return a list's items converted by `read`.
 
-    None if the value is no list or `read` returns None for an item.
+    None if the value is no list, or if `read` returns None for an item.
     """
     if not isinstance(value, list):
         return None
@@ -200,7 +197,7 @@ def _list(value: object, read: Callable[[object], T | None]) -> tuple[T, ...] | 
     return tuple(found) if len(found) == len(value) else None
 
 
-def _shown(value: object) -> str:
+def _text_for_error(value: object) -> str:
     """Return a value as JSON for an error message, truncated if it is long."""
     text = json.dumps(value)
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"

@@ -49,7 +49,7 @@ class TargetRow(NamedTuple):
 
     @property
     def name(self) -> TopicPartition:
-        """Return the topic and partition number."""
+        """The topic and partition number."""
         return TopicPartition(self.topic, self.partition)
 
 
@@ -69,7 +69,10 @@ class PlanFile(NamedTuple):
 def plan_to_json(
     plan: ReassignmentPlan, cluster_id: str | None = None, rates: SampledRates | None = None
 ) -> str:
-    """Return the text of a plan file, with a line for each partition."""
+    """Return the text of a plan file, which kctl and Kafka's tool read.
+
+    It has a line for each partition.
+    """
     rows = [json.dumps(_kafka_row(change)) for change in plan.changes]
     ours = [json.dumps(_own_row(change)) for change in plan.changes]
     rest = {
@@ -93,16 +96,13 @@ def plan_to_json(
         rest["rates"] = rates_to_fields(rates)
     fields = json.dumps(rest)[1:-1]
     return (
-        f'{{"version": {_KAFKA_VERSION},\n "partitions": [\n  {_lines(rows)}],\n'
-        f' "kctl": {{{fields},\n  "partitions": [\n   {_lines(ours)}]}}}}\n'
+        f'{{"version": {_KAFKA_VERSION},\n "partitions": [\n  {_join_rows(rows)}],\n'
+        f' "kctl": {{{fields},\n  "partitions": [\n   {_join_rows(ours)}]}}}}\n'
     )
 
 
 def targets_to_json(targets: Mapping[TopicPartition, Sequence[int]]) -> str:
-    """Return target assignments as Kafka's tool prints them.
-
-    In one line, by topic and partition.
-    """
+    """Return target assignments in one line as Kafka's tool prints them, sorted by partition."""
     rows = [
         {
             "topic": name.topic,
@@ -117,7 +117,7 @@ def targets_to_json(targets: Mapping[TopicPartition, Sequence[int]]) -> str:
 
 
 def plan_from_json(text: str) -> PlanFile:
-    """Parse a plan file of kctl or Kafka's tool.
+    """Return the plan in a file of kctl or Kafka's tool.
 
     Raises BadPlanFile with the position of an error.
     """
@@ -140,15 +140,15 @@ def plan_from_json(text: str) -> PlanFile:
 
 
 def _cluster_id(ours: PlanFields) -> str | None:
-    """Return the cluster id of a plan; None if the plan was made without one."""
+    """Return the id of the cluster for which a plan was made, None if the file has none."""
     return ours.text("cluster_id") if ours.has("cluster_id") else None
 
 
 def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list[PartitionChange]:
-    """Return the changes from the present assignment to the rows of a file by Kafka's tool.
+    """Return the changes from the present assignment to the rows of a file of Kafka's tool.
 
-    Rows that equal the present replicas, order and directories are left out. Raises BadPlanFile for
-    an unknown partition.
+    Rows that equal the present replicas, order and directories are left out. Raises BadPlanFile
+    for an unknown partition.
     """
     partitions = {partition.name: partition for partition in model.partitions}
     changes = []
@@ -174,16 +174,13 @@ def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list
     return changes
 
 
-def _lines(rows: Sequence[str]) -> str:
-    """Join rows of JSON as list items, one per line."""
+def _join_rows(rows: Sequence[str]) -> str:
+    """Return rows of JSON as list items, one per line."""
     return ",\n   ".join(rows)
 
 
 def _kafka_row(change: PartitionChange) -> dict[str, object]:
-    """Return a change as a row for kafka-reassign-partitions.
-
-    Directories are "any" unless chosen.
-    """
+    """Return a change as a row that Kafka's tool reads; directories are "any" unless chosen."""
     return {
         "topic": change.topic,
         "partition": change.partition,
@@ -214,7 +211,7 @@ def _broker_row(broker: BrokerFigures) -> dict[str, object]:
 
 
 def _target_row(row: PlanFields) -> TargetRow:
-    """Read a row of Kafka's format; `log_dirs` are empty if all are `any`.
+    """Return a row in Kafka's format; `log_dirs` are empty if all are "any".
 
     Raises BadPlanFile.
     """
@@ -233,7 +230,7 @@ def _target_row(row: PlanFields) -> TargetRow:
 
 
 def _parse_plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan:
-    """Read the plan in a file that kctl wrote; raises BadPlanFile."""
+    """Return the plan in a file that kctl wrote; raises BadPlanFile."""
     if ours.whole("format") != _FORMAT:
         raise BadPlanFile("kctl.format", "is not known here; a newer kctl may read it")
     own_rows = ours.rows("partitions")
@@ -267,7 +264,7 @@ def _parse_plan(rows: Sequence[TargetRow], ours: PlanFields) -> ReassignmentPlan
 
 
 def _parse_change(row: TargetRow, own: PlanFields) -> PartitionChange:
-    """Read one change from Kafka's row and our row.
+    """Return one change from Kafka's row and our row.
 
     Raises BadPlanFile if the new leader is no replica, or if lists differ in length.
     """
@@ -296,7 +293,7 @@ def _parse_change(row: TargetRow, own: PlanFields) -> PartitionChange:
 
 
 def _parse_broker(row: PlanFields) -> BrokerFigures:
-    """Read the figures of one broker; the capacity may be missing."""
+    """Return the figures of one broker; the rack and capacity may be missing."""
     return BrokerFigures(
         broker_id=row.broker_id("broker_id"),
         rack=row.text("rack") if row.has("rack") else None,
@@ -311,7 +308,7 @@ def _parse_broker(row: PlanFields) -> BrokerFigures:
 
 
 def _parse_load(row: PlanFields) -> LoadFigures:
-    """Read the load of a broker; rates are 0 in plans of earlier versions."""
+    """Return a broker's load; rates are 0 in plans of earlier versions."""
     return LoadFigures(
         row.whole("replica_count"),
         row.whole("leader_count"),
@@ -323,7 +320,7 @@ def _parse_load(row: PlanFields) -> LoadFigures:
 
 
 def _parse_level(row: PlanFields) -> LevelFigures:
-    """Read the evenness figures; those of rates are 1.0 in plans of earlier versions."""
+    """Return the figures of evenness; those of rates are 1.0 in plans of earlier versions."""
     return LevelFigures(
         count_spread_in_rack=row.whole("count_spread_in_rack"),
         count_spread=row.whole("count_spread"),

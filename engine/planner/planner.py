@@ -64,9 +64,9 @@ _DEFAULT = PlanConstraints()
 def spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan moves from old brokers to added ones until counts are level.
+    """Return a plan that moves replicas from old brokers to `added` ones until counts are level.
 
-    None between old brokers.
+    No replica moves between old brokers.
     """
     _check_request(model, added)
     return plan_in_budget(constraints, lambda c, small: _plan_spread(model, added, c, small))
@@ -75,12 +75,13 @@ def spread(
 def _plan_spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints, small: bool
 ) -> ReassignmentPlan:
-    """Plan moves from old brokers to added ones, then balance bytes and leaders without copies.
+    """Return a plan of `spread`; bytes and leaders are balanced without further copies.
 
     `small` moves the smallest replicas first.
     """
 
     def begin(at: ClusterModel) -> PlacementState:
+        """Return a search in which only the added brokers receive replicas."""
         return PlacementState(at, constraints, only_receivers=added)
 
     def search(state: PlacementState, notes: PlanFindings) -> None:
@@ -105,14 +106,14 @@ def _plan_spread(
 def drain(
     model: ClusterModel, drained: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan to move all replicas off the drained brokers.
+    """Return a plan that moves all replicas off the drained brokers.
 
-    Errors: PlanRefused for a broker that is not in the cluster, BadClusterModel.
+    Raises PlanRefused for a broker that is not in the cluster, and BadClusterModel.
     """
     _check_request(model, drained)
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Return a plan that moves every replica of the drained brokers to other brokers."""
+        """Return the plan under the constraints `c`."""
         state = PlacementState(model, c, leaving=drained)
         notes = PlanFindings("drain")
         gone = [state.index_of[broker_id] for broker_id in drained]
@@ -126,19 +127,17 @@ def drain(
 def replace(
     model: ClusterModel, old: int, new: int, constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan to move one broker's replicas to another, at the same positions in the replica lists.
+    """Return a plan that moves a broker's replicas to another one, at the same positions.
 
     A replica that the new broker may not have, because of racks or because it has one of the
-    partition already, goes to a third broker. Errors: PlanRefused.
+    partition already, goes to a third broker. Raises PlanRefused.
     """
     _check_request(model, (old, new))
     if old == new:
         raise PlanRefused(f"broker {old}", "cannot be replaced by itself")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Move the replicas of the old broker to the new one, or to a third broker if that is not
-        allowed.
-        """
+        """Return the plan under the constraints `c`."""
         state = PlacementState(model, c, leaving=(old,))
         notes = PlanFindings("replace")
         source, target = state.index_of[old], state.index_of[new]
@@ -169,12 +168,15 @@ def replace(
 
 
 def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> ReassignmentPlan:
-    """Plan new brokers for offline replicas, and other racks for replicas above rack limits."""
+    """Return a plan of new brokers for offline replicas, and of other racks for rack faults.
+
+    A rack fault is a replica above the limit of its rack.
+    """
     model.check()
     dead = [b.broker_id for b in model.brokers if not b.is_alive]
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Return a plan that moves offline replicas and those that break rack limits."""
+        """Return the plan under the constraints `c`."""
         state = PlacementState(model, c, leaving=dead)
         notes = PlanFindings("repair")
         offline = find_offline_replicas(state, notes)
@@ -188,9 +190,9 @@ def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> Reas
 def set_replication_factor(
     model: ClusterModel, factors: Mapping[str, int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan other replication factors, by topic.
+    """Return a plan that changes the replication factors of topics.
 
-    Leaders stay, and replicas are removed to level counts.
+    Leaders stay, and replicas are added and removed so that counts become level.
     """
     model.check()
     for topic, factor in factors.items():
@@ -201,7 +203,7 @@ def set_replication_factor(
         raise PlanRefused(f"topic {missing[0]}", "is not there")
 
     def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
-        """Add or remove replicas of the topics; leaders stay.
+        """Return the plan under the constraints `c`.
 
         Raises PlanRefused if a topic would need more replicas than there are brokers.
         """
@@ -230,7 +232,7 @@ def balance(
     goals: Collection[LevelGoal] = ALL_GOALS,
     constraints: PlanConstraints = _DEFAULT,
 ) -> ReassignmentPlan:
-    """Plan moves until counts, bytes and leaders are level, as far as they are in `goals`."""
+    """Return a plan that levels counts, bytes, rates and leaders, as far as they are in `goals`."""
     model.check()
     return plan_in_budget(constraints, lambda c, small: balance_in_rounds(model, goals, c, small))
 
@@ -238,9 +240,9 @@ def balance(
 def demote(
     model: ClusterModel, demoted: Collection[int], constraints: PlanConstraints = _DEFAULT
 ) -> ReassignmentPlan:
-    """Plan other leaders for the partitions that the demoted brokers lead; no replica moves.
+    """Return a plan of other leaders for the partitions that the demoted brokers lead.
 
-    The demoted brokers become the last replicas.
+    No replica moves; the demoted brokers become the last replicas.
     """
     _check_request(model, demoted)
     state = PlacementState(model, constraints)
@@ -276,7 +278,7 @@ def balance_log_dirs(
     broker_ids: Collection[int] | None = None,
     constraints: PlanConstraints = _DEFAULT,
 ) -> ReassignmentPlan:
-    """Plan moves between the directories of each given broker.
+    """Return a plan that moves replicas between the directories of each broker.
 
     `broker_ids` None means all brokers.
     """
@@ -296,7 +298,7 @@ def balance_log_dirs(
 
 
 def _check_request(model: ClusterModel, requested: Iterable[int]) -> None:
-    """Check the model; raises PlanRefused for a requested broker that is not in the cluster."""
+    """Raise BadClusterModel for a bad model, PlanRefused for an unknown broker."""
     model.check()
     known = {broker.broker_id for broker in model.brokers}
     for broker_id in requested:

@@ -22,7 +22,10 @@ from engine.planner.constraints import RackRule
 
 
 def rack_groups(brokers: Sequence[BrokerModel], rule: RackRule) -> list[int]:
-    """Return the number of each broker's rack, parallel to `brokers`."""
+    """Return the number of each broker's rack, in the order of `brokers`.
+
+    A broker without a rack is a rack by itself; all are in one if racks are ignored.
+    """
     if rule is RackRule.IGNORED or all(broker.rack is None for broker in brokers):
         return [0] * len(brokers)
     numbers: dict[tuple[str, int], int] = {}
@@ -34,7 +37,10 @@ def rack_groups(brokers: Sequence[BrokerModel], rule: RackRule) -> list[int]:
 
 
 def rack_limit(replication_factor: int, brokers_by_group: Sequence[int]) -> int:
-    """Return how many replicas a rack may have, given the number of usable brokers in each."""
+    """Return how many replicas of a partition a rack may have.
+
+    `brokers_by_group` has the number of usable brokers in each rack.
+    """
     if len(brokers_by_group) <= 1 or sum(brokers_by_group) < replication_factor:
         return replication_factor
     limit = 1
@@ -47,7 +53,7 @@ class RackLimits:
     """Rack limits by replication factor, computed from the brokers that may hold replicas."""
 
     def __init__(self, groups: Sequence[int], usable: Sequence[bool]) -> None:
-        """Create the limits from each broker's rack number and whether it may hold replicas."""
+        """Create the limits from each broker's rack number and whether it may have replicas."""
         self.group_count = max(groups, default=-1) + 1
         #: Number of usable brokers in each rack.
         self.sizes = [0] * self.group_count
@@ -58,10 +64,7 @@ class RackLimits:
         self._limits: dict[int, int] = {}
 
     def limit(self, replication_factor: int) -> int:
-        """Return how many replicas of a partition a rack may have at a replication factor.
-
-        Cached.
-        """
+        """Return how many replicas of a partition a rack may have at a replication factor."""
         known = self._limits.get(replication_factor)
         if known is None:
             known = rack_limit(replication_factor, self._filled)
@@ -69,7 +72,7 @@ class RackLimits:
         return known
 
     def bounds(self, replication_factor: int) -> list[tuple[int, int]]:
-        """Return the fewest and most replicas that each rack may have of a partition."""
+        """Return the fewest and the most replicas of a partition that each rack may have."""
         limit = self.limit(replication_factor)
         most = [min(limit, size) for size in self.sizes]
         room = sum(most)
@@ -79,7 +82,7 @@ class RackLimits:
 def fault_count(
     replicas: Sequence[int], group_of: Sequence[int] | Mapping[int, int], limit: int
 ) -> int:
-    """Return how many replicas exceed the limit of their rack."""
+    """Return how many of a partition's replicas exceed the limit of their rack."""
     counts: dict[int, int] = {}
     for broker in replicas:
         group = group_of[broker]

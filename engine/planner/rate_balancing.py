@@ -23,7 +23,10 @@ class RateState(PlacementState):
     """
 
     def __init__(self, state: PlacementState) -> None:
-        """Create it from a search's placement; partitions are renumbered by write rate."""
+        """Create the placement of a search in which the sizes of partitions are their write rates.
+
+        Partitions are renumbered, because they are sorted by size.
+        """
         rated = [p._replace(size_bytes=p.write_rate, replica_sizes=()) for p in state.partitions]
         super().__init__(ClusterModel(state.brokers, rated), state.constraints)
         numbers = {(p.topic, p.partition): number for number, p in enumerate(state.partitions)}
@@ -38,21 +41,21 @@ class RateState(PlacementState):
         self.follow()
 
     def follow(self) -> None:
-        """Copy the placement of the original search."""
+        """Copy the placement of the original search to this one."""
         for number, of_search in enumerate(self._numbers):
             place_replicas(self, number, self._state.replicas[of_search])
         self.stored_bytes = list(self._state.held_bytes)
 
     def bytes_at(self, partition: int, broker: int) -> int:
-        """Return the bytes of a broker's replica, or of a new one if the broker has none."""
+        """Return the stored bytes of a broker's replica, or of a new one if the broker has none."""
         return self._state.size_at(self._numbers[partition], broker)
 
     def copied_bytes(self, partition: int) -> int:
-        """Return the bytes to copy for one more replica."""
+        """Return the stored bytes that are copied for one more replica of a partition."""
         return self._state.copied_bytes(self._numbers[partition])
 
     def fits(self, partition: int, broker: int) -> bool:
-        """Return True if a broker has room for the bytes of a replica."""
+        """Return True if a broker has disk space for the stored bytes of a replica."""
         stored = self.stored_bytes[broker] + self.bytes_at(partition, broker)
         return stored <= self.capacity[broker]
 
@@ -62,12 +65,12 @@ class RateState(PlacementState):
             place_replicas(self._state, of_search, self.replicas[number])
 
     def _entered(self, partition: int, broker: int) -> None:
-        """Update a broker's rate and bytes for a new replica."""
+        """Update a broker's rate and stored bytes for a replica that was added to it."""
         super()._entered(partition, broker)
         self.stored_bytes[broker] += self.bytes_at(partition, broker)
 
     def _left(self, partition: int, broker: int) -> None:
-        """Update a broker's rate and bytes for a removed replica."""
+        """Update a broker's rate and stored bytes for a replica that was removed from it."""
         super()._left(partition, broker)
         self.stored_bytes[broker] -= self.bytes_at(partition, broker)
 
@@ -99,23 +102,24 @@ class RateBalancing(ByteBalancing):
         self._most_bytes = most_bytes
 
     def level(self) -> float:
-        """Exchange replicas until rates are level.
+        """Exchange replicas until write rates are level.
 
-        Return the highest ratio of a broker's rate to its expected rate.
+        Returns the highest ratio of a broker's rate to its expected rate.
         """
         if sum(self._rates.held_bytes):
             self.level_paid(self._rates.constraints.rate_tolerance)
         return self.highest()
 
     def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
-        """Return True if an exchange is allowed, and both brokers keep within their bytes."""
+        """Return True if both replicas may move, and neither broker gets too many stored bytes."""
         return super()._is_allowed(heavy, light, there, back) and (
             self._keeps_bytes(heavy, there, back) and self._keeps_bytes(light, back, there)
         )
 
     def _keeps_bytes(self, broker: int, gone: int | None, come: int | None) -> bool:
-        """Return True if after an exchange a broker is within its limit of bytes, or no fuller than
-        before.
+        """Return True if a broker is within its limit of bytes after an exchange, or no fuller.
+
+        `gone` and `come` are the partitions that leave and come, None for none.
         """
         rates = self._rates
         more = 0 if come is None else rates.bytes_at(come, broker)
@@ -125,10 +129,9 @@ class RateBalancing(ByteBalancing):
 
 
 def fewest_moves_for_rates(rates: RateState, targets: Mapping[int, int] | None) -> int:
-    """Return a lower bound of the replica moves by which the brokers' write rates become level.
+    """Return a lower bound of the moves by which the brokers' write rates become level.
 
-    `targets` are the replica counts that brokers should have at the end; None: counts may be
-    uneven.
+    `targets` are the replica counts with which brokers have to end; None: any counts.
     """
     if not sum(rates.held_bytes):
         return 0

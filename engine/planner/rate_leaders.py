@@ -63,7 +63,10 @@ class RateLeaders:
         self.mean = total / len(self._playing) if self._playing else 0.0
 
     def level(self) -> float:
-        """Exchange leaders until bytes out are level; return the highest divided by the mean."""
+        """Exchange leaders until bytes out are level.
+
+        Returns the highest load divided by the mean.
+        """
         most = self.mean * self._state.constraints.rate_tolerance
         done: set[int] = set()
         while self.mean:
@@ -82,9 +85,9 @@ class RateLeaders:
         return max((self.out[b] for b in self._playing), default=0) / (self.mean or 1)
 
     def _may_lead(self, partition: int, broker: int) -> bool:
-        """Return True if a broker that takes part has an in-sync replica of the partition.
+        """Return True if a broker may get the leadership of a partition.
 
-        The partition must be changeable.
+        It takes part and has an in-sync replica, and the plan may change the partition.
         """
         state = self._state
         return (
@@ -94,7 +97,7 @@ class RateLeaders:
         )
 
     def _best_exchange(self, heavy: int) -> LeaderExchange | None:
-        """Return the exchange that brings both brokers nearest to the mean; None if none helps."""
+        """Return the exchange with which both brokers get closest to the mean, or None."""
         above = self.out[heavy] - self.mean
         offers = self._partitions_to_take(heavy)
         best: LeaderExchange | None = None
@@ -119,9 +122,9 @@ class RateLeaders:
         return best
 
     def _partitions_to_take(self, heavy: int) -> dict[int, list[tuple[int, int]]]:
-        """Return the partitions that `heavy` could lead, by their present leader, sorted by rate.
+        """Return the partitions that `heavy` could lead, by their present leader.
 
-        Each is (rate, partition).
+        Each is (rate, partition); they are sorted by rate.
         """
         offers: dict[int, list[tuple[int, int]]] = {}
         for partition in self._state.on_broker[heavy]:
@@ -135,9 +138,9 @@ class RateLeaders:
     def _partitions_to_return(
         self, partition: int, heavy: int, light: int, offered: list[tuple[int, int]]
     ) -> Iterator[int | None]:
-        """Yield partitions whose leadership could move back to `heavy`, the nearest rate first.
+        """Yield partitions that `light` could hand to `heavy` in return, with about the right rate.
 
-        None stands for no return.
+        None means that nothing is handed back.
         """
         if not self._keeps_counts or self.leads[heavy] > self.leads[light]:
             yield None
@@ -147,15 +150,13 @@ class RateLeaders:
             yield offered[place][1]
 
     def _apply(self, exchange: LeaderExchange) -> None:
-        """Make the light broker leader of one partition, and the heavy one of the exchanged one, if
-        any.
-        """
+        """Change the leaders of the one or two partitions of an exchange."""
         self._set_leader(exchange.there, exchange.light)
         if exchange.back is not None:
             self._set_leader(exchange.back, exchange.heavy)
 
     def _set_leader(self, partition: int, broker: int) -> None:
-        """Make a broker the leader of a partition, and update bytes out and counts."""
+        """Make a broker the leader of a partition, and update the sums of both brokers."""
         replicas = self._state.replicas[partition]
         leader = replicas[0]
         self.out[leader] -= self.rates[partition]

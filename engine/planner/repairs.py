@@ -11,7 +11,7 @@ from engine.planner.replica_placement import ReplicaToPlace
 
 
 def find_offline_replicas(state: PlacementState, notes: PlanFindings) -> list[ReplicaToPlace]:
-    """Return the offline replicas of partitions that have a live replica to copy from.
+    """Return the offline replicas of partitions that have a live replica from which to copy.
 
     A partition without a live replica becomes an unmet goal. If the plan may not change that
     partition, its replicas are returned nevertheless, and `rehouse` reports them as excluded.
@@ -35,9 +35,9 @@ def find_offline_replicas(state: PlacementState, notes: PlanFindings) -> list[Re
 
 
 def find_rack_faults(state: PlacementState, offline: list[ReplicaToPlace]) -> list[ReplicaToPlace]:
-    """Return the replicas that should move to another rack; the leader is chosen last.
+    """Return the replicas that should move to another rack; a leader is chosen last.
 
-    `offline` replicas are not counted: they are moved anyway.
+    Replicas in `offline` are not counted: they are moved anyway.
     """
     if not state.has_racks:
         return []
@@ -62,7 +62,7 @@ def find_rack_faults(state: PlacementState, offline: list[ReplicaToPlace]) -> li
 
 
 def note_rack_faults(state: PlacementState, notes: PlanFindings) -> None:
-    """Add an unmet goal for each partition that still has a rack fault."""
+    """Add an unmet goal for each partition that still has too many replicas in a rack."""
     noted = {unmet.subject for unmet in notes.unmet}
     for number, partition in enumerate(state.partitions):
         if not state.movable[number]:
@@ -75,7 +75,7 @@ def note_rack_faults(state: PlacementState, notes: PlanFindings) -> None:
 def change_replication_factors(
     state: PlacementState, factors: Mapping[str, int]
 ) -> list[ReplicaToPlace]:
-    """Remove surplus replicas for the new replication factors; return the replicas to add."""
+    """Remove surplus replicas for the new replication factors by topic; return those to add."""
     added = []
     for number in range(len(state.partitions) - 1, -1, -1):
         factor = factors.get(state.partitions[number].topic)
@@ -89,9 +89,9 @@ def change_replication_factors(
 
 
 def _replica_to_remove(state: PlacementState, number: int) -> int:
-    """Return the replica to remove.
+    """Return the broker whose replica of a partition is removed.
 
-    An offline one or one in a crowded rack first, the leader last.
+    An offline one or one in a crowded rack is chosen first, the leader last.
     """
     replicas = state.replicas[number]
     groups = [state.group_of[broker] for broker in replicas]

@@ -55,9 +55,9 @@ class _Order:
         ]
 
     def emptiest(self, item: ReplicaToPlace, care: _RackCare) -> int | None:
-        """Return the emptiest broker that may receive a replica; None if no broker may.
+        """Return the emptiest broker that may receive a replica, None if no broker may.
 
-        `care` selects how racks are respected.
+        `care` selects how strictly the limits of racks apply.
         """
         state = self._state
         partition, source, leaves_rack = item
@@ -81,13 +81,13 @@ class _Order:
         return None if best is None else best[2]
 
     def take_out(self, broker: int) -> None:
-        """Remove a broker from the order; called before its replicas change."""
+        """Remove a broker from the order, before its replicas change."""
         state = self._state
         order = self._by_group[state.group_of[broker]]
         del order[bisect_left(order, (state.counts[broker], state.held_bytes[broker], broker))]
 
     def put_back(self, broker: int) -> None:
-        """Insert a broker into the order by its present replicas and bytes."""
+        """Insert a broker into the order, after its replicas changed."""
         state = self._state
         insort(
             self._by_group[state.group_of[broker]],
@@ -102,8 +102,8 @@ def place_replicas(
 ) -> Placed:
     """Place replicas on the emptiest permitted brokers, the largest replica first.
 
-    `homeless` are the replicas to place. `has_budget` returns False if the partition may not be
-    copied once more. The result has those that were not placed, and those that share a rack.
+    `has_budget` returns False if a partition may not be copied once more. The result has the
+    replicas that were not placed, and those that share a rack.
     """
     order = _Order(state)
     result = Placed([], [])
@@ -129,15 +129,15 @@ def place_replicas(
 
 
 def _largest_first(item: ReplicaToPlace) -> tuple[int, int]:
-    """Return the sort key of a replica.
+    """Return the sort key by which the largest replicas come first.
 
-    The partition's number, which is by size, in descending order.
+    Partitions are numbered by size.
     """
     return -item.partition, -1 if item.source is None else item.source
 
 
 def _place_one(state: PlacementState, order: _Order, item: ReplicaToPlace, target: int) -> None:
-    """Place or move a replica to its target, and update the order of brokers."""
+    """Add or move a replica to its target, and update the source's place in the order."""
     if item.source is None:
         state.place(item.partition, target)
     elif state.receives[item.source]:

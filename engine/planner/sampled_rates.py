@@ -18,10 +18,7 @@ class SampledRates(NamedTuple):
 
 
 def with_rates(model: ClusterModel, rates: SampledRates) -> ClusterModel:
-    """Return the model with sampled write rates.
-
-    The rate of a partition without a sample is None.
-    """
+    """Return the model with sampled write rates; None for a partition without a sample."""
     partitions = [
         partition._replace(write_bytes_per_s=rates.bytes_per_s.get(partition.name))
         for partition in model.partitions
@@ -48,7 +45,7 @@ def rates_to_fields(rates: SampledRates) -> dict[str, object]:
 
 
 def rates_from_fields(fields: PlanFields) -> SampledRates:
-    """Read the samples of a plan file; raises BadPlanFile with the position of an error."""
+    """Return the samples in a plan file; raises BadPlanFile with the position of an error."""
     found: dict[TopicPartition, int] = {}
     for row in fields.rows("topics"):
         topic = row.text("topic")

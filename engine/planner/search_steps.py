@@ -22,7 +22,7 @@ from engine.planner.replica_placement import ReplicaToPlace, place_replicas
 def plan_in_budget(
     constraints: PlanConstraints, plan: Callable[[PlanConstraints, bool], ReassignmentPlan]
 ) -> ReassignmentPlan:
-    """Return a plan that moves no more bytes than allowed.
+    """Return a plan that copies no more bytes than the constraints allow.
 
     If the plan exceeds the budget, it is made once more with the smallest replicas first and, as
     long as necessary, fewer moves.
@@ -48,7 +48,7 @@ def has_budget(state: PlacementState, partition: int) -> bool:
 
 
 def changed_partitions(state: PlacementState) -> list[int]:
-    """Return the numbers of the partitions whose replicas changed."""
+    """Return the numbers of the partitions whose replicas or their order changed."""
     return [
         number
         for number, (original, replicas) in enumerate(
@@ -59,7 +59,7 @@ def changed_partitions(state: PlacementState) -> list[int]:
 
 
 def partitions_without_first(state: PlacementState) -> list[int]:
-    """Return the numbers of the partitions whose original first replica was removed.
+    """Return the numbers of the partitions whose first replica was removed.
 
     They need another preferred leader.
     """
@@ -83,8 +83,8 @@ def level_counts(
     """Move replicas until counts are level; return True if that was reached.
 
     A chain of moves over other brokers may have `path_cost` additional moves. The lower bound of
-    moves for the result is noted. If a budget ends the search early, the bound for the goal and an
-    unmet goal are noted.
+    moves for the result is noted. If a budget ends the search early, the bound for the goal and
+    an unmet goal are noted.
     """
     before = list(state.counts)
     targets = find_targets(state, rule)
@@ -125,8 +125,7 @@ def rehouse(
 ) -> None:
     """Place replicas on other brokers, then improve the balance by moving only those once more.
 
-    `homeless` are the replicas to place, `goal` is the name of the goal in messages about those
-    that cannot be placed.
+    `goal` is the name of the goal in messages about replicas that cannot be placed.
     """
     before = list(state.counts)
     wanted = [item for item in homeless if state.movable[item.partition]]
@@ -157,10 +156,9 @@ def note_excluded(
     homeless: Iterable[ReplicaToPlace],
     kept_is: str = "replica",
 ) -> None:
-    """Warn about topics that keep replicas, or leaders, on a broker because the plan may not change
-    them.
+    """Add a warning for each broker that keeps replicas of topics that the plan may not change.
 
-    The operator asked for that, so it is not an unmet goal.
+    `kept_is` names what it keeps. The operator excluded the topics, so it is not an unmet goal.
     """
     kept: dict[int | None, list[int]] = {}
     for partition, source, _ in homeless:
@@ -170,19 +168,19 @@ def note_excluded(
         partitions = kept[source]
         names = ", ".join(sorted({state.partitions[p].topic for p in partitions}))
         number = f"{len(partitions)} {kept_is}{'' if len(partitions) == 1 else 's'}"
-        subject = "not added:" if source is None else f"broker {_id(state, source)} keeps"
+        subject = "not added:" if source is None else f"broker {_broker_id(state, source)} keeps"
         notes.warnings.append(
             f"{subject} {number} of topics that this plan may not change: {names}"
         )
 
 
-def _id(state: PlacementState, broker: int) -> int:
+def _broker_id(state: PlacementState, broker: int) -> int:
     """Return the broker id for a broker's number in the search."""
     return state.brokers[broker].broker_id
 
 
 def _reason_text(state: PlacementState, item: ReplicaToPlace) -> str:
-    """Return the reason why no broker was found for a replica."""
+    """Return the reason why no broker was found for a replica, for the unmet goal."""
     if not has_budget(state, item.partition):
         return "is beyond the moves or bytes that are allowed"
     partition = item.partition
@@ -200,14 +198,14 @@ def _reason_text(state: PlacementState, item: ReplicaToPlace) -> str:
 
 
 def level_leaders(state: PlacementState, free: Iterable[int]) -> LeaderBalancing:
-    """Choose leaders of the partitions in `free`, as evenly as their replicas allow."""
+    """Choose leaders of the partitions in `free`, as even as their replicas allow."""
     balancing = LeaderBalancing(state, (p for p in free if state.movable[p]))
     balancing.level()
     return balancing
 
 
 def level_all_leaders(state: PlacementState, notes: PlanFindings) -> None:
-    """Choose leaders of all partitions; warn if they cannot be level."""
+    """Choose leaders of all partitions; add a warning if they cannot be level."""
     balancing = level_leaders(state, range(len(state.partitions)))
     leads = [balancing.leads[b] for b in range(len(state.brokers)) if state.in_play[b]]
     if leads and max(leads) - min(leads) > 1:

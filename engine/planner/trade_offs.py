@@ -30,7 +30,7 @@ class TradeOff(NamedTuple):
 
     @property
     def cost_and_imbalance(self) -> tuple[float, ...]:
-        """Return the figures that should be low: moves and bytes, and the imbalance afterwards."""
+        """The figures that should be low: moves and bytes, and the imbalance afterwards."""
         after = self.after
         return (
             self.moves,
@@ -49,8 +49,8 @@ def find_trade_offs(
 ) -> list[TradeOff]:
     """Return the best plans between none and the whole plan, the cheapest first.
 
-    Makes a plan for each of several budgets. `make_plan` is the planning function that made `whole`
-    under the same constraints.
+    A plan is made for each of several budgets. `make_plan` is the planning function that made
+    `whole` under the same constraints.
     """
     budgets = [(int(whole.moves * share), None) for share in (0.0, *_SHARES)]
     by_bytes = [(None, int(whole.bytes_moved * share)) for share in _SHARES]
@@ -79,4 +79,5 @@ def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 
 def _trade_off(plan: ReassignmentPlan, max_moves: int | None, max_bytes: int | None) -> TradeOff:
+    """Return the figures of a plan that was made with a budget."""
     return TradeOff(max_moves, max_bytes, plan.moves, plan.bytes_moved, plan.after, len(plan.unmet))

@@ -45,19 +45,27 @@ class AdaptiveRate(NamedTuple):
 
     @classmethod
     def start(cls, rate: int, seen: RateObservation) -> AdaptiveRate:
-        """Return the initial state with `rate` and the first observation."""
+        """Return the state before the first adjustment.
+
+        It has the given rate and the first observation.
+        """
         return cls(rate, seen, seen.answer_ms)
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether the next adjustment is due."""
+        """Return True if the next adjustment of the rate is due."""
         return now_ms - self.last.now_ms >= PERIOD_MS
 
     def after(self, seen: RateObservation) -> AdaptiveRate:
-        """Return the state after an adjustment by a new observation."""
+        """Return the state after the rate was adjusted by a new observation."""
         return self._replace(rate=self._rate_after(seen), last=seen)
 
     def _rate_after(self, seen: RateObservation) -> int:
-        """Return the next rate in bytes/s by the module's table, within _RATE_MIN and _RATE_MAX."""
+        """Return the next rate in bytes/s by the module's table.
+
+        It is halved after a replica left the ISR, lowered while responses are slow, and raised
+        while
+        bytes are copied.
+        """
         if seen.left_count > self.last.left_count:
             return max(_RATE_MIN, self.rate // 2)
         slow_ms = max(2 * self.typical_response_ms, self.typical_response_ms + _SLOWER_MS)

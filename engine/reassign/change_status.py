@@ -35,5 +35,5 @@ class ExecutionStatus(NamedTuple):
 
     @property
     def ended_count(self) -> int:
-        """Return the number of changes that have ended."""
+        """The number of changes that have ended."""
         return sum(change.phase in ENDED for change in self.changes)

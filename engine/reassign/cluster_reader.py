@@ -44,7 +44,10 @@ class _Copy(NamedTuple):
 
 
 def read_cluster(client: KafkaClient) -> ReadCluster:
-    """Read the model of a cluster; raises ReassignmentInProgress and errors of requests."""
+    """Return the model of a cluster for the planner, and warnings about missing responses.
+
+    Raises ReassignmentInProgress and the errors of requests.
+    """
     view = client.view(None)
     ongoing = list_reassignments(client)
     if ongoing:
@@ -69,7 +72,7 @@ def read_cluster(client: KafkaClient) -> ReadCluster:
 def _replica_copies(
     log_dirs: dict[int, list[LogDirView]],
 ) -> dict[tuple[TopicPartition, int], _Copy]:
-    """Return size and directory of each replica by partition and broker, without future ones."""
+    """Return the size and directory of each replica by partition and broker, not of future ones."""
     return {
         (replica.partition, broker_id): _Copy(replica.size_bytes, log_dir.path)
         for broker_id, dirs in log_dirs.items()
@@ -108,7 +111,7 @@ def _partition_model(
 def _broker_models(
     view: ClusterView, log_dirs: dict[int, list[LogDirView]], holding: set[int]
 ) -> list[BrokerModel]:
-    """Return the planner's model of each broker that is alive or has replicas.
+    """Return the planner's model of each broker that is alive or in `holding`.
 
     The capacity is the sum of its directories' sizes, less the bytes of other files; None unless
     all sizes are known.
@@ -136,7 +139,10 @@ def _broker_models(
 
 
 def _log_dir_model(log_dir: LogDirView) -> LogDirModel:
-    """Return a directory's capacity and the bytes of other files; without them if unknown."""
+    """Return the planner's model of a directory: its capacity and the bytes of other files.
+
+    Both are left out if the broker did not return them.
+    """
     if log_dir.total_bytes is None or log_dir.usable_bytes is None:
         return LogDirModel(log_dir.path)
     ours = sum(replica.size_bytes for replica in log_dir.replicas)

@@ -81,7 +81,7 @@ class WrongCluster(EngineError):
 
 
 def require_cluster(plan_cluster_id: str | None, cluster_id: str | None) -> None:
-    """Raise WrongCluster if the plan has a cluster id and it is not this cluster's."""
+    """Raise WrongCluster if a plan was made for another cluster; a plan may have no cluster id."""
     if plan_cluster_id is not None and plan_cluster_id != cluster_id:
         raise WrongCluster(plan_cluster_id, cluster_id)
 
@@ -126,7 +126,7 @@ class ExecutionEnd(NamedTuple):
 
     @property
     def is_clean(self) -> bool:
-        """Return whether every change is done and all throttles are restored."""
+        """True if every change is done and all throttles are restored."""
         all_done = all(how == MovePhase.DONE.value for how in self.how_ended.values())
         return all_done and not (
             self.refused or self.left_throttles or self.taken_back or self.election_error
@@ -145,7 +145,10 @@ class Execution:
         *,
         poll_ms: int = 1000,
     ) -> None:
-        """Create an execution that continues from `state` and polls the cluster every `poll_ms`."""
+        """Create an execution that continues from the journal's `state`.
+
+        It polls the cluster every `poll_ms`.
+        """
         self._cluster = cluster
         self._poll_ms = poll_ms
         self._clock = clock
@@ -185,7 +188,10 @@ class Execution:
         self._under_min_isr: frozenset[TopicPartition] | None = None
 
     def run(self, on_poll: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
-        """Execute the plan to its end; `on_poll` is called with each observed status."""
+        """Execute the plan to its end and return the result.
+
+        `on_poll` is called with each observed status.
+        """
         now = self._observe()
         self._require_cluster(now)
         if not self._submitted and not self._throttling.has_begun:
@@ -213,14 +219,16 @@ class Execution:
     def _set_first_throttles(self, now: ObservedCluster) -> None:
         """Set the throttles; if that fails before the first change, restore the former values."""
         try:
-            self._throttling.set(now, self._settings.rates, self._left())
+            self._throttling.set(now, self._settings.rates, self._open_changes())
         except ThrottleNotSet:
             if not self._submitted:
                 self._throttling.restore()
             raise
 
     def _apply_request(self, request: ChangeRequest) -> None:
-        """Apply the settings that another process requests; record the result in the journal.
+        """Apply the changed settings that another process requested.
+
+        The result is written to the journal.
 
         A refused request is recorded with the reason, which that process prints.
         """
@@ -240,7 +248,7 @@ class Execution:
         self._journal.changed(request, None if error is None else str(error))
 
     def _set_rates(self, settings: ExecutionSettings) -> None:
-        """Apply changed throttle settings.
+        """Set the throttles of changed settings, if they differ from the present ones.
 
         Raises ThrottleOfAnotherMove and the errors of requests.
         """
@@ -257,10 +265,10 @@ class Execution:
             for error in self._throttling.restore().values():
                 raise error
         else:
-            self._throttling.set(self._cluster.read(), settings.rates, self._left())
+            self._throttling.set(self._cluster.read(), settings.rates, self._open_changes())
 
     def cancel(self, on_poll: Callable[[ExecutionStatus], None]) -> ExecutionEnd:
-        """Cancel the running changes, and restore the throttles.
+        """Cancel the running changes, wait until they have ended, and restore the throttles.
 
         If the controller refuses a cancellation, the journal stays open, and the throttles of the
         changes that continue remain.
@@ -314,7 +322,7 @@ class Execution:
         """Cancel moves between directories by requesting the present ones; return the refusals."""
         refused: dict[TopicPartition, ApiError] = {}
         paths: dict[int, dict[TopicPartition, str]] = {}
-        for change in self._left():
+        for change in self._open_changes():
             replicas = now.replicas.get(change.name, {})
             for broker_id, _, path in change.log_dir_moves:
                 there = replicas.get(broker_id)
@@ -333,7 +341,7 @@ class Execution:
         return refused
 
     def _restore_order(self) -> None:
-        """Restore the order of replicas, and so the preferred leader, after a cancellation.
+        """Restore the order of replicas, and so the preferred leaders, after a cancellation.
 
         A cancelled reassignment leaves the order of its target: the controller does not keep the
         original one.
@@ -351,26 +359,29 @@ class Execution:
             self._cluster.submit(orders)
 
     def _require_cluster(self, now: ObservedCluster) -> None:
-        """Raise WrongCluster if the plan was made for another cluster."""
+        """Raise WrongCluster if the plan was made for another cluster than the observed one."""
         require_cluster(self._cluster_id, now.cluster_id)
 
     def _check_targets(self, now: ObservedCluster) -> None:
         """Raise TargetsMissing or StalePlan if the plan does not fit the cluster."""
-        missed = self._missed(now, self._status_of(now).changes)
+        missed = self._dead_targets(now, self._status_of(now).changes)
         if missed:
             raise TargetsMissing(missed)
         stale = [c.change for c in self._status_of(now).changes if c.phase in _STALE]
         if stale:
             raise StalePlan([change.name for change in stale])
 
-    def _left(self) -> list[PartitionChange]:
+    def _open_changes(self) -> list[PartitionChange]:
         """Return the changes that have not ended, in the order of the plan."""
         return [change for change in self._changes if change.name not in self._ended]
 
     # 2. Rounds
 
     def _observe(self) -> ObservedCluster:
-        """Observe the cluster; retry for up to PATIENCE_MS, then raise the last error."""
+        """Return the state of the cluster.
+
+        Retries for up to PATIENCE_MS, then raises the last error.
+        """
         began_ms = self._clock.monotonic_ms()
         while True:
             try:
@@ -381,7 +392,7 @@ class Execution:
             self._cluster.pause(self._poll_ms)
 
     def _status_of(self, now: ObservedCluster) -> ExecutionStatus:
-        """Return the status of each change from one observation of the cluster."""
+        """Return the status of all changes, from one observation of the cluster."""
         changes = []
         for change in self._changes:
             key = change.name
@@ -399,7 +410,10 @@ class Execution:
             now.brokers,
             self._pause_reason(now),
             sorted(
-                {*self._missed(now, changes), *self._brokers_with_unknown_directories(now, changes)}
+                {
+                    *self._dead_targets(now, changes),
+                    *self._brokers_with_unknown_directories(now, changes),
+                }
             ),
             self._clock.monotonic_ms(),
         )
@@ -420,7 +434,7 @@ class Execution:
     def _brokers_with_unknown_directories(
         now: ObservedCluster, changes: Iterable[ChangeStatus]
     ) -> list[int]:
-        """Return the brokers that did not describe their log directories, possibly repeatedly.
+        """Return the brokers that did not describe their log directories; some may occur twice.
 
         Whether their replicas are in the planned directories is unknown.
         """
@@ -428,15 +442,15 @@ class Execution:
         return [id_ for c in unknown for id_ in unseen_brokers(c, now.replicas.get(c.name, {}))]
 
     @staticmethod
-    def _missed(now: ObservedCluster, changes: Iterable[ChangeStatus]) -> list[int]:
-        """Return the dead brokers to which waiting changes add replicas."""
+    def _dead_targets(now: ObservedCluster, changes: Iterable[ChangeStatus]) -> list[int]:
+        """Return the dead brokers to which changes that wait add replicas."""
         waiting = [c.change for c in changes if c.phase is MovePhase.WAITING]
         return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
 
     def _poll_once(self, on_poll: Callable[[ExecutionStatus], None]) -> bool:
-        """Poll the cluster, record ended changes, and start changes.
+        """Observe the cluster, record ended changes, adapt the throttle and start changes.
 
-        Return True if all are over.
+        Returns True if no change is left to wait for.
         """
         seen = self._status_of(self._observe())
         on_poll(seen)
@@ -467,9 +481,9 @@ class Execution:
         return False
 
     def _record_progress(self, now: ChangeStatus) -> bool:
-        """Update a change's recorded phase; return True if it is over, done or abandoned.
+        """Update the records about a change; return True if it is over: done, refused or abandoned.
 
-        A change that is over is recorded in the journal.
+        A change that has ended is written to the journal.
         """
         key, phase = now.change.name, now.phase
         if key in self._ended or key in self._refused or key in self._taken_back:
@@ -533,11 +547,14 @@ class Execution:
             for key, error in self._cluster.submit(targets).items():
                 if error is None:
                     self._accepted.add(key)
-                elif not self._may_pass(key, error):
+                elif not self._is_refusal_temporary(key, error):
                     self._refused[key] = error
 
-    def _may_pass(self, key: TopicPartition, error: ApiError) -> bool:
-        """Return True if a refusal may be temporary: a dead broker, or an unknown topic."""
+    def _is_refusal_temporary(self, key: TopicPartition, error: ApiError) -> bool:
+        """Return True if a change may be submitted again: its broker is dead or its topic unknown.
+
+        False after `_REFUSED_MS` of refusals.
+        """
         now_ms = self._clock.monotonic_ms()
         since_ms = self._refused_since_ms.setdefault(key, now_ms)
         return error.code in _PASSING and now_ms - since_ms < _REFUSED_MS
@@ -560,7 +577,7 @@ class Execution:
         for (key, _), error in answers.items():
             if error is not None:
                 unplaced.add(key)
-            if isinstance(error, ApiError) and not self._may_pass(key, error):
+            if isinstance(error, ApiError) and not self._is_refusal_temporary(key, error):
                 self._refused[key] = error
         return unplaced
 
@@ -589,17 +606,17 @@ class Execution:
             on_poll(self._status_of(self._observe()))
 
     def _finish(self, how: str) -> ExecutionEnd:
-        """Restore the throttles; record the end in the journal if all of them were restored."""
+        """Restore the throttles and return the result.
+
+        The end (`how`) is recorded in the journal if all throttles were restored.
+        """
         left = self._throttling.restore()
         if not left:
             self._journal.over(how)
         return self._result(left)
 
     def _stop(self) -> ExecutionEnd:
-        """Restore the throttles and end this process's part.
-
-        The journal stays open for a resume.
-        """
+        """Restore the throttles and return the result; the journal stays open for a resume."""
         return self._result(self._throttling.restore())
 
     def _result(
@@ -607,7 +624,10 @@ class Execution:
         left: Mapping[ThrottleSetting, EngineError],
         still_moving: Sequence[TopicPartition] = (),
     ) -> ExecutionEnd:
-        """Return the result; `left` are throttles that could not be restored."""
+        """Return the result; `left` are throttles that could not be restored.
+
+        `still_moving` are the partitions that could not be cancelled.
+        """
         for key in self._refused:
             self._ended.pop(key, None)
         return ExecutionEnd(
@@ -623,7 +643,7 @@ class Execution:
 
 
 def _is_passing(error: EngineError) -> bool:
-    """Return whether a request may be retried: its broker died, or the controller moved."""
+    """Return True if a request may be retried: its broker died, or the controller moved."""
     if isinstance(error, ApiError):
         return is_retriable(error.code)
     return isinstance(error, Unreachable | TimedOut)

@@ -28,7 +28,7 @@ class MoveStep(NamedTuple):
 
 
 def explain_steps(change: PartitionChange) -> list[MoveStep]:
-    """Return the controller's steps of a change, assuming that all its replicas are in sync."""
+    """Return the steps of a change in the controller, if all its replicas are in sync."""
     if change.new_replicas == change.old_replicas:
         elections = [_election_step(change)] if change.old_leader != change.new_leader else []
         return [*_log_dir_steps(change), *elections]
@@ -37,7 +37,7 @@ def explain_steps(change: PartitionChange) -> list[MoveStep]:
     steps = [
         MoveStep(
             "U1",
-            f"the topic's assignment becomes {_set(both)}: {_change_text(change)}",
+            f"the topic's assignment becomes {_ids(both)}: {_change_text(change)}",
             both,
             old,
             leader,
@@ -53,19 +53,19 @@ def explain_steps(change: PartitionChange) -> list[MoveStep]:
         steps.append(
             MoveStep(
                 "B3",
-                f"broker {leader} is elected: the first of {_set(new)} that is in sync",
+                f"broker {leader} is elected: the first of {_ids(new)} that is in sync",
                 both,
                 isr,
                 leader,
                 "NOT_LEADER_OR_FOLLOWER once; clients ask for metadata and go on",
-                f"broker {leader} dies: the next of {_set(new)} that is in sync leads",
+                f"broker {leader} dies: the next of {_ids(new)} that is in sync leads",
             )
         )
     if change.removed:
         steps += _shrink_steps(change, both, leader)
     else:
         steps.append(
-            MoveStep("B6", f"the assignment is {_set(new)}", new, new, leader, "nothing", _AGAIN)
+            MoveStep("B6", f"the assignment is {_ids(new)}", new, new, leader, "nothing", _AGAIN)
         )
     if leader != change.new_leader:
         steps.append(_election_step(change))
@@ -76,23 +76,26 @@ _AGAIN = "the controller dies: the next one does this step again"
 
 
 def _change_text(change: PartitionChange) -> str:
-    """Return a text with the replicas that a change adds and removes."""
+    """Return a text that names the replicas that a change adds and removes."""
     parts = []
     if change.added:
-        parts.append(f"{_set(change.added)} added")
+        parts.append(f"{_ids(change.added)} added")
     if change.removed:
-        parts.append(f"{_set(change.removed)} to be removed")
+        parts.append(f"{_ids(change.removed)} to be removed")
     return " and ".join(parts) or "another order"
 
 
 def _copy_steps(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep]:
-    """Return steps A1 to A3: the new replicas are added, copy the log and join the ISR."""
+    """Return the steps A1 to A3, in which new replicas copy the log and join the ISR.
+
+    `both` are the old and the new replicas.
+    """
     old, leader, added = change.old_replicas, change.old_leader, change.added
     size = f"{change.size_bytes} bytes each" if change.size_bytes else "all there is"
     return [
         MoveStep(
             "A1",
-            f"the leader epoch rises; brokers {_set(both)} get LeaderAndIsr",
+            f"the leader epoch rises; brokers {_ids(both)} get LeaderAndIsr",
             both,
             old,
             leader,
@@ -101,16 +104,16 @@ def _copy_steps(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep
         ),
         MoveStep(
             "A2",
-            f"{_set(added)} make the replica and copy {size} from the leader",
+            f"{_ids(added)} make the replica and copy {size} from the leader",
             both,
             old,
             leader,
             "the leader sends more; a throttle bounds it",
-            f"one of {_set(added)} dies: this step waits for it; `kctl reassign cancel` goes back",
+            f"one of {_ids(added)} dies: this step waits for it; `kctl reassign cancel` goes back",
         ),
         MoveStep(
             "A3",
-            f"caught up, {_set(added)} join the in-sync set",
+            f"caught up, {_ids(added)} join the in-sync set",
             both,
             both,
             leader,
@@ -123,12 +126,12 @@ def _copy_steps(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep
 def _shrink_steps(
     change: PartitionChange, both: tuple[int, ...], leader: int | None
 ) -> list[MoveStep]:
-    """Return steps B4 to B6: the old replicas leave the ISR and are deleted."""
+    """Return the steps B4 to B6, in which old replicas leave the ISR and are deleted."""
     new, removed = change.new_replicas, change.removed
     return [
         MoveStep(
             "B4",
-            f"{_set(removed)} leave the in-sync set; the leader epoch rises",
+            f"{_ids(removed)} leave the in-sync set; the leader epoch rises",
             both,
             new,
             leader,
@@ -137,19 +140,19 @@ def _shrink_steps(
         ),
         MoveStep(
             "B5",
-            f"{_set(removed)} delete their replicas",
+            f"{_ids(removed)} delete their replicas",
             both,
             new,
             leader,
             "consumers that read from them go to the leader",
             "one of them is down: its files stay on that disk",
         ),
-        MoveStep("B6", f"the assignment is {_set(new)}", new, new, leader, "nothing", _AGAIN),
+        MoveStep("B6", f"the assignment is {_ids(new)}", new, new, leader, "nothing", _AGAIN),
     ]
 
 
 def _election_step(change: PartitionChange) -> MoveStep:
-    """Return the step in which the preferred leader is elected."""
+    """Return the step in which kctl has the preferred leader elected."""
     return MoveStep(
         "elect",
         f"kctl has the preferred leader elected: broker {change.new_leader}",
@@ -178,6 +181,6 @@ def _log_dir_steps(change: PartitionChange) -> list[MoveStep]:
     ]
 
 
-def _set(ids: tuple[int, ...]) -> str:
+def _ids(ids: tuple[int, ...]) -> str:
     """Return broker ids as text such as `{1,2}`, in the order of the replicas."""
     return "{" + ",".join(map(str, ids)) + "}"

@@ -64,7 +64,10 @@ class JournalHeld(EngineError):
     """Another process has the journal locked."""
 
     def __init__(self, path: str, writer: ProcessIdentity | None) -> None:
-        """Create the error; `writer` is None if the journal does not have its process."""
+        """Create the error of a journal that another process uses.
+
+        `writer` is the process that has the journal locked, None if unknown.
+        """
         self.path = path
         self.writer = writer
         self.hint = (
@@ -87,7 +90,7 @@ class MoveJournal:
     """The journal of one execution, locked by this process."""
 
     def __init__(self, files: HeldFiles, held: HeldFile) -> None:
-        """Create it over `held`, the journal's locked file."""
+        """Create the journal's writer; `held` is its locked file."""
         self._files = files
         self._held = held
         self.path = held.path
@@ -118,7 +121,7 @@ class MoveJournal:
     def reopen(
         cls, files: HeldFiles, path: str, writer: ProcessIdentity
     ) -> tuple[MoveJournal, JournalState]:
-        """Open a journal to resume its execution, for instance after a crash.
+        """Open a journal to resume its execution, for instance after a crash; return its state too.
 
         Raises JournalHeld if another process has it locked, UnreadableJournal, FileMissing.
         """
@@ -133,11 +136,14 @@ class MoveJournal:
         return journal, state
 
     def close(self) -> None:
-        """Unlock and close the file."""
+        """Unlock and close the journal's file."""
         self._held.close()
 
     def read_requests(self) -> JournalRequests:
-        """Return the unanswered requests of other processes; none if the file has not grown."""
+        """Return the requests of other processes that are not answered.
+
+        None if the file has not grown.
+        """
         size_bytes = self._files.size_bytes(self.path)
         if size_bytes == self._read_bytes:
             return JournalRequests()
@@ -149,7 +155,7 @@ class MoveJournal:
         )
 
     def change(self, change: SettingsChange, by: ProcessIdentity) -> None:
-        """Record a change of settings by `by`, which applies from now on."""
+        """Record a change of settings that the process `by` makes, and that applies from now on."""
         self._write("change", change=change._asdict(), **by._asdict())
 
     def changed(self, request: ChangeRequest, refusal: str | None) -> None:
@@ -157,7 +163,7 @@ class MoveJournal:
         self._write("changed", number=request.number, refusal=refusal)
 
     def before(self, values: Mapping[ThrottleSetting, str | None]) -> None:
-        """Record the former values of throttles."""
+        """Record the former values of throttles, which are restored at the end."""
         self._write("before", throttles=_throttle_rows(values))
 
     def throttle(self, values: Mapping[ThrottleSetting, str]) -> None:
@@ -169,7 +175,7 @@ class MoveJournal:
         self._write("submit", partitions=[list(key) for key in keys])
 
     def ended(self, key: TopicPartition, how: str) -> None:
-        """Record the result of a change."""
+        """Record how the change of a partition has ended."""
         self._write("ended", partition=list(key), how=how)
 
     def cancelling(self) -> None:
@@ -177,15 +183,15 @@ class MoveJournal:
         self._write("cancelling")
 
     def returned(self) -> None:
-        """Record that the throttles are restored."""
+        """Record that all throttles have their former values again."""
         self._write("returned")
 
     def over(self, how: str) -> None:
-        """Record the end of the execution."""
+        """Record how the execution has ended: nothing is left to resume."""
         self._write("over", how=how)
 
     def _write_begin(self, begun: Begun) -> None:
-        """Write the first line: cluster id, changes and settings of the execution."""
+        """Write the first line: the cluster id, changes and settings of the execution."""
         self._write(
             "begin",
             version=VERSIONS[-1],
@@ -199,15 +205,15 @@ class MoveJournal:
 
     def _write(self, step: str, **fields: Any) -> None:
         """Append a step as one line of JSON, and sync the file."""
-        self._held.append(_line(self._files, self.path, step, **fields))
+        self._held.append(_encode_line(self._files, self.path, step, **fields))
 
 
 def request_cancel(files: HeldFiles, path: str, by: ProcessIdentity) -> None:
-    """Append a request to cancel for the process that executes.
+    """Append a request to cancel, which the executing process reads at its next poll.
 
     Raises FileMissing, StorageError.
     """
-    files.append(path, _line(files, path, "cancel", **by._asdict()))
+    files.append(path, _encode_line(files, path, "cancel", **by._asdict()))
 
 
 def request_change(files: HeldFiles, path: str, change: SettingsChange, by: ProcessIdentity) -> int:
@@ -215,22 +221,28 @@ def request_change(files: HeldFiles, path: str, change: SettingsChange, by: Proc
 
     Returns the number of the request, the key in `JournalState.answers`. Raises ChangeTooLate.
     """
-    files.append(path, _line(files, path, "change", change=change._asdict(), **by._asdict()))
+    files.append(path, _encode_line(files, path, "change", change=change._asdict(), **by._asdict()))
     numbers = [c.number for c in read_journal(files, path).changes if c.by == by]
     if not numbers:
         raise ChangeTooLate(path)
     return max(numbers)
 
 
-def _line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:
-    """Return a line to append; it starts with a line break if the last line is truncated."""
+def _encode_line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:
+    """Return the line of a step.
+
+    It starts with a line break if the file's last line is truncated.
+    """
     content = files.read_bytes(path)
     start = b"\n" if content and not content.endswith(b"\n") else b""
     return start + json.dumps({"step": step, **fields}, separators=(",", ":")).encode() + b"\n"
 
 
 def _lock_journal(files: HeldFiles, path: str, *, create: bool = False) -> HeldFile:
-    """Lock a journal; raises JournalHeld, with the writer, if another process has it locked."""
+    """Lock a journal and return its file.
+
+    Raises JournalHeld, with the writer, if another process has it locked.
+    """
     try:
         return files.hold(path, create=create)
     except LockHeld as error:
@@ -246,7 +258,7 @@ def _writer_of(files: HeldFiles, path: str) -> ProcessIdentity | None:
 
 
 def require_free(files: HeldFiles, path: str) -> None:
-    """Raise the errors of `MoveJournal.create` in advance, without a change.
+    """Raise the errors that `MoveJournal.create` would raise, without changing the file.
 
     These are JournalHeld, JournalExists and UnreadableJournal.
     """
@@ -256,7 +268,7 @@ def require_free(files: HeldFiles, path: str) -> None:
 
 
 def _check_over(files: HeldFiles, path: str) -> None:
-    """Raise JournalExists for an unfinished execution that has changed something."""
+    """Raise JournalExists if the file has an unfinished execution that has changed something."""
     if _has_begun(files.read_bytes(path)):
         earlier = read_journal(files, path)
         if not earlier.is_over and not earlier.has_changed_nothing:
@@ -264,13 +276,13 @@ def _check_over(files: HeldFiles, path: str) -> None:
 
 
 def _has_begun(content: bytes) -> bool:
-    """Return False if the writer died within the first line: nothing was done then."""
+    """Return True unless the writer died within the first line, before anything was changed."""
     start = content[: len(STEP_START)]
     return b"\n" in content or not STEP_START.startswith(start)
 
 
 def is_open(files: HeldFiles, path: str) -> bool:
-    """Return whether a journal has an unfinished execution that changed something or is running.
+    """Return True if a journal has an unfinished execution that changed something or is running.
 
     Raises UnreadableJournal for another kind of file.
     """
@@ -281,7 +293,7 @@ def is_open(files: HeldFiles, path: str) -> bool:
 
 
 def is_held(files: HeldFiles, path: str) -> bool:
-    """Return whether a process has the journal locked; raises FileMissing."""
+    """Return True if a process has the journal locked; raises FileMissing."""
     try:
         files.hold(path).close()
     except LockHeld:
@@ -290,7 +302,7 @@ def is_held(files: HeldFiles, path: str) -> bool:
 
 
 def _throttle_rows(values: Mapping[ThrottleSetting, str | None]) -> list[list[object]]:
-    """Return throttle settings as rows for JSON; the value None means that one was not set."""
+    """Return throttle settings as rows for JSON; a value of None means that one was not set."""
     return [
         [int(setting.resource.kind), setting.resource.name, setting.name, value]
         for setting, value in values.items()

@@ -67,7 +67,7 @@ class ExecutionSettings(NamedTuple):
     latency_topic: str | None = None
 
     def order(self, count: int) -> PlanOrder:
-        """Return the order of `count` changes in batches."""
+        """Return the order in which `count` changes start, in batches."""
         batches, start = [], 0
         for size in self.batch_sizes or (count,):
             batches.append(range(start, start + size))
@@ -87,7 +87,7 @@ class SettingsChange(NamedTuple):
     is_paused: bool | None = None
 
     def apply_to(self, settings: ExecutionSettings) -> ExecutionSettings:
-        """Return the settings after the change; `is_paused` is not among them."""
+        """Return the settings after this change; a pause is not among them."""
         rates = settings.rates
         if self.replication_rate is not None:
             rates = rates._replace(replication=self.replication_rate or None)
@@ -149,33 +149,33 @@ class JournalState(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Return whether the execution has ended completely."""
+        """True if the execution has ended completely."""
         return self.how_over is not None
 
     @property
     def settings(self) -> ExecutionSettings:
-        """Return the present settings: the first ones with all changes that were not refused."""
+        """The present settings: the first ones with all changes that were not refused."""
         settings = self.begun.settings
-        for request in self._heeded():
+        for request in self._accepted_changes():
             settings = request.change.apply_to(settings)
         return settings
 
     @property
     def paused_by(self) -> ProcessIdentity | None:
-        """Return the process that paused the execution, None if it is not paused."""
+        """The process that paused the execution, None if it is not paused."""
         paused_by = None
-        for request in self._heeded():
+        for request in self._accepted_changes():
             if request.change.is_paused is not None:
                 paused_by = request.by if request.change.is_paused else None
         return paused_by
 
-    def _heeded(self) -> list[ChangeRequest]:
+    def _accepted_changes(self) -> list[ChangeRequest]:
         """Return the requested changes that were not refused: applied, or not processed yet."""
         return [request for request in self.changes if self.answers.get(request.number) is None]
 
     @property
     def has_changed_nothing(self) -> bool:
-        """Return True if the execution changed nothing, or only throttles that are restored."""
+        """True if the execution changed nothing, or only throttles that are restored."""
         is_throttled = self.ours and not self.is_returned
         return not (
             self.submitted or is_throttled or self.ended or self.is_cancelled or self.damage
@@ -183,7 +183,10 @@ class JournalState(NamedTuple):
 
 
 def read_journal(files: ReadFiles, path: str) -> JournalState:
-    """Return the state of a journal's last execution; raises UnreadableJournal, FileMissing."""
+    """Return the state of the last execution in a journal.
+
+    Raises UnreadableJournal, FileMissing.
+    """
     rows: list[tuple[int, JsonObject]] = []
     damage: list[JournalDamage] = []
     lines = files.read_bytes(path).split(b"\n")
@@ -219,9 +222,10 @@ def _parse_line(line: bytes) -> tuple[JsonObject | None, bool]:
 def _apply_steps(
     path: str, rows: list[tuple[int, JsonObject]], damage: list[JournalDamage]
 ) -> JournalState:
-    """Apply the steps in order; an invalid step after the first counts as damage.
+    """Return the state after the steps in order; an invalid step after the first counts as damage.
 
-    Raises UnreadableJournal if the first step is not a begin of a known version.
+    `rows` are the steps with their line numbers. Raises UnreadableJournal if the first step is
+    not a begin of a known version.
     """
     if not rows or rows[0][1]["step"] != "begin":
         raise UnreadableJournal(path, "it has no begin")
@@ -264,28 +268,28 @@ def _after_submit(state: JournalState, row: JsonObject) -> JsonObject:
 
 
 def _after_ended(state: JournalState, row: JsonObject) -> JsonObject:
-    """Store the result of a partition's change."""
+    """Store how the change of a step's partition has ended."""
     state.ended[TopicPartition(*row["partition"])] = str(row["how"])
     return {}
 
 
 def _after_change(state: JournalState, row: JsonObject) -> JsonObject:
-    """Add a requested change; its number is its place among the requests, from 1."""
+    """Return the requests with that of a step, whose number is its place among them, from 1."""
     change = SettingsChange(**row["change"])
-    request = ChangeRequest(len(state.changes) + 1, change, _process(row))
+    request = ChangeRequest(len(state.changes) + 1, change, _process_of(row))
     return {"changes": (*state.changes, request)}
 
 
 #: For each step the function that returns the changed fields of the state.
 _STEPS: dict[str, Callable[[JournalState, JsonObject], JsonObject]] = {
-    "writer": lambda _, row: {"writer": _process(row)},
+    "writer": lambda _, row: {"writer": _process_of(row)},
     "before": lambda state, row: {"before": {**state.before, **_parse_throttles(row)}},
     "throttle": _after_throttle,
     "submit": _after_submit,
     "ended": _after_ended,
     "cancel": lambda _, row: {
         "is_cancelled": True,
-        "cancelled_by": _process(row) if "pid" in row else None,
+        "cancelled_by": _process_of(row) if "pid" in row else None,
     },
     "cancelling": lambda _, row: {"is_cancelled": True, "is_cancelling": True},
     "change": _after_change,
@@ -297,26 +301,26 @@ _STEPS: dict[str, Callable[[JournalState, JsonObject], JsonObject]] = {
 }
 
 
-def _process(row: JsonObject) -> ProcessIdentity:
-    """Return the process in a step."""
+def _process_of(row: JsonObject) -> ProcessIdentity:
+    """Return the process that a step names."""
     return ProcessIdentity(int(row["pid"]), str(row["host"]), str(row["user"]))
 
 
 def _parse_begun(row: JsonObject) -> Begun:
-    """Return the content of the first step: cluster id, changes and settings."""
-    settings = _tuples(row["settings"])
+    """Return the content of the first step: the cluster id, changes and settings."""
+    settings = _with_tuples(row["settings"])
     rates = ThrottleRates(**settings.pop("rates"))
-    changes = tuple(PartitionChange(**_tuples(change)) for change in row["changes"])
+    changes = tuple(PartitionChange(**_with_tuples(change)) for change in row["changes"])
     return Begun(row["cluster_id"], changes, ExecutionSettings(rates, **settings))
 
 
-def _tuples(fields: JsonObject) -> JsonObject:
+def _with_tuples(fields: JsonObject) -> JsonObject:
     """Return fields with tuples in place of JSON's lists."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
 
 
 def _parse_throttles(row: JsonObject) -> dict[ThrottleSetting, str | None]:
-    """Return the throttle settings in a step, None for one that was not set."""
+    """Return the throttle settings in a step; the value is None for one that was not set."""
     return {
         ThrottleSetting(Resource(ConfigResourceType(kind), name), setting): value
         for kind, name, setting, value in row["throttles"]

@@ -39,12 +39,12 @@ class KnownJournals:
         self._folder = folder
 
     def register(self, path: str) -> None:
-        """Register a journal in the folder, and unregister those that are deleted or finished.
+        """Note a journal in the folder, so that `kctl check` can name the journal of a move.
 
-        So `kctl check` can name the journal of a move.
+        Removes the notes of journals that are deleted or finished.
         """
         absolute = self._files.absolute_path(path)
-        for name, journal in list(self._paths()):
+        for name, journal in list(self._iter_journals()):
             state = self._read_state(journal)
             if journal != absolute and (state is None or state.is_over):
                 self._files.remove(f"{self._folder}/{name}")
@@ -53,9 +53,9 @@ class KnownJournals:
         self._files.replace_file(f"{self._folder}/{name}", json.dumps(absolute).encode())
 
     def read_moves(self, cluster_id: str | None) -> dict[TopicPartition, KnownMove]:
-        """Return the moves of a cluster that journals have submitted and that have not ended."""
+        """Return the moves that journals of a cluster have submitted and that have not ended."""
         found: dict[TopicPartition, KnownMove] = {}
-        for _, journal in self._paths():
+        for _, journal in self._iter_journals():
             state = self._read_state(journal)
             if state is None or state.is_over or state.begun.cluster_id not in (None, cluster_id):
                 continue
@@ -64,8 +64,8 @@ class KnownJournals:
             found |= dict.fromkeys(in_progress, move)
         return found
 
-    def _paths(self) -> Iterator[tuple[str, str]]:
-        """Yield the name of each file in the folder and the path of its journal."""
+    def _iter_journals(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of each file in the folder and the path of the journal that it names."""
         if not self._files.is_dir(self._folder):
             return
         for name in sorted(self._files.list_dir(self._folder)):

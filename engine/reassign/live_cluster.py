@@ -61,19 +61,25 @@ class MovedCluster(Protocol):
     """The interface of an execution to its cluster; every method may raise EngineError."""
 
     def read(self) -> ObservedCluster:
-        """Return the observed state of the plan's partitions."""
+        """Return the state of the plan's partitions and brokers, as far as brokers respond."""
         ...
 
     def submit(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
     ) -> Mapping[TopicPartition, ApiError | None]:
-        """Start reassignments, or cancel those with the target None; return an error for each."""
+        """Start the reassignments to the targets, and cancel those with the target None.
+
+        Returns the error of each, None for success.
+        """
         ...
 
     def move_log_dirs(
         self, paths: Mapping[int, Mapping[TopicPartition, str]]
     ) -> Mapping[tuple[TopicPartition, int], EngineError | None]:
-        """Request log directories for replicas by broker; the replicas need not exist yet."""
+        """Request log directories for replicas by broker; the replicas need not exist yet.
+
+        Returns the error of each replica, None for success.
+        """
         ...
 
     def elect_preferred(self, keys: Sequence[TopicPartition]) -> None:
@@ -83,21 +89,21 @@ class MovedCluster(Protocol):
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that are set for exactly these resources, None if not set."""
+        """Return the values that are set for exactly these resources, or None, or the error."""
         ...
 
     def set_throttles(
         self, values: Mapping[ThrottleSetting, str | None]
     ) -> dict[ThrottleSetting, EngineError]:
-        """Set values, or delete them for None; return the errors."""
+        """Set values, or delete those with None; return the errors of those that failed."""
         ...
 
     def measure_response_ms(self) -> int:
-        """Return the produce latency, or the slowest broker's response time, in ms."""
+        """Return the time of a produced record, or of the slowest broker's response, in ms."""
         ...
 
     def pause(self, duration_ms: int) -> None:
-        """Sleep for `duration_ms`."""
+        """Wait for `duration_ms`, between two polls."""
         ...
 
 
@@ -110,7 +116,7 @@ class LiveCluster:
         changes: Iterable[PartitionChange],
         latency_topic: str | None = None,
     ) -> None:
-        """Prepare to observe the moves of `changes` through `client`.
+        """Create the access to the cluster in which the replicas of `changes` move.
 
         With a `latency_topic`, the latency of records produced to that topic is measured too.
         Raises ApiError if the topic does not exist.
@@ -130,10 +136,7 @@ class LiveCluster:
         self._min_isr: dict[str, int] | None = None
 
     def read(self) -> ObservedCluster:
-        """Return the observed state of the plan's partitions.
-
-        Replicas, leaders, sizes, progress.
-        """
+        """Request the metadata, reassignments and log directories of the plan's partitions."""
         client = self._client
         # Reassignments are listed first: one that ends before the metadata request shows as ended
         # there.
@@ -209,13 +212,16 @@ class LiveCluster:
     def submit(
         self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
     ) -> Mapping[TopicPartition, ApiError | None]:
-        """Start reassignments, or cancel those with the target None; return an error for each."""
+        """Start or cancel reassignments in one request; return the error of each."""
         return alter_reassignments(self._client, targets)
 
     def move_log_dirs(
         self, paths: Mapping[int, Mapping[TopicPartition, str]]
     ) -> Mapping[tuple[TopicPartition, int], EngineError | None]:
-        """Request log directories for replicas by broker; the replicas need not exist yet."""
+        """Request log directories for replicas by broker; return the error of each replica.
+
+        REPLICA_NOT_AVAILABLE is no error: the broker keeps the directory for the later replica.
+        """
         results = alter_log_dirs(self._client, paths)
         return {
             key: None
@@ -231,7 +237,7 @@ class LiveCluster:
     def throttles(
         self, settings: Iterable[ThrottleSetting]
     ) -> dict[ThrottleSetting, str | EngineError | None]:
-        """Return the values that are set for exactly these resources, None if not set."""
+        """Return the values that are set for exactly these resources, or None, or the error."""
         by_resource: dict[Resource, list[ThrottleSetting]] = {}
         for setting in settings:
             by_resource.setdefault(setting.resource, []).append(setting)
@@ -256,13 +262,13 @@ class LiveCluster:
     def set_throttles(
         self, values: Mapping[ThrottleSetting, str | None]
     ) -> dict[ThrottleSetting, EngineError]:
-        """Set values, or delete them for None; return the errors."""
+        """Set values, or delete those with None; return the errors of those that failed."""
         failures: dict[ThrottleSetting, EngineError] = {}
         by_resource: dict[Resource, list[ThrottleSetting]] = {}
         for setting in values:
             by_resource.setdefault(setting.resource, []).append(setting)
         for resource, settings in by_resource.items():
-            changes = [_change(setting.name, values[setting]) for setting in settings]
+            changes = [_config_change(setting.name, values[setting]) for setting in settings]
             failure: EngineError | None
             try:
                 failure = alter_configs(self._client, {resource: changes})[resource]
@@ -288,12 +294,12 @@ class LiveCluster:
         return client.clock.monotonic_ms() - began_ms
 
     def pause(self, duration_ms: int) -> None:
-        """Sleep for `duration_ms`."""
+        """Wait for `duration_ms`, between two polls."""
         self._client.connections.pause(duration_ms)
 
 
-def _change(name: str, value: str | None) -> ConfigChange:
-    """Return the change of a setting; None deletes it, which restores its default."""
+def _config_change(name: str, value: str | None) -> ConfigChange:
+    """Return the request's change of a setting; None deletes it, which restores its default."""
     if value is None:
         return ConfigChange(ConfigOp.DELETE, name)
     return ConfigChange(ConfigOp.SET, name, value)

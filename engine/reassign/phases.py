@@ -76,7 +76,11 @@ def phase_of(
     ongoing: OngoingReassignment | None,
     replicas: Mapping[int, ObservedReplica],
 ) -> MovePhase:
-    """Return the phase of a change; `replicas` has those of the brokers that responded."""
+    """Return the phase of a change from what was observed.
+
+    `replicas` are those of the brokers that responded. `partition` is None if it is deleted,
+    `ongoing` None if the controller lists no reassignment of it.
+    """
     if partition is None:
         return MovePhase.GONE
     if ongoing is not None:
@@ -100,7 +104,7 @@ def _phase_in_progress(
     ongoing: OngoingReassignment,
     replicas: Mapping[int, ObservedReplica],
 ) -> MovePhase:
-    """Return the phase of a change that the controller lists as ongoing."""
+    """Return the phase of a change that the controller lists as a running reassignment."""
     if ongoing.target != change.new_replicas:
         return MovePhase.REPLACED
     missing = set(change.new_replicas) - set(partition.isr)
@@ -117,7 +121,10 @@ def _phase_in_progress(
 def _phase_of_directories(
     change: PartitionChange, replicas: Mapping[int, ObservedReplica]
 ) -> MovePhase:
-    """Return the phase of a change whose replicas stay on their brokers."""
+    """Return the phase of a change whose replicas are on the right brokers.
+
+    It is the phase of its moves between directories.
+    """
     phase = MovePhase.DONE
     # Without a response it is unknown whether the replica has moved.
     if unseen_brokers(change, replicas):
@@ -134,7 +141,7 @@ def _phase_of_directories(
 
 
 def unseen_brokers(change: PartitionChange, replicas: Mapping[int, ObservedReplica]) -> list[int]:
-    """Return the brokers with directories to change whose replicas were not reported."""
+    """Return the brokers with directory moves of a change whose replicas were not reported."""
     return [broker_id for broker_id, _, _ in change.log_dir_moves if broker_id not in replicas]
 
 

@@ -18,7 +18,7 @@ from engine.reassign.scheduling import PlanOrder
 def ongoing_changes(
     view: ClusterView, ongoing: dict[TopicPartition, OngoingReassignment]
 ) -> list[PartitionChange]:
-    """Return all running reassignments of the cluster as changes."""
+    """Return all running reassignments of the cluster as changes, by partition."""
     changes = []
     for key, move in sorted(ongoing.items()):
         partition = view.partition(key)
@@ -31,7 +31,7 @@ def ongoing_changes(
 def reverse_changes(
     changes: Iterable[PartitionChange], now: dict[TopicPartition, PartitionView]
 ) -> list[PartitionChange]:
-    """Return the changes that undo the given ones, for partitions with the target's replicas.
+    """Return the changes that undo the given ones, for partitions that have the target's replicas.
 
     A partition with its old replicas, or reassigned by another client meanwhile, is left out.
     """
@@ -60,7 +60,7 @@ def reverse_changes(
 
 
 def in_order(plan: ReassignmentPlan) -> list[PartitionChange]:
-    """Return a plan's changes in the order of its batches."""
+    """Return a plan's changes in the order in which its batches start."""
     return [plan.changes[position] for batch in plan.batches for position in batch]
 
 
@@ -81,9 +81,9 @@ def check_plan_is_current(
 
 
 def order_of(plan: ReassignmentPlan) -> PlanOrder:
-    """Return a plan's order.
+    """Return the order in which a plan's changes start.
 
-    With barriers if a broker's capacity could be exceeded without them.
+    It has barriers between the batches if a broker's capacity could be exceeded without them.
     """
     is_tight = any(
         broker.capacity_bytes is not None

@@ -15,8 +15,9 @@ _MIN_ISR = "min.insync.replicas"
 
 
 def read_ground(client: KafkaClient, changes: Iterable[PartitionChange]) -> PlanTarget:
-    """Read metadata, directories of the participating brokers, and min.insync.replicas.
+    """Return the cluster's state on which a plan's preconditions are checked.
 
+    That is the metadata, the log directories of the brokers in the plan, and min.insync.replicas.
     Raises the errors of the metadata request. Directories and settings without a response are
     unknown, which is no error.
     """

@@ -71,10 +71,7 @@ class PlanTarget(NamedTuple):
         return change.size_bytes
 
     def copied_bytes(self, change: PartitionChange) -> int:
-        """Return the bytes that each added replica copies.
-
-        The size at the leader, else the plan's.
-        """
+        """Return the bytes that each added replica copies: the leader's size, else the plan's."""
         partition = self.view.partition(change.name)
         leader = None if partition is None else self.log_dirs.get(partition.leader)
         found = _size_in(change.name, leader)
@@ -159,7 +156,7 @@ def waiting_changes(
 
 
 def _target_faults(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault]:
-    """Yield faults of the brokers and directories that receive replicas of a change."""
+    """Yield a fault for each broker or directory that cannot receive a replica of a change."""
     alive = ground.view.brokers
     for copy in _copies_to_make(change, ground):
         subject, broker_id = str(change.name), copy.broker_id
@@ -194,7 +191,7 @@ def _directory_faults(subject: str, copy: _Copy, dirs: Sequence[LogDirView]) -> 
 
 
 def _warnings(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault]:
-    """Yield warnings of a change: fewer replicas than min.insync.replicas, no leader."""
+    """Yield the warnings about a change: fewer replicas than min.insync.replicas, or no leader."""
     subject, count = str(change.name), len(change.new_replicas)
     min_isr = ground.min_isr.get(change.topic, 1)
     if count < min_isr:
@@ -210,28 +207,29 @@ def _warnings(change: PartitionChange, ground: PlanTarget) -> Iterator[PlanFault
 
 
 def _copies_to_make(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
-    """Return the replicas that a change copies to brokers, also between their directories."""
+    """Return the replicas that a change copies to brokers, or between the directories of one."""
     named = dict(zip(change.new_replicas, change.new_log_dirs, strict=False))
     size_bytes = ground.copied_bytes(change)
-    coming = [_Copy(id_, _path(named.get(id_)), size_bytes) for id_ in change.added]
+    coming = [_Copy(id_, _named_path(named.get(id_)), size_bytes) for id_ in change.added]
     return coming + [
         _Copy(id_, path, ground.size_bytes(change, id_)) for id_, _, path in change.log_dir_moves
     ]
 
 
 def _copies_to_delete(change: PartitionChange, ground: PlanTarget) -> list[_Copy]:
-    """Return the copies that a change deletes: removed replicas, and moved directories."""
+    """Return the replicas that are deleted after a change was copied."""
     lying = dict(zip(change.old_replicas, change.old_log_dirs, strict=False))
     leaving = [
-        _Copy(id_, _path(lying.get(id_)), ground.size_bytes(change, id_)) for id_ in change.removed
+        _Copy(id_, _named_path(lying.get(id_)), ground.size_bytes(change, id_))
+        for id_ in change.removed
     ]
     return leaving + [
-        _Copy(id_, _path(old), ground.size_bytes(change, id_))
+        _Copy(id_, _named_path(old), ground.size_bytes(change, id_))
         for id_, old, _ in change.log_dir_moves
     ]
 
 
-def _path(name: str | None) -> str | None:
+def _named_path(name: str | None) -> str | None:
     """Return a log directory of a plan, None for "any", which lets the broker choose."""
     return None if name == _ANY else name
 
@@ -298,7 +296,10 @@ def _broker_room(
 def _copies_of_broker(
     batches: Sequence[Sequence[_Copy]], broker_id: int, paths: Sequence[str] | None
 ) -> list[list[_Copy]]:
-    """Return for each batch the copies of one broker, or of some of its log directories."""
+    """Return the copies of one broker in each batch.
+
+    With `paths`, only those in these directories.
+    """
     return [
         [c for c in batch if c.broker_id == broker_id and (paths is None or c.path in paths)]
         for batch in batches
@@ -319,22 +320,23 @@ def _disk_room(
     free = free_bytes
     short = lasting = 0
     for come, leave in zip(coming, leaving, strict=True):
-        free -= _bytes(come)
+        free -= _total_bytes(come)
         short = max(short, -free)
-        free += _bytes(leave)
+        free += _total_bytes(leave)
         lasting = max(lasting, -free)
-    total = sum(map(_bytes, coming))
+    total = sum(map(_total_bytes, coming))
     return DiskRoom(broker_id, paths, total, free_bytes, short, lasting)
 
 
-def _bytes(copies: Iterable[_Copy]) -> int:
+def _total_bytes(copies: Iterable[_Copy]) -> int:
+    """Return the sum of the copies' sizes."""
     return sum(copy.size_bytes for copy in copies)
 
 
 def _disks(dirs: Sequence[LogDirView]) -> list[tuple[tuple[str, ...], int]] | None:
-    """Return the disks of a broker, as their log directories with free bytes; None if unknown.
+    """Return the disks of a broker: the log directories on each, and its free bytes.
 
-    Offline directories are left out.
+    None if the broker does not return them. Offline directories are left out.
     """
     disks: list[tuple[tuple[str, ...], int, int]] = []
     for log_dir in dirs:
@@ -362,7 +364,7 @@ def _lack_text(room: DiskRoom, short_bytes: int) -> str:
 
 
 def _size_in(key: TopicPartition, dirs: Sequence[LogDirView] | EngineError | None) -> int | None:
-    """Return the size of a partition's replica in directories, None if unknown."""
+    """Return the size of a partition's replica in a broker's directories, None if it is unknown."""
     if dirs is None or isinstance(dirs, EngineError):
         return None
     sizes = [

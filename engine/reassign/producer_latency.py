@@ -23,9 +23,9 @@ class ProducerLatency:
         self._failed_ms = client.timeout_ms
 
     def measure_ms(self) -> int:
-        """Produce a record to each partition with acks=all.
+        """Produce a record to each partition with acks=all; return the ms until all have ended.
 
-        Return the time until all are done, in ms.
+        A failed record counts as the client's timeout.
         """
         began_ms = self._clock.monotonic_ms()
         for partition in self._partitions:

@@ -42,37 +42,37 @@ def startable_changes(
     taking: Counter[int] = Counter()
     giving: Counter[int] = Counter()
     for position in in_progress:
-        _count(changes[position], taking, giving)
+        _count_moves(changes[position], taking, giving)
     chosen: list[int] = []
     for batch in order.batches:
         for position in batch:
             if position not in waiting:
                 continue
             change = changes[position]
-            if _fits(change, taking, giving, moves_per_broker):
-                _count(change, taking, giving)
+            if _is_below_limit(change, taking, giving, moves_per_broker):
+                _count_moves(change, taking, giving)
                 chosen.append(position)
         if order.has_barriers and not not_over.isdisjoint(batch):
             break
     return chosen
 
 
-def _source(change: PartitionChange) -> int:
-    """Return the broker that new replicas copy from: the leader, without one the first replica."""
+def _copy_source(change: PartitionChange) -> int:
+    """Return the broker from which new replicas copy: the leader, without one the first replica."""
     return change.old_replicas[0] if change.old_leader is None else change.old_leader
 
 
-def _fits(
+def _is_below_limit(
     change: PartitionChange, taking: Counter[int], giving: Counter[int], moves_per_broker: int
 ) -> bool:
-    """Return True if all brokers of a change are below the limit of parallel moves."""
+    """Return True if all brokers of a change have fewer moves in progress than allowed."""
     moving = {broker_id for broker_id, _, _ in change.log_dir_moves}
     is_free = all(taking[id_] < moves_per_broker for id_ in {*change.added, *moving})
-    return is_free and (not change.added or giving[_source(change)] < moves_per_broker)
+    return is_free and (not change.added or giving[_copy_source(change)] < moves_per_broker)
 
 
-def _count(change: PartitionChange, taking: Counter[int], giving: Counter[int]) -> None:
-    """Count a change at its brokers; without added replicas it does not count at a source."""
+def _count_moves(change: PartitionChange, taking: Counter[int], giving: Counter[int]) -> None:
+    """Count a change's moves to its brokers and, if it adds replicas, from its source."""
     taking.update({*change.added, *(broker_id for broker_id, _, _ in change.log_dir_moves)})
     if change.added:
-        giving[_source(change)] += 1
+        giving[_copy_source(change)] += 1

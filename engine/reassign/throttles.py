@@ -52,7 +52,7 @@ class ThrottleRates(NamedTuple):
 
     @property
     def is_unbounded(self) -> bool:
-        """Return whether no throttle is requested."""
+        """True if no throttle is requested."""
         return self.replication is None and self.log_dirs is None
 
 
@@ -70,14 +70,16 @@ def settings_to_read(
     topics, brokers, dir_brokers = _participants(changes)
     found = []
     if rates.replication is not None:
-        found += [ThrottleSetting(_topic(name), list_) for name in topics for list_ in LISTS]
         found += [
-            ThrottleSetting(_broker(id_), rate)
+            ThrottleSetting(_topic_resource(name), list_) for name in topics for list_ in LISTS
+        ]
+        found += [
+            ThrottleSetting(_broker_resource(id_), rate)
             for id_ in brokers
             for rate in (LEADER_RATE, FOLLOWER_RATE)
         ]
     if rates.log_dirs is not None:
-        found += [ThrottleSetting(_broker(id_), LOG_DIRS_RATE) for id_ in dir_brokers]
+        found += [ThrottleSetting(_broker_resource(id_), LOG_DIRS_RATE) for id_ in dir_brokers]
     return found
 
 
@@ -114,8 +116,8 @@ def throttles_to_restore(
 ) -> ThrottleReturn:
     """Return the values that restore the former throttles, given their values in the cluster now.
 
-    `ours` has every value that the execution set or was about to set: an unreachable broker, or a
-    crash between two brokers, can leave an earlier one of them in place. A value that is not in
+    `ours` has every value that the execution set or was about to set: an unreachable broker, or
+    a crash between two brokers, can leave an earlier one of them in place. A value that is not in
     `ours` was set by another client and stays.
     """
     values: dict[ThrottleSetting, str | None] = {}
@@ -128,7 +130,7 @@ def throttles_to_restore(
             continue
         foreign.append(setting)
         if setting.name in LISTS and now[setting] not in (None, _ALL):
-            left = _without(now[setting], our_values, before.get(setting))
+            left = _without_ours(now[setting], our_values, before.get(setting))
             if left != now[setting]:
                 values[setting] = left or None
     return ThrottleReturn(values, foreign)
@@ -139,8 +141,8 @@ def least_useful_rate(
 ) -> float:
     """Return the highest write rate that a broker receives with its added replicas, in bytes/s.
 
-    With a lower throttle that broker never catches up, since a throttle also applies to new records
-    of replicas outside the ISR. `write_rates` are by topic and partition.
+    With a lower throttle that broker never catches up, since a throttle also applies to new
+    records of replicas outside the ISR. `write_rates` are by topic and partition.
     """
     by_broker: dict[int, float] = {}
     for change in changes:
@@ -153,7 +155,7 @@ def least_useful_rate(
 def _participants(
     changes: Iterable[PartitionChange],
 ) -> tuple[list[str], list[int], list[int]]:
-    """Return topics and brokers between which replicas move, and brokers that move directories."""
+    """Return the topics and brokers of replica moves, and the brokers of directory moves."""
     topics: dict[str, None] = {}
     brokers: set[int] = set()
     dir_brokers: set[int] = set()
@@ -184,16 +186,18 @@ def _merge_lists(before: str | None, ours: Iterable[str]) -> str:
     return ",".join([*there, *(entry for entry in ours if entry not in there)])
 
 
-def _without(now: str | None, our_values: Iterable[str], before: str | None) -> str:
-    """Return a list of throttled replicas without our entries, except those there before."""
+def _without_ours(now: str | None, our_values: Iterable[str], before: str | None) -> str:
+    """Return a list of throttled replicas without the entries that we added."""
     kept = set((before or "").split(","))
     added = {entry for value in our_values for entry in value.split(",") if entry not in kept}
     return ",".join(entry for entry in (now or "").split(",") if entry and entry not in added)
 
 
-def _topic(name: str) -> Resource:
+def _topic_resource(name: str) -> Resource:
+    """Return the resource of a topic."""
     return Resource(ConfigResourceType.TOPIC, name)
 
 
-def _broker(broker_id: int) -> Resource:
+def _broker_resource(broker_id: int) -> Resource:
+    """Return the resource of a broker."""
     return Resource(ConfigResourceType.BROKER, str(broker_id))

@@ -54,7 +54,7 @@ class ThrottleOfAnotherMove(EngineError):
     def __init__(
         self, settings: Sequence[ThrottleSetting], partitions: Sequence[TopicPartition]
     ) -> None:
-        """Create the error; `settings` are the throttles in question.
+        """Create the error; `settings` are the throttles that are set already.
 
         `partitions` are those of the other execution.
         """
@@ -75,7 +75,7 @@ class Throttling:
     """The throttles of an execution; `state` has those that an earlier process set."""
 
     def __init__(self, cluster: MovedCluster, journal: MoveJournal, state: JournalState) -> None:
-        """Create it from the journal's state, without setting a throttle."""
+        """Create the throttling of one execution from the journal's state; no throttle is set."""
         self._cluster = cluster
         self._journal = journal
         self._changes = state.begun.changes
@@ -97,13 +97,13 @@ class Throttling:
 
     @property
     def has_begun(self) -> bool:
-        """Return whether any throttle was ever about to be set."""
+        """True if any throttle was ever about to be set by this execution."""
         return bool(self._ours)
 
     def set(
         self, now: ObservedCluster, rates: ThrottleRates, moving: Iterable[PartitionChange]
     ) -> None:
-        """Set throttles for the partitions that still move (steps 1 and 2).
+        """Set throttles for the partitions in `moving`, after reading the values to restore.
 
         Raises ThrottleOfAnotherMove, with nothing set, and ThrottleNotSet.
         """
@@ -123,13 +123,13 @@ class Throttling:
         }
         if not values:
             return
-        self._note(values)
+        self._record_values(values)
         self._is_returned = False
         for setting, error in self._cluster.set_throttles(values).items():
             raise ThrottleNotSet(setting, error)
 
     def _read_before(self, settings: Iterable[ThrottleSetting], now: ObservedCluster) -> None:
-        """Record the present values of settings that are unknown, or were restored since (step 1).
+        """Record the present values of settings that are unknown, or that were restored since.
 
         Raises ThrottleOfAnotherMove.
         """
@@ -144,14 +144,17 @@ class Throttling:
             self._journal.before(known)
             self._before |= known
 
-    def _note(self, values: Mapping[ThrottleSetting, str]) -> None:
+    def _record_values(self, values: Mapping[ThrottleSetting, str]) -> None:
         """Record values in the journal that are about to be set."""
         self._journal.throttle(values)
         for setting, value in values.items():
             self._ours.setdefault(setting, []).append(value)
 
     def _check_own(self, there: Mapping[ThrottleSetting, str | None], now: ObservedCluster) -> None:
-        """Raise ThrottleOfAnotherMove if rates are set for the reassignments of another plan."""
+        """Raise ThrottleOfAnotherMove if rates are set for the reassignments of another plan.
+
+        `there` are the values in the cluster.
+        """
         plan = {change.name for change in self._changes}
         rates = [s for s, value in there.items() if s.name in RATES and value is not None]
         throttled = {int(setting.resource.name) for setting in rates}
@@ -164,10 +167,10 @@ class Throttling:
             raise ThrottleOfAnotherMove(rates, sorted(others))
 
     def adapt_rate(self, now: ExecutionStatus, rates: ThrottleRates) -> ThrottleRates:
-        """Adjust the rate if an adjustment is due, after recording it in the journal.
+        """Adjust the rate of `--throttle auto` if that is due; return the rates from now on.
 
-        Used with --throttle auto. Returns the present rates. Errors: ThrottleNotSet, those of
-        requests.
+        A new rate is recorded in the journal before it is set. Raises ThrottleNotSet and the errors
+        of requests.
         """
         assert rates.replication is not None
         out = {
@@ -199,7 +202,7 @@ class Throttling:
         return rates._replace(replication=self._adaptive.rate)
 
     def stop_adapting(self) -> None:
-        """Forget the adaptive rate: a later `adapt_rate` begins with the given rate."""
+        """Discard the adaptive rate, so that a later `adapt_rate` begins with its given rate."""
         self._adaptive = None
 
     def _set_rate(self, rate: int) -> None:
@@ -207,15 +210,14 @@ class Throttling:
         # Also brokers whose former value was the first rate, so that it was not set.
         settings = [s for s in self._before if s.name in (LEADER_RATE, FOLLOWER_RATE)]
         values = dict.fromkeys(settings, str(rate))
-        self._note(values)
+        self._record_values(values)
         # An unreachable broker keeps its present rate, and gets the next one.
         self._cluster.set_throttles(values)
 
     def restore(self) -> dict[ThrottleSetting, EngineError]:
-        """Restore the former throttles (step 3).
+        """Restore the former throttles; return those that could not be restored, with their errors.
 
-        Returns the settings that could not be restored, with their errors; the journal then does
-        not record the restore as done.
+        If there are any, the journal does not record the restore as done.
         """
         if self._is_returned or not self._ours:
             return {}

@@ -50,7 +50,7 @@ class CopiedCluster(NamedTuple):
     dead: tuple[int, ...]
 
     def original(self, broker_id: int) -> int:
-        """Return the id in the cluster of a broker of the copy."""
+        """Return the id that a broker of the copy has in the cluster."""
         return next(id_ for id_, copy in self.ids.items() if copy == broker_id)
 
     def convert_change(self, change: PartitionChange) -> PartitionChange:
@@ -98,7 +98,10 @@ def plan_copy(
 def _topics_to_create(
     model: ClusterModel, configs: Mapping[str, Mapping[str, str]], ids: Mapping[int, int]
 ) -> Iterable[NewTopic]:
-    """Yield the topics to create, with the original replicas and without `_LEFT_OUT` settings."""
+    """Yield the topics to create, with the original replicas and without `_LEFT_OUT` settings.
+
+    `ids` are the ids of the copy's brokers by the original ones.
+    """
     by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
     for partition in model.partitions:
         # The leader must be first: a new topic is led by its first replica.
@@ -117,13 +120,16 @@ def _topics_to_create(
 
 
 def _large_enough(key: str, text: str) -> str:
-    """Return a setting's value, raised to the minimum for writing the copy's records."""
+    """Return a setting's value, raised to the minimum that the copy's records need."""
     least = _AT_LEAST.get(key)
     return text if least is None or int(text) >= least else str(least)
 
 
 def _replica_sizes(model: ClusterModel, total_bytes: int) -> dict[TopicPartition, int]:
-    """Return the size of a replica of each partition; all replicas have about `total_bytes`."""
+    """Return the size of each partition's replicas; all replicas together have `total_bytes`.
+
+    Small partitions are larger than their share.
+    """
     whole = sum(partition.size_bytes * len(partition.replicas) for partition in model.partitions)
     share = min(1.0, total_bytes / whole) if whole else 0.0
     return {

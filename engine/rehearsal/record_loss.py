@@ -32,7 +32,10 @@ class LostRecords(NamedTuple):
 def find_lost_records(
     acknowledged: Mapping[TopicPartition, OffsetRange], found: Mapping[TopicPartition, OffsetRange]
 ) -> list[LostRecords]:
-    """Return the acknowledged offsets that are missing in `found`, by readable partition."""
+    """Return the acknowledged offsets that are missing in the logs, by partition.
+
+    A partition that is not in `found` could not be read and is left out.
+    """
     lost = []
     for key, (start, end) in acknowledged.items():
         log = found.get(key)
@@ -45,5 +48,5 @@ def find_lost_records(
 
 
 def is_whole(acknowledged: OffsetRange, found: OffsetRange | None) -> bool:
-    """Return True if the log was read and contains all acknowledged offsets."""
+    """Return True if a log was read and contains all acknowledged offsets."""
     return found is not None and found.start <= acknowledged.start and acknowledged.end <= found.end

@@ -123,7 +123,10 @@ class Rehearsal:
     def __init__(
         self, ports: RehearsalPorts, folder: str, copy: CopiedCluster, killed: int | None
     ) -> None:
-        """`killed` is the id in the cluster of the broker to kill, None for none."""
+        """Create a rehearsal on a copy of the cluster, whose data is in `folder`; nothing starts.
+
+        `killed` is the id in the cluster of the broker to kill, None for none.
+        """
         self._ports = ports
         self._copy = copy
         self._data = DataDirectory(ports.files, folder)
@@ -154,10 +157,13 @@ class Rehearsal:
         on_step: Callable[[SeenStep], None],
         notify: Callable[[str], None],
     ) -> RehearsalEnd:
-        """Rehearse; `on_step` gets each state of a change, `notify` a text for each step."""
+        """Start the copy, execute the changes on it, remove it, and return the result.
+
+        `on_step` gets each state of a change, `notify` a text for each step.
+        """
         files, folder = self._ports.files, self._data.path
         notify(f"starting {len(self._copy.ids)} brokers in {folder}")
-        with self._turn():
+        with self._hold_lock():
             daemon.start(self._data, files, self._plan, _TIMEOUT_S)
         try:
             servers = daemon.status_of(self._data).bootstrap_servers
@@ -168,10 +174,10 @@ class Rehearsal:
             # Signals are blocked: nothing else would stop the cluster.
             with block_signals():
                 daemon.stop(self._data, self._ports.clock, _TIMEOUT_S, self._ports.pause)
-                with self._turn():
+                with self._hold_lock():
                     daemon.destroy(self._data, files)
 
-    def _turn(self) -> AbstractContextManager[None]:
+    def _hold_lock(self) -> AbstractContextManager[None]:
         """Wait for the lock that commands on the copy take, and return it."""
         ports = self._ports
         return daemon.hold_start_lock(self._data, ports.files, ports.clock, _TIMEOUT_S, ports.pause)
@@ -207,6 +213,7 @@ class Rehearsal:
         self._began_ms = self._ports.clock.monotonic_ms()
 
         def observe(now: ExecutionStatus) -> None:
+            """Report the status, and kill or restart the chosen broker."""
             self._observe(now, originals, on_step)
             self._kill_or_restart(now)
 
@@ -250,7 +257,7 @@ class Rehearsal:
                 raise result
 
     def _produce_records(self, client: KafkaClient) -> dict[TopicPartition, OffsetRange]:
-        """Write records with acks=1; return the acknowledged offsets.
+        """Produce records with acks=1; return the acknowledged offsets.
 
         Each has a distinct key: compacted topics require keys, and the cleaner then removes no
         record. acks is 1 because followers may be missing, as in the cluster.
@@ -349,9 +356,9 @@ class Rehearsal:
             self._is_back = True
 
     def _request(self, action: Action, broker_id: int) -> None:
-        """Request an action on a broker from the cluster's process, and wait for the response."""
+        """Request an action on a broker from the copy's process, and wait for the response."""
         ports = self._ports
-        with self._turn():
+        with self._hold_lock():
             request_action(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)
 
 

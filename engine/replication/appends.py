@@ -50,7 +50,10 @@ class Appends:
     """Appends records to the partitions of one broker."""
 
     def __init__(self, access: PartitionAccess) -> None:
-        """Take the parts of the broker's replica manager, which creates this object."""
+        """Create the appends of a replica manager.
+
+        `access` has the manager's parts that they use.
+        """
         self._clock, hosted, delayed, performer = access
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
@@ -69,7 +72,7 @@ class Appends:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Refuse all appends from now on, also the rest of an append that takes several turns."""
+        """Refuse all appends from now on, also those of an append in progress."""
         self._is_stopped = True
 
     def append_records(
@@ -81,9 +84,10 @@ class Appends:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         is_internal_allowed: bool = False,
     ) -> ProduceResults | Promise[ProduceResults]:
-        """Append to each partition; complete when `required_acks` are there (PUR-10).
+        """Append batches to each partition.
 
-        acks −1 waits for the in-sync replicas, at most `timeout_ms`; 0 and 1 wait for no other
+        Returns the results once `required_acks` are there (PUR-10). acks −1 waits for the in-sync
+        replicas, at most `timeout_ms`, and the result is then a promise; 0 and 1 wait for no other
         broker. Clients may not write to internal topics unless `is_internal_allowed` (Kafka's admin
         tools).
         """
@@ -106,9 +110,10 @@ class Appends:
         appended: Appended,
         origin: AppendOrigin,
     ) -> list[Effect]:
-        """Append to some partitions of a request; return the effects to perform.
+        """Append batches to some partitions of a request.
 
-        The results and required offsets are added to `appended`.
+        Returns the effects that the caller performs. The results, and the offsets that acks −1
+        waits for, are added to `appended`.
         """
         results, required, required_acks, must_spare_internal = appended
         effects: list[Effect] = []
@@ -138,10 +143,10 @@ class Appends:
         return effects
 
     def _complete_or_await(self, appended: Appended, deadline_ms: int) -> Promise[ProduceResults]:
-        """Create a DelayedProduce for the required offsets; return its promise.
+        """Return the promise of an append with acks −1, kept when followers have them.
 
-        The operation completes immediately if the offsets are reached, or if a partition has failed
-        meanwhile, with the directory of another partition.
+        It is kept immediately if the offsets are reached, or if a partition has failed meanwhile,
+        with the directory of another partition.
         """
         produce = DelayedProduce(deadline_ms, appended.results, appended.required, self._find)
         promise = produce.promise
@@ -155,7 +160,10 @@ class Appends:
     def _watch_produce(
         self, results: ProduceResults, required: Mapping[TopicPartition, int], deadline_ms: int
     ) -> Promise[ProduceResults]:
-        """Watch a DelayedProduce whose offsets are known not to be reached; return its promise."""
+        """Wait for offsets that are known not to be reached yet.
+
+        Returns the promise of the results.
+        """
         produce = DelayedProduce(deadline_ms, results, required, self._find)
         promise = produce.promise
         self._watch(produce, required)
@@ -225,13 +233,13 @@ class Appends:
         timeout_ms: int,
         now_ms: int,
     ) -> int | ProduceResult | Promise[ProduceResults] | None:
-        """Append the bytes of `one_record` to one partition; `now_ms` is wall time.
+        """Append one record of a broker, encoded by `one_record`, to a partition.
 
-        Fast path for a broker's own record (a group's offset commit, a transaction's state).
-        Returns the record's offset if no replica is waited for, or the result with its error.
-        Returns None, with nothing appended, if the general path has to decide: this broker does not
-        lead the partition, fewer than min.insync.replicas are in sync, acks are 0, or the log's
-        format or codec differs from the record's.
+        `now_ms` is wall time. Fast path for a broker's own record (a group's offset commit, a
+        transaction's state). Returns the record's offset if no replica is waited for, or the result
+        with its error. Returns None, with nothing appended, if the general path has to decide: this
+        broker does not lead the partition, fewer than min.insync.replicas are in sync, acks are 0,
+        or the log's format or codec differs from the record's.
         """
         partition = self._partitions.get(topic_partition)
         if partition is None or (
@@ -292,7 +300,10 @@ class Appends:
         return self._complete_or_await(appended, deadline_ms)
 
     def _complete_after_append(self, partition: Partition, earlier_watermark: int) -> None:
-        """Complete the delayed operations that wait for the records appended to `partition`."""
+        """Complete the delayed operations that waited for the records just appended to `partition`.
+
+        `earlier_watermark` is the high watermark before the append.
+        """
         topic_partition, watermark = partition.topic_partition, partition.high_watermark
         if (
             topic_partition in self._fetch_keys
@@ -307,7 +318,7 @@ class Appends:
     def _count_failure(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, size_bytes: int
     ) -> ProduceResult:
-        """Count a refused append, and return its error.
+        """Count a refused append in the topic's metrics; return the result with its error.
 
         The log start offset is set where Kafka sends it.
         """
@@ -320,7 +331,7 @@ class Appends:
 
 
 def _refuse(entries: Iterable[tuple[TopicPartition, memoryview]], results: ProduceResults) -> None:
-    """Add NotLeaderOrFollower results for the partitions of a request after `stop`."""
+    """Add NotLeaderOrFollower as the result of partitions that the stop left without an append."""
     for topic_partition, _ in entries:
         refused = NotLeaderOrFollower(topic_partition, "the broker stops")
         results[topic_partition] = ProduceResult(refused)

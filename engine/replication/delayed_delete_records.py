@@ -42,7 +42,10 @@ class DelayedDeleteRecords(DelayedOffsets[DeleteRecordsResult]):
     def final_result(
         self, partition: Partition, offset: int, result: DeleteRecordsResult
     ) -> DeleteRecordsResult | None:
-        """Return the result once the low watermark has reached `offset`, None before."""
+        """Return the result once all live replicas deleted the records before `offset`, or None.
+
+        The result has the low watermark, which has then reached `offset`.
+        """
         partition.ensure_serves(None, is_leader_required=True)
         low_watermark = partition.low_watermark()
         return result._replace(low_watermark=low_watermark) if low_watermark >= offset else None

@@ -48,7 +48,7 @@ class FetchResult(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of the records in bytes."""
+        """Return the size of the records in bytes, 0 without records."""
         return 0 if self.records is None else self.records.size_bytes
 
 
@@ -116,7 +116,9 @@ class DelayedFetch(DelayedOperation):
         del self.promise
 
     def can_complete(self) -> bool:
-        """Return True if enough bytes are readable or a partition has an error."""
+        """True if enough bytes are readable (min_bytes), or a partition has an error or a
+        divergence.
+        """
         total_bytes = 0
         for waiting in self.waiting:
             available_bytes = self._readable_bytes(waiting)
@@ -126,7 +128,10 @@ class DelayedFetch(DelayedOperation):
         return total_bytes >= self.params.min_bytes
 
     def _readable_bytes(self, waiting: WaitingPartition) -> int | None:
-        """Return the readable bytes of a partition, None if the fetch has to complete now."""
+        """Return the bytes of a partition that are readable now.
+
+        None if the fetch has to complete.
+        """
         topic_partition, spec, start = waiting
         try:
             partition = self._find(topic_partition)
@@ -157,9 +162,10 @@ class FastDelayedFetch(DelayedOperation):
         partitions: Mapping[TopicPartition, Partition],
         read: Callable[[], Any],
     ) -> None:
-        """Create a fetch that waits until `deadline_ms` (monotonic); `read` returns the response.
+        """Create a consumer's fetch of one partition, which waits until `deadline_ms` (monotonic).
 
-        Sets the fields of the base class itself, to save a call.
+        `read` returns the response at its end. Sets the fields of the base class itself, to save a
+        call.
         """
         self.deadline_ms = deadline_ms
         self._bucket = None
@@ -173,7 +179,7 @@ class FastDelayedFetch(DelayedOperation):
         self.promise.source = self
 
     def keep(self, _read: ReadNow) -> None:
-        """Keep the promise with the response of `read`."""
+        """Keep the promise with the response that `read` makes; `_read` is for other fetches."""
         promise, read = self.promise, self._read
         self.drop()
         promise.keep_with(read)
@@ -183,7 +189,7 @@ class FastDelayedFetch(DelayedOperation):
         del self._read, self.promise
 
     def can_complete(self) -> bool:
-        """Return the same as `DelayedFetch.can_complete` for this one partition."""
+        """True if enough bytes are readable (min_bytes), or the partition is unreadable."""
         topic_partition, spec, start = self._waiting
         partition = self._partitions.get(topic_partition)
         if partition is None:

@@ -40,10 +40,9 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         required: Mapping[TopicPartition, int],
         find: Callable[[TopicPartition], Partition],
     ) -> None:
-        """Wait for the offsets in `required` until `deadline_ms` (monotonic).
+        """Create an operation that waits for the offsets in `required` until `deadline_ms`.
 
-        `results` are the present results. `find` returns a partition or raises its
-        ApiError.
+        `results` are the present results. `find` returns a partition or raises its ApiError.
         """
         super().__init__(deadline_ms)
         self._results = results
@@ -57,7 +56,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
 
     @abstractmethod
     def final_result(self, partition: Partition, offset: int, result: A) -> A | None:
-        """Return the final result of a partition, None while it waits.
+        """Return the final result of a partition, None while the partition waits for `offset`.
 
         `result` is the present result. An ApiError that is raised becomes the error of the result.
         """
@@ -67,13 +66,13 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         return result._replace(error=error)
 
     def can_complete(self) -> bool:
-        """Check each waiting partition, and return True if none waits any more."""
+        """True if no partition waits any more; each waiting partition is checked first."""
         for topic_partition in tuple(self._required):
             self._check_partition(topic_partition)
         return not self._required
 
     def _check_partition(self, topic_partition: TopicPartition) -> None:
-        """Store the result of a partition that has reached its offset or failed."""
+        """Check one waiting partition; if it has reached its offset or failed, store its result."""
         result = self._results[topic_partition]
         settled: A | None
         try:

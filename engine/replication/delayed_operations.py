@@ -42,7 +42,11 @@ class DelayedOperations:
         read_now: ReadNow,
         on_waiting: Callable[[int], None],
     ) -> None:
-        """Create empty purgatories at `now_ms` (monotonic)."""
+        """Create the purgatories of produces, fetches and deletions, empty; `now_ms` is monotonic.
+
+        `read_now` reads for a fetch that completes. `on_waiting` gets the deadline of each
+        operation.
+        """
         self._read_now = read_now
         self._on_waiting = on_waiting
         self.produces: Purgatory[DelayedProduce] = Purgatory(
@@ -77,7 +81,7 @@ class DelayedOperations:
         self._on_waiting(deletion.deadline_ms)
 
     def check_all(self, topic_partition: TopicPartition) -> None:
-        """Complete the operations of each kind under a partition whose condition is true."""
+        """Complete the operations of all kinds of a partition whose condition is true."""
         # Each kind is checked, even after an exception in another one.
         try:
             if topic_partition in self._produce_keys:
@@ -91,28 +95,28 @@ class DelayedOperations:
                     self.check_fetches(topic_partition)
 
     def check_produces(self, topic_partition: TopicPartition) -> None:
-        """Complete the produces under a partition whose condition is true."""
+        """Complete the produces that wait for a partition and whose condition is true."""
         if topic_partition in self._produce_keys:
             completed = self.produces.complete_for(topic_partition)
             if completed:
                 do_each(completed, DelayedProduce.keep_promise)
 
     def check_deletes(self, topic_partition: TopicPartition) -> None:
-        """Complete the DeleteRecords under a partition whose condition is true."""
+        """Complete the DeleteRecords that wait for a partition and whose condition is true."""
         if topic_partition in self._delete_keys:
             completed = self.deletes.complete_for(topic_partition)
             if completed:
                 do_each(completed, DelayedDeleteRecords.keep_promise)
 
     def check_fetches(self, topic_partition: TopicPartition) -> None:
-        """Complete the fetches under a partition whose condition is true."""
+        """Complete the fetches that wait for a partition and whose condition is true."""
         if topic_partition in self._fetch_keys:
             completed = self.fetches.complete_for(topic_partition)
             if completed:
                 do_each(completed, self.keep_fetch)
 
     def keep_fetch(self, fetch: AnyFetch) -> None:
-        """Read and keep the response of a completed fetch."""
+        """Read the partitions of a completed fetch, and keep its promise with the results."""
         fetch.keep(self._read_now)
 
     def expire(self, now_ms: int) -> None:
@@ -124,7 +128,7 @@ class DelayedOperations:
         )
 
     def drain(self) -> None:
-        """Complete every operation as at its deadline, for a stop of the broker."""
+        """Complete every operation as if its deadline had passed: the broker stops."""
         self._keep_promises(self.produces.drain(), self.deletes.drain(), self.fetches.drain())
 
     def _keep_promises(

@@ -43,7 +43,7 @@ class DelayedProduce(DelayedOffsets[ProduceResult]):
     __slots__ = ()
 
     def can_complete_after(self, key: object) -> bool:
-        """Check only the partition of the event; return True if no partition waits any more.
+        """Check only the partition `key` of an event; True if no partition waits any more.
 
         High watermark, leader and ISR change only by events of their own partition. A check of
         every partition at every event would be quadratic for a produce to thousands of partitions.

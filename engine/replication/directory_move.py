@@ -55,7 +55,7 @@ MoveStep: TypeAlias = "CopyFrom | ReplaceLog | TruncateToDivergence | TruncateTo
 
 
 def choose_step(log: LocalLogEnds, future: LocalLogEnds, parted: EpochEnd | None) -> MoveStep:
-    """Return the next step of a move between log directories; change nothing.
+    """Decide the next step of a move between log directories, from the ends of both logs.
 
     `parted` is where the future log diverges from the current log, None if it does not diverge.
     """
@@ -78,7 +78,10 @@ class DirectoryMove:
         self.future = future
 
     def run_step(self, max_bytes: int, now_ms: int) -> int | None:
-        """Do the next step; return the number of copied bytes, None once the log is replaced."""
+        """Do the next step of the move: copy, truncate or replace the log.
+
+        Returns the number of copied bytes; None once the future log has replaced the current log.
+        """
         future = self.future
         match self._choose_step():
             case CopyFrom(offset):
@@ -99,8 +102,8 @@ class DirectoryMove:
         return 0
 
     def _choose_step(self) -> MoveStep:
-        """Decide the next step from both logs: copy, truncate, restart or replace."""
-        log, future = _ends(self.partition.log), _ends(self.future)
+        """Decide the next step from the present ends and epochs of both logs."""
+        log, future = _log_ends(self.partition.log), _log_ends(self.future)
         parted = None
         if log.log_start_offset <= future.log_end_offset:
             spec = FetchSpec(future.log_end_offset, 0, last_fetched_epoch=future.latest_epoch)
@@ -112,7 +115,10 @@ class DirectoryMove:
         return choose_step(log, future, parted)
 
     def _copy_records(self, offset: int, max_bytes: int, now_ms: int) -> int:
-        """Copy records from `offset` on to the future log; return the number of copied bytes."""
+        """Copy up to about `max_bytes` from `offset` on to the future log.
+
+        Returns the copied bytes.
+        """
         log, future = self.partition.log, self.future
         records = log.read(offset, max_bytes, log.log_end_offset, at_least_one_batch=True)
         try:
@@ -144,5 +150,6 @@ class DirectoryMove:
             epochs.close_gap(gap, epoch_start_after_gap(gap, end_before))
 
 
-def _ends(log: LocalLog) -> LocalLogEnds:
+def _log_ends(log: LocalLog) -> LocalLogEnds:
+    """Return log start offset, log end offset and latest leader epoch of a log."""
     return LocalLogEnds(log.log_start_offset, log.log_end_offset, log.latest_epoch)

@@ -37,7 +37,7 @@ class EffectPerformer:
         delayed: DelayedOperations,
         ports: ReplicaManagerPorts,
     ) -> None:
-        """Create it.
+        """Create the performer of partitions' effects.
 
         `ports` perform effects outside of partitions, such as fetching and ISR proposals.
         """

@@ -69,7 +69,10 @@ class NotEnoughReplicas(ApiError):
     def __init__(
         self, topic_partition: TopicPartition, isr: Iterable[int], min_isr_count: int
     ) -> None:
-        """`min_isr_count` is min.insync.replicas, at most the number of assigned replicas."""
+        """Create the error of acks=-1 before an append.
+
+        `min_isr_count` is min.insync.replicas, at most the number of assigned replicas.
+        """
         self.isr = tuple(isr)
         super().__init__(
             NOT_ENOUGH_REPLICAS,
@@ -83,7 +86,10 @@ class NotEnoughReplicasAfterAppend(ApiError):
     """The ISR became smaller than `min.insync.replicas` after the records were written."""
 
     def __init__(self, topic_partition: TopicPartition, isr_count: int, min_isr_count: int) -> None:
-        """`min_isr_count` is min.insync.replicas, at most the number of assigned replicas."""
+        """Create the error of acks=-1 after an append, which remains in the log.
+
+        `min_isr_count` is min.insync.replicas, at most the number of assigned replicas.
+        """
         super().__init__(
             NOT_ENOUGH_REPLICAS_AFTER_APPEND,
             f"{topic_partition}: {isr_count} replicas in sync, {min_isr_count} are needed",
@@ -157,7 +163,10 @@ class FencedLeaderEpoch(ApiError):
     """The client's leader epoch is older than this broker's."""
 
     def __init__(self, topic_partition: TopicPartition, requested: int, current: int) -> None:
-        """`requested` is the client's epoch, `current` this broker's."""
+        """Create the error of a client with an old leader epoch.
+
+        `requested` is the client's leader epoch, `current` this broker's later one.
+        """
         super().__init__(
             FENCED_LEADER_EPOCH,
             f"{topic_partition}: leader epoch {requested} was followed by {current}",
@@ -173,7 +182,7 @@ class UnknownLeaderEpoch(ApiError):
     def __init__(
         self, topic_partition: TopicPartition, requested: int | None, current: int
     ) -> None:
-        """`requested` is the client's epoch, `current` this broker's."""
+        """Create the error; `requested` is the client's leader epoch, `current` this broker's."""
         super().__init__(
             UNKNOWN_LEADER_EPOCH,
             f"{topic_partition}: leader epoch {requested} is not known here, {current} is",
@@ -202,7 +211,10 @@ class OffsetNotAvailable(ApiError):
     def __init__(
         self, topic_partition: TopicPartition, high_watermark: int, epoch_start_offset: int
     ) -> None:
-        """Both offsets are exclusive ends."""
+        """Create the error of a new leader that does not know the committed end.
+
+        Both offsets are exclusive.
+        """
         super().__init__(
             OFFSET_NOT_AVAILABLE,
             f"{topic_partition}: high watermark {high_watermark} is below {epoch_start_offset}",

@@ -36,7 +36,7 @@ def append_fetched(
 def _append_or_restart(
     log: LocalLog, batches: memoryview, now_ms: int, leader_epoch: int
 ) -> AppendInfo:
-    """Append batches that a leader sent, see `append_fetched`.
+    """Append batches that a leader sent, as `append_fetched` does, without its final check.
 
     An empty log that starts inside of the first batch is restarted at the batch's base offset.
     """

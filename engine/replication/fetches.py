@@ -42,7 +42,10 @@ class Fetches:
     def __init__(
         self, access: PartitionAccess, reader: PartitionReader, leader_quota: ReplicationQuota
     ) -> None:
-        """Take the parts of the broker's replica manager, which creates this object."""
+        """Create the fetches of a replica manager.
+
+        `access` has the manager's parts that they use.
+        """
         self._clock, hosted, delayed, performer = access
         self._partitions = hosted.partitions
         self._find = hosted.find
@@ -117,7 +120,10 @@ class Fetches:
         results: FetchResults,
         park: Park | None,
     ) -> DelayedFetch | ParkedFetch:
-        """Return the delayed operation of a fetch that has to wait."""
+        """Return the delayed operation of a fetch that has to wait.
+
+        It is made by `park`, or is a DelayedFetch.
+        """
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
         if park is not None:
             return park(deadline_ms, params, [key for key, _ in specs], self._leader_side)
@@ -131,7 +137,10 @@ class Fetches:
     def _record_fetch_offset(
         self, fetch: ParkedFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
-        """Record the fetch offset that a follower with a parked fetch has reached."""
+        """Record the offset that a follower with a parked fetch has reached; perform the effects.
+
+        If that offset is not valid the fetch ends, and its response has the error.
+        """
         effects = self._reader.record_position(fetch.params.replica_id, topic_partition, spec)
         if effects is None:
             # The response of the fetch has the error.

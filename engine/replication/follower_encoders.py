@@ -38,7 +38,10 @@ class LocalEncoder(FollowerEncoder):
     is_requested = True
 
     def __init__(self, give: Give) -> None:
-        """Create the encoder; `give` passes records to the follower's fetcher."""
+        """Create the encoder for a follower in this process.
+
+        `give` passes records to its fetcher.
+        """
         self._give = give
         #: The parked fetch that sent records last; None before the first ones.
         self._fetch: ParkedFetch | None = None
@@ -47,11 +50,14 @@ class LocalEncoder(FollowerEncoder):
 
     @property
     def is_over(self) -> bool:
-        """Return True if `on_appended` is ignored: nothing was sent, or the encoder was dropped."""
+        """True if a call of `on_appended` is ignored.
+
+        That is so if nothing was sent, or the encoder was dropped.
+        """
         return self._fetch is None
 
     def may_send(self, key: TopicPartition) -> bool:
-        """Return whether the follower has appended all records of the partition that it got."""
+        """True if the follower has appended all records of the partition that it got."""
         return key not in self._given
 
     def hold(self, key: TopicPartition) -> None:
@@ -81,7 +87,7 @@ class LocalEncoder(FollowerEncoder):
         return True
 
     def drop(self) -> None:
-        """Release the follower."""
+        """Release the follower: nothing is passed to it any more."""
         self._given, self._fetch = set(), None
         del self._give
 
@@ -140,7 +146,10 @@ class RemoteEncoder(FollowerEncoder):
     __slots__ = ("_moved", "_respond", "_unseen", "is_requested")
 
     def __init__(self, respond: Respond) -> None:
-        """Create the encoder; `respond` sends a response with one partition's records."""
+        """Create the encoder for a follower over a connection.
+
+        `respond` sends a response with one partition's records.
+        """
         self._respond = respond
         #: Whether a request of the follower has no response yet.
         self.is_requested = True
@@ -150,7 +159,10 @@ class RemoteEncoder(FollowerEncoder):
         self._unseen: set[TopicPartition] = set()
 
     def may_send(self, key: TopicPartition) -> bool:
-        """Return whether a request waits for a response; otherwise record the event of `key`."""
+        """True if a request waits for a response.
+
+        Otherwise the event of `key` is noted for the next.
+        """
         if not self.is_requested:
             self._unseen.add(key)
         return self.is_requested
@@ -166,7 +178,10 @@ class RemoteEncoder(FollowerEncoder):
         position: SessionPosition,
         records: bytes | FetchSlice,
     ) -> bool:
-        """Respond with one partition's records; return False if another partition has changes."""
+        """Respond with one partition's records; True if they are sent.
+
+        False, with nothing sent, if another partition has changes too, or the session has advanced.
+        """
         moved = self._moved
         moved.discard(partition.topic_partition)
         if moved:
@@ -182,22 +197,22 @@ class RemoteEncoder(FollowerEncoder):
         return is_sent
 
     def drop(self) -> None:
-        """Release the session."""
+        """Release the session: nothing is sent any more."""
         self._moved, self._unseen = set(), set()
         del self._respond
 
     def may_fetch_alone(self, fetch: ParkedFetch, key: TopicPartition) -> bool:
-        """Return whether the session's next request may name this partition only.
+        """True if the session's next request may name this partition only.
 
-        That holds if no request has named it since the last response, and the parked fetch has the
+        That holds if no request has come since the last response, and the parked fetch has the
         partition with unchanged values.
         """
         return not self.is_requested and fetch.holds_unchanged(key)
 
     def on_request(self, fetch: ParkedFetch, key: TopicPartition) -> None:
-        """Process the session's next request.
+        """Continue the parked fetch with the session's next request, which names `key`.
 
-        The follower has all records below its fetch offset.
+        The follower has appended all records below its fetch offset.
         """
         self.is_requested = True
         unseen, self._unseen = self._unseen, set()

@@ -34,7 +34,7 @@ class SessionPosition(Protocol):
     log_start_offset: int
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Record the offsets that are sent for a partition; return whether they have changed."""
+        """Store the offsets that are sent for a partition; return True if they have changed."""
         ...
 
 
@@ -49,7 +49,7 @@ class LocalPosition:
         self.log_start_offset = -1
 
     def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
-        """Record the offsets that are sent for a partition; return whether they have changed."""
+        """Store the offsets that are sent for a partition; return True if they have changed."""
         is_news = (self.high_watermark, self.log_start_offset) != (high_watermark, log_start_offset)
         self.high_watermark, self.log_start_offset = high_watermark, log_start_offset
         return is_news
@@ -61,9 +61,10 @@ class LocalSession:
     __slots__ = ("_positions", "owner")
 
     def __init__(self, owner: object) -> None:
-        """Create an empty session.
+        """Create an empty fetch session of a follower in the same process.
 
-        `owner` is the leader since its last start, which has the state.
+        `owner` is the leader's handler since its last start: a later one does not accept the
+        session.
         """
         self.owner = owner
         self._positions: dict[TopicPartition, LocalPosition] = {}
@@ -74,7 +75,10 @@ class LocalSession:
         return self._positions
 
     def update_positions(self, specs: Iterable[tuple[TopicPartition, FetchSpec]]) -> None:
-        """Set the positions from a request; partitions that it lacks are removed."""
+        """Set the session's partitions to those of a request.
+
+        Partitions that it lacks are removed.
+        """
         before, positions = self._positions, dict[TopicPartition, LocalPosition]()
         for key, spec in specs:
             position = before.get(key)
@@ -87,7 +91,7 @@ class LocalSession:
 
 
 def is_unchanged(partition: Partition, replica_id: int, position: SessionPosition) -> bool:
-    """Return True if a follower's read would find no bytes, no error and the offsets last sent.
+    """True if a follower's read would find no bytes, no error and the offsets that were sent last.
 
     Saves the read of most partitions of a fetch session. `partition` must be the object that the
     broker hosts now, not an earlier one of the same name. Returns False also if only a read can

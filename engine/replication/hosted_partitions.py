@@ -33,7 +33,7 @@ class HostedPartitions:
         is_known: Callable[[TopicPartition], bool],
         on_log_dir_offline: Callable[[LogDirOffline], None],
     ) -> None:
-        """Create it without partitions.
+        """Create the set of a broker's partitions, without any.
 
         `is_known` returns True if any broker has a partition. `on_log_dir_offline` is called with
         the failure of a partition's log directory.
@@ -68,7 +68,7 @@ class HostedPartitions:
         self._offline.add(topic_partition)
 
     def is_offline(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the log directory of a partition has failed."""
+        """True if the log directory of a partition has failed."""
         return topic_partition in self._offline
 
     @property
@@ -94,7 +94,7 @@ class HostedPartitions:
     def answer_to(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
-        """Return the error for the client; report a failed log directory to the broker."""
+        """Return the ApiError that a client gets for a failure; report a failed log directory."""
         if isinstance(failure, LogDirOffline):
             self._on_log_dir_offline(failure)
         return to_api_error(topic_partition, failure)

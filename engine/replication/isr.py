@@ -48,19 +48,22 @@ class InSyncSet(NamedTuple):
 
     @property
     def is_in_flight(self) -> bool:
-        """Return whether a proposal waits for the controller."""
+        """True if an ISR proposal waits for the controller's response."""
         return self.pending is not None
 
     @property
     def isr(self) -> tuple[int, ...]:
-        """Return the smaller of the two sets, which is compared with min.insync.replicas."""
+        """Return the smaller of the committed and the proposed ISR.
+
+        It is compared with min.insync.replicas: the controller may have committed either.
+        """
         if self.pending is None or len(self.pending) > len(self.committed):
             return self.committed
         return self.pending
 
     @property
     def maximal_isr(self) -> tuple[int, ...]:
-        """Return the larger of the two sets, which bounds the high watermark.
+        """Return the larger of the committed and the proposed ISR, which bounds the high watermark.
 
         The controller may have committed the proposal already.
 
@@ -71,16 +74,16 @@ class InSyncSet(NamedTuple):
         return self.pending
 
     def growing(self, replica_id: int) -> InSyncSet:
-        """Return this set with a proposal that adds `replica_id`."""
+        """Return the committed ISR with a proposal that adds `replica_id`."""
         return InSyncSet(self.committed, (*self.committed, replica_id))
 
     def shrinking(self, replica_ids: Iterable[int]) -> InSyncSet:
-        """Return this set with a proposal that removes `replica_ids`."""
+        """Return the committed ISR with a proposal that removes `replica_ids`."""
         gone = frozenset(replica_ids)
         return InSyncSet(self.committed, tuple(id_ for id_ in self.committed if id_ not in gone))
 
     def rejected(self) -> InSyncSet:
-        """Return the committed set without a proposal."""
+        """Return the committed ISR without a proposal, after the controller has refused it."""
         return InSyncSet(self.committed)
 
 
@@ -119,7 +122,7 @@ class FollowerProgress(NamedTuple):
     def at_new_epoch(
         self, *, knows_nobody: bool, is_in_sync: bool, leader_log_end_offset: int, now_ms: int
     ) -> FollowerProgress:
-        """Return the progress at the start of a new leader epoch.
+        """Return the progress of a follower at the start of a new leader epoch.
 
         An ISR member gets the full lag time from now on; any other follower must fetch first.
         `knows_nobody` is True for a leader that did not lead in the epoch before: the ends are
@@ -169,7 +172,10 @@ def out_of_sync_replicas(
     now_ms: int,
     lag_ms_max: int,
 ) -> tuple[int, ...]:
-    """Return the ISR members to remove; none while a proposal is pending. Source: ISR-3, ISR-6."""
+    """Return the ISR members to remove: those that lag too long or are not assigned any more.
+
+    Empty while a proposal is pending. Source: ISR-3, ISR-6.
+    """
     if in_sync.is_in_flight:
         return ()
     return tuple(
@@ -233,10 +239,10 @@ def may_join(
     high_watermark: int,
     epoch_start_offset: int,
 ) -> bool:
-    """Return whether a follower may join the ISR after a fetch.
+    """True if a follower may join the ISR after its fetch; its broker must also be live.
 
     The start offset of the epoch counts too, since a new leader's high watermark may be below the
-    committed offset. Does not check that the follower's broker is live. Source: R11, ISR-5.
+    committed offset. Source: R11, ISR-5.
     """
     return (
         not in_sync.is_in_flight
@@ -266,7 +272,7 @@ _AFTER = {
 
 
 def after_refusal(error_code: int) -> AfterRefusal:
-    """Return what the leader does after an error code of AlterPartition.
+    """Return what the leader does with its ISR proposal after an error code of AlterPartition.
 
     Source: ISR-10; Partition.handleAlterPartitionError.
     """

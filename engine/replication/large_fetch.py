@@ -52,7 +52,10 @@ class LargeDelayedFetch(DelayedFetch):
         find: Callable[[TopicPartition], Partition],
         is_throttled: Callable[[Partition, int], bool],
     ) -> None:
-        """Create the operation; all arguments are those of `DelayedFetch`."""
+        """Create the delayed fetch of very many partitions.
+
+        The arguments are those of `DelayedFetch`.
+        """
         super().__init__(deadline_ms, params, waiting, find, is_throttled)
         self._waiting_of = {each.topic_partition: each for each in waiting}
         #: Readable bytes of each checked partition, and their sum.
@@ -62,7 +65,10 @@ class LargeDelayedFetch(DelayedFetch):
         self.is_abandoned = False
 
     def keep(self, _read: ReadNow) -> None:
-        """Keep the promise with an empty list: the wait is over."""
+        """End the wait: keep the promise with an empty list.
+
+        The partitions are then read in turns.
+        """
         promise = self.promise
         self.drop()
         promise.keep([])
@@ -80,7 +86,7 @@ class LargeDelayedFetch(DelayedFetch):
         return self.is_abandoned
 
     def can_complete_after(self, key: object) -> bool:
-        """Return True if there are min_bytes, after counting the partition of `key` again.
+        """True if there are min_bytes, after the partition `key` was counted again.
 
         The bytes of all other partitions are those of the last check: after an append to one
         partition, a fetch of very many partitions is not counted from the beginning.
@@ -103,7 +109,10 @@ class Reading:
     __slots__ = ("_all", "_is_over", "results")
 
     def __init__(self, all_readings: dict[Reading, None]) -> None:
-        """Register the reading in `all_readings` until `end` or `hand_over`."""
+        """Create the results of a fetch that is read in turns; their files are open meanwhile.
+
+        The reading is listed in `all_readings` until `end` or `hand_over`.
+        """
         self.results: FetchResults = []
         #: Whether `end` or `hand_over` was called.
         self._is_over = False
@@ -111,16 +120,22 @@ class Reading:
         all_readings[self] = None
 
     def is_over(self) -> bool:
-        """Return whether the slices may not be used and nothing may be read any more."""
+        """True if nothing may be read any more, and the slices may not be used."""
         return self._is_over
 
     def release(self) -> None:
-        """Release the files of the slices; more partitions may be read."""
+        """Release the files of the slices that were read.
+
+        More partitions may be read afterwards.
+        """
         results, self.results = self.results, []
         release_results(results)
 
     def end(self) -> None:
-        """Release the files, unless a response has taken them over; may be called twice."""
+        """Release the files, unless a response has taken them over; may be called twice.
+
+        Called at the end of the request, and for all readings when the broker stops.
+        """
         if not self._is_over:
             self.hand_over()
             release_results(self.results)
@@ -135,7 +150,7 @@ class LargeFetches:
     """Serves fetches of very many partitions of one broker."""
 
     def __init__(self, access: PartitionAccess, reader: PartitionReader) -> None:
-        """Take the parts of the broker's replica manager."""
+        """Create the fetches of very many partitions, with the parts that they use."""
         self._clock, hosted, self._delayed, performer = access
         self._find = hosted.find
         self._perform = performer.perform
@@ -150,7 +165,7 @@ class LargeFetches:
         return len(self._readings)
 
     def begin(self) -> Reading:
-        """Return a new reading for a fetch; the caller must call `end` or `hand_over`."""
+        """Return a new reading for a fetch; the caller must call `end` or `hand_over` on it."""
         reading = Reading(self._readings)
         if self._is_stopped:
             reading.end()
@@ -172,8 +187,7 @@ class LargeFetches:
         *,
         topic_ids: Mapping[str, str],
     ) -> None:
-        """Read partitions into `reading` over several turns, and wait if needed, as `Fetches.fetch`
-        does.
+        """Read partitions into `reading` over several turns, as `Fetches.fetch` does in one.
 
         `topic_ids` are those of the request, empty for topics requested by name. `on_read` is
         called when only the wait remains. Returns early if the broker stops or the fetch is
@@ -237,7 +251,7 @@ class LargeFetches:
         share: Share,
         on_read: Callable[[], None],
     ) -> None:
-        """Wait until a partition can complete the fetch, or until the deadline."""
+        """Wait until enough bytes are readable for the fetch, or until the deadline."""
         operation = LargeDelayedFetch(
             deadline_ms, params, waiting, self._find, self._reader.is_throttled
         )
@@ -260,7 +274,7 @@ class LargeFetches:
 
 
 def _must_wait(params: FetchParams, results: FetchResults) -> bool:
-    """Return whether the results have less than `min_bytes`, no error, and a wait is requested."""
+    """True if the fetch has to wait: less than `min_bytes`, no error, and a wait is requested."""
     if params.max_wait_ms <= 0 or not results:
         return False
     total_bytes = 0

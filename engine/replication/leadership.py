@@ -89,9 +89,9 @@ class Leadership:
         config_of: Callable[[str], ReplicationConfig],
         is_alive: Callable[[int], bool],
     ) -> None:
-        """Create it; `config_of` returns a topic's settings for replication.
+        """Create the part that applies the controller's roles to this broker's partitions.
 
-        `is_alive` returns True if a broker is up.
+        `config_of` returns a topic's settings for replication, `is_alive` True if a broker is up.
         """
         self.broker_id = broker_id
         self._clock = clock
@@ -119,7 +119,7 @@ class Leadership:
         self._stop_listeners.append(stopped)
 
     def admit(self, controller_epoch: int) -> None:
-        """Store a controller's epoch; raises StaleControllerEpoch for an older one.
+        """Note the controller epoch of a request; raises StaleControllerEpoch for an older one.
 
         Source: CTL-3, C2.
         """
@@ -128,7 +128,7 @@ class Leadership:
         self.controller_epoch = controller_epoch
 
     def hosts_online(self, topic_partition: TopicPartition) -> bool:
-        """Return whether this broker has an online replica of the partition, also as follower."""
+        """True if this broker has an online replica of the partition, as leader or as follower."""
         return topic_partition in self._replicas.partitions
 
     def apply_states(
@@ -187,7 +187,10 @@ class Leadership:
         is_new: bool,
         topic_id: str | None,
     ) -> Partition:
-        """Return the partition, opened if needed; raise StaleLeaderOrder for an older epoch."""
+        """Return the partition; its log is opened, or created, if it is not hosted yet.
+
+        Raises StaleLeaderOrder for an older leader epoch.
+        """
         partition = self._replicas.partitions.get(topic_partition)
         if partition is None:
             return self._open_partition(topic_partition, is_new=is_new, topic_id=topic_id)
@@ -270,10 +273,10 @@ class Leadership:
     def stop_replica(
         self, topic_partition: TopicPartition, order: StopOrder, deleted: DeletedIn
     ) -> ApiError | None:
-        """Stop a replica, and delete it if ordered; return the error, None for success.
+        """Stop a replica, and delete it if the order requires that.
 
-        The caller must run the steps of `sync_deletions` after the last one, before the next
-        request.
+        Returns the error, None for success. The caller must run the steps of `note_deletions` after
+        the last one, before the next request.
         """
         try:
             self._stop_hosting(topic_partition, order)
@@ -301,7 +304,10 @@ class Leadership:
         }
 
     def _stop_hosting(self, topic_partition: TopicPartition, order: StopOrder) -> None:
-        """Stop using a replica; raises FencedLeaderEpoch and ReplicaStorageFailed."""
+        """Stop using a replica, as leader or follower.
+
+        Raises FencedLeaderEpoch for an old order, and ReplicaStorageFailed.
+        """
         if not (order.is_deleted and self._logs.failed.is_damaged(topic_partition)):
             self._check_online(topic_partition)
         partition = self._replicas.partitions.get(topic_partition)
@@ -348,14 +354,17 @@ class Leadership:
 def _stale_order(
     topic_partition: TopicPartition, state: PartitionState, former_epoch: int
 ) -> StaleLeaderOrder | None:
-    """Return StaleLeaderOrder for an order that does not raise the leader epoch, else None."""
+    """Return StaleLeaderOrder if the order does not raise the leader epoch, else None."""
     if state.leader_epoch > former_epoch:
         return None
     return StaleLeaderOrder(topic_partition, state.leader_epoch, former_epoch)
 
 
 def _check_topic_id(partition: Partition, topic_id: str | None) -> None:
-    """Set a missing topic id of the log; raise InconsistentTopicId for another id."""
+    """Raise InconsistentTopicId if the log has another topic id.
+
+    A log without an id gets this one.
+    """
     log = partition.log
     if topic_id is None or log.topic_id == topic_id:
         return

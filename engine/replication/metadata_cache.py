@@ -47,7 +47,7 @@ class BrokerNode(NamedTuple):
     rack: str | None = None
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Return the endpoint of a listener, None if the broker does not have it."""
+        """Return the broker's endpoint at a listener, None if it does not have that listener."""
         return next(
             (endpoint for endpoint in self.endpoints if endpoint.listener == listener), None
         )
@@ -69,7 +69,7 @@ class MetadataCache:
     """Brokers, and topics by name and id; only `update` and `commit` change it."""
 
     def __init__(self, broker_id: int, cluster_id: str) -> None:
-        """Create an empty cache."""
+        """Create the cache of a broker that knows no cluster metadata yet."""
         self.broker_id = broker_id
         self.cluster_id = cluster_id
         #: Broker id of the controller, None if it is unknown.
@@ -137,12 +137,12 @@ class MetadataCache:
         return None if partitions is None else partitions.get(topic_partition.partition)
 
     def is_known(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the partition exists according to the cache."""
+        """True if the cache has the partition: it exists in the cluster."""
         topic, index = topic_partition
         return index in self._topics.get(topic, _NO_PARTITIONS)
 
     def is_alive(self, broker_id: int) -> bool:
-        """Return whether the broker is live according to the cache."""
+        """True if the cache has the broker: it is registered."""
         return broker_id in self._brokers
 
     def leader_count(self) -> int:
@@ -184,7 +184,7 @@ class MetadataCache:
     def commit(
         self, controller_id: int | None, brokers: Iterable[BrokerNode], staged: StagedUpdate
     ) -> list[TopicPartition]:
-        """Apply a staged update in one turn; see `update`."""
+        """Apply a staged update to the cache in one turn, and call the listeners; see `update`."""
         self.controller_id = controller_id
         by_id = {broker.broker_id: broker for broker in brokers}
         order = numbers_in_long_map_order(by_id, len(self._brokers))
@@ -228,7 +228,10 @@ class StagedUpdate:
     """
 
     def __init__(self, cache: MetadataCache, topic_ids: Mapping[str, bytes]) -> None:
-        """Create it without topics; `topic_ids` are the ids in the update, by name."""
+        """Create an update that is not applied yet, without topics.
+
+        `topic_ids` are the ids in the update, by name.
+        """
         self._cache = cache
         self.topic_ids = topic_ids
         #: All partitions of each topic in the update; a topic without partitions is deleted.
@@ -277,7 +280,7 @@ class StagedUpdate:
             self.gone.append(topic_partition)
 
     def _is_outdated(self, topic_partition: TopicPartition, partition: PartitionMetadata) -> bool:
-        """Return True for epochs older than the cached ones of the same topic id.
+        """True if a partition has older epochs than the cached ones of the same topic id.
 
         A delayed or repeated UpdateMetadata must not undo a later one.
         """

@@ -37,10 +37,10 @@ class ReplicaView(NamedTuple):
 def choose_replica(
     rack_id: str, leader: ReplicaView, followers: Sequence[ReplicaView]
 ) -> ReplicaView:
-    """Return the replica that a client in `rack_id` should read from; change nothing.
+    """Return the replica that a client in `rack_id` should read from.
 
-    The leader if it is in that rack, or if no follower is; else the follower in that rack with the
-    most records.
+    It is the leader if the leader is in that rack, or if no follower is; else the follower in that
+    rack with the most records.
     """
     if not rack_id or leader.rack == rack_id:
         return leader

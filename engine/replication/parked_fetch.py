@@ -58,14 +58,11 @@ class FollowerEncoder(ABC):
 
     @abstractmethod
     def may_send(self, key: TopicPartition) -> bool:
-        """Return whether records of a partition can be sent now.
-
-        If not, a later check sends them.
-        """
+        """True if records of a partition can be sent now; if not, a later check sends them."""
 
     @abstractmethod
     def hold(self, key: TopicPartition) -> None:
-        """Record that a partition may have changes that cannot be sent now."""
+        """Note that a partition may have changes that cannot be sent now."""
 
     @abstractmethod
     def send(
@@ -83,7 +80,7 @@ class FollowerEncoder(ABC):
 
     @abstractmethod
     def drop(self) -> None:
-        """Release the follower's transport."""
+        """Release the follower, when the parked fetch ends."""
 
 
 class ParkedFetch(DelayedOperation):
@@ -100,7 +97,7 @@ class ParkedFetch(DelayedOperation):
         positions: Mapping[TopicPartition, SessionPosition],
         encoder: FollowerEncoder,
     ) -> None:
-        """Create it.
+        """Create a follower's fetch that waits, sending records of one partition at a time.
 
         `positions` are the session's fetch offsets, and the offsets that were sent last.
         """
@@ -124,11 +121,11 @@ class ParkedFetch(DelayedOperation):
                 encoder.hold(key)
 
     def keep(self, read: ReadNow) -> None:
-        """Keep the promise with the present changes; unchanged partitions are not read."""
+        """Keep the promise with the results of the changed partitions; others are not read."""
         self.promise.keep_with(lambda: self._read_changed(read))
 
     def _read_changed(self, read: ReadNow) -> FetchResults:
-        """Read and return the changed partitions, and release all partitions."""
+        """Return the results of the changed partitions, empty if no request waits; release all."""
         try:
             specs = self._changed_partitions() if self._encoder.is_requested else []
         finally:
@@ -156,15 +153,15 @@ class ParkedFetch(DelayedOperation):
         del self.promise
 
     def can_complete(self) -> bool:
-        """Return whether any partition has records or an error to respond with."""
+        """True if any partition has records or an error to respond with."""
         return any(map(self._has_news, self._here))
 
     def can_complete_with(self, keys: Iterable[TopicPartition]) -> bool:
-        """Return whether one of these partitions has records or an error to respond with."""
+        """True if one of these partitions has records or an error to respond with."""
         return any(map(self._has_news, keys))
 
     def _has_news(self, key: TopicPartition) -> bool:
-        """Return True if a partition has records, a divergence or an error to respond with."""
+        """True if a partition has records, a divergence or an error to respond with."""
         partition, spec = self._here[key], self.positions[key].spec
         if self._is_changed(key, partition, spec):
             return True
@@ -181,15 +178,15 @@ class ParkedFetch(DelayedOperation):
             return True
 
     def _is_changed(self, key: TopicPartition, partition: Partition, spec: FetchSpec) -> bool:
-        """Return whether a partition was replaced, or does not serve the leader epoch any more."""
+        """True if a partition was replaced, or does not serve the fetch's leader epoch any more."""
         return self.leader.partitions.get(key) is not partition or not partition.serves(
             spec.current_leader_epoch
         )
 
     def can_complete_after(self, key: object) -> bool:
-        """Send a partition's new records on the fast path.
+        """Send the new records of the partition `key` on the fast path, if that is possible.
 
-        Return True if the fetch must complete.
+        True if the fetch must complete instead, by a general read of its partitions.
         """
         found = self._here.get(key)  # type: ignore[call-overload]
         if found is None:
@@ -233,9 +230,9 @@ class ParkedFetch(DelayedOperation):
     def _send_records(
         self, partition: Partition, position: SessionPosition, records: bytes | FetchSlice
     ) -> bool:
-        """Send records by the encoder; return True if they were not sent.
+        """Send a partition's records to the follower; True if they could not be sent.
 
-        Then the fetch must complete, with a general read.
+        The fetch must then complete, by a general read.
         """
         size = len(records) if isinstance(records, bytes) else records.size_bytes
         try:
@@ -256,7 +253,7 @@ class ParkedFetch(DelayedOperation):
         return False
 
     def holds_unchanged(self, key: TopicPartition) -> bool:
-        """Return True if the fetch is parked and the partition is unchanged since its begin."""
+        """True if the fetch still waits, and the partition is the same as when it was parked."""
         partition = self._here.get(key)
         return (
             partition is not None
@@ -266,7 +263,7 @@ class ParkedFetch(DelayedOperation):
 
 
 def _has_records_after(partition: Partition, offset: int) -> bool:
-    """Return whether a read at an offset below the log end would find a batch, or fail.
+    """True if a read at an offset below the log end would find a batch, or fail.
 
     After compaction and truncation a log may have no batch between `offset` and its end.
     """

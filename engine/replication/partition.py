@@ -145,22 +145,25 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        """Return whether this broker is the leader."""
+        """True if this broker leads the partition."""
         return self.leader_id == self.broker_id
 
     @property
     def last_stable_offset(self) -> int:
-        """Return the last stable offset (exclusive end)."""
+        """Return the last stable offset (exclusive end), the bound of read_committed."""
         return self.log.last_stable_offset(self.high_watermark)
 
     @property
     def min_isr_count(self) -> int:
-        """Return min.insync.replicas, at most the number of assigned replicas."""
+        """Return how many replicas acks=-1 needs.
+
+        That is min.insync.replicas, at most all assigned replicas.
+        """
         return min(self.config.min_insync_replicas, max(len(self.assigned_replicas), 1))
 
     @property
     def is_under_min_isr(self) -> bool:
-        """Return whether this broker is the leader and the ISR is below min.insync.replicas."""
+        """True if this broker leads the partition, and the ISR is below min.insync.replicas."""
         in_sync_count = len(self.in_sync.isr)
         # The setting comes first: for nearly every append this comparison decides.
         return (
@@ -249,18 +252,18 @@ class Partition:
         self.removing_replicas = state.removing_replicas
 
     def serves(self, leader_epoch: int | None, *, is_leader_required: bool = True) -> bool:
-        """Return whether a reader with this leader epoch may read here.
+        """True if a request with this leader epoch may read here (REPL-3).
 
-        None is any epoch (REPL-3).
+        None means any epoch. With `is_leader_required` this broker must lead.
         """
         return (leader_epoch is None or leader_epoch == self.leader_epoch) and (
             self.leader_id == self.broker_id or not is_leader_required
         )
 
     def ensure_serves(self, current_leader_epoch: int | None, *, is_leader_required: bool) -> None:
-        """Raise an error if `serves` is False for these arguments.
+        """Raise an error if `serves` is False for these arguments, as in Kafka.
 
-        FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower. Source: REPL-3.
+        It is FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower. Source: REPL-3.
         """
         if self.serves(current_leader_epoch, is_leader_required=is_leader_required):
             return
@@ -282,10 +285,11 @@ class Partition:
         required_acks: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> LeaderAppend:
-        """Append a producer's batches; raise the high watermark if the leader is the whole ISR.
+        """Append a producer's batches as the leader; return append info, end offset and effects.
 
-        Raises NotLeaderOrFollower, ReadOnlyLog, NotEnoughReplicas for acks=-1, and the errors of
-        the log, with nothing appended. Source: PART-5, ISR-9, PUR-12.
+        The high watermark is raised if the leader is the whole ISR. Raises NotLeaderOrFollower,
+        ReadOnlyLog, NotEnoughReplicas for acks=-1, and the errors of the log, with nothing
+        appended. Source: PART-5, ISR-9, PUR-12.
         """
         if self.leader_id != self.broker_id:
             self.ensure_serves(None, is_leader_required=True)
@@ -363,10 +367,11 @@ class Partition:
         return info
 
     def append_own_fast(self, record: bytes, now_ms: int) -> int | None:
-        """Append the bytes of `one_record` as `append_fast` does; return the record's offset.
+        """Append one record, encoded by `one_record`, as `append_fast` does.
 
-        Returns None, with nothing appended, if this broker does not lead, or if the log's format or
-        codec differs from the record's. Raises the errors of the log, with nothing appended.
+        Returns the record's offset. Returns None, with nothing appended, if this broker does not
+        lead, or if the log's format or codec differs from the record's. Raises the errors of the
+        log, with nothing appended.
         """
         if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
@@ -386,9 +391,9 @@ class Partition:
     def append_as_follower(
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
     ) -> tuple[AppendInfo, tuple[Effect, ...]]:
-        """Append the leader's batches.
+        """Append the leader's batches; apply its high watermark and log start offset (HW-6, HW-8).
 
-        Apply its high watermark and log start offset (HW-6, HW-8).
+        Returns the append info and the effects that the caller performs.
         """
         assert not self.is_leader
         log = self.log
@@ -411,10 +416,7 @@ class Partition:
         return info, tuple(effects)
 
     def truncate_to(self, offset: int) -> None:
-        """Remove all records from `offset` on.
-
-        Lower the high watermark to the log end if needed.
-        """
+        """Remove all records from `offset` on; the high watermark is at most the new log end."""
         self.log.truncate_to(offset, self._clock.wall_ms())
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
@@ -424,10 +426,10 @@ class Partition:
         self.high_watermark = offset
 
     def check_enough_replicas(self, required_offset: int) -> EnoughReplicas:
-        """Return whether acks=-1 is complete up to an offset (exclusive), with the ISR's counts.
+        """Return whether acks=-1 is complete up to an offset, and the present and needed counts.
 
-        It is complete if the high watermark has reached `required_offset`. Raises the errors of
-        `ensure_serves` if this broker does not lead. Source: ISR-7, ISR-9, PART-6.
+        It is complete if the high watermark has reached `required_offset` (exclusive). Raises the
+        errors of `ensure_serves` if this broker does not lead. Source: ISR-7, ISR-9, PART-6.
         """
         if self.leader_id != self.broker_id:
             self.ensure_serves(None, is_leader_required=True)
@@ -468,9 +470,9 @@ class Partition:
         return new_tuple(PartitionRead, found)
 
     def read_fast(self, spec: FetchSpec, max_bytes: int, isolation: Isolation) -> FastRead | None:
-        """Return at least one batch for a consumer as `read` does, None if it is not that simple.
+        """Return records for a consumer as `read` does; None if the general path has to read.
 
-        None for an error, a diverging log and aborted transactions. Raises CorruptRecord.
+        That is so for an error, a diverging log and aborted transactions. Raises CorruptRecord.
         """
         offset, partition_max_bytes, leader_epoch, fetched_epoch, _ = spec
         if fetched_epoch is not None or not self.serves(leader_epoch):
@@ -492,7 +494,7 @@ class Partition:
         return new_tuple(FastRead, (records, watermark, stable, start, self.counts))
 
     def note_sent_to_follower(self, replica_id: int, size_bytes: int) -> None:
-        """Count the bytes of records that are sent to a follower."""
+        """Count the bytes of records that are sent to a follower, for the replication metrics."""
         self.counts.replication_bytes_out += size_bytes
         if replica_id in self.adding_replicas:
             self.counts.reassignment_bytes_out += size_bytes
@@ -517,10 +519,10 @@ class Partition:
     def end_offset_for_epoch(
         self, leader_epoch: int, current_leader_epoch: int | None
     ) -> EpochEnd | None:
-        """Return the largest known epoch ≤ `leader_epoch` and its end offset.
+        """Return the largest known epoch ≤ `leader_epoch` with its end offset (exclusive).
 
-        Returns None if there is none. Raises the errors of `ensure_serves`. Source:
-        Partition.lastOffsetForLeaderEpoch; KIP-320.
+        None if none. Followers and consumers find by it where their log diverges. Raises the errors
+        of `ensure_serves`. Source: Partition.lastOffsetForLeaderEpoch; KIP-320.
         """
         self.ensure_serves(current_leader_epoch, is_leader_required=True)
         last = self.log.end_offset_for_epoch(leader_epoch)
@@ -555,7 +557,7 @@ class Partition:
         return None
 
     def _require_available(self, isolation: Isolation) -> None:
-        """Raise OffsetNotAvailable until the high watermark has reached the start of the epoch."""
+        """Raise OffsetNotAvailable to consumers until the high watermark reaches the epoch."""
         # Source: R6.
         start = self.epoch_start_offset
         if start is not None and isolation is not Isolation.LOG_END and start > self.high_watermark:
@@ -648,7 +650,7 @@ class Partition:
         return (proposal,) if follows is AfterRefusal.PROPOSE_AGAIN else ()
 
     def is_in_flight(self, proposal: ProposeIsr) -> bool:
-        """Return whether `proposal` is the one that waits for the controller's response."""
+        """True if `proposal` is the ISR proposal that waits for the controller's response."""
         return (
             self.is_leader
             and proposal.topic_id in (None, self.log.topic_uuid)
@@ -658,7 +660,10 @@ class Partition:
         )
 
     def _commit_isr(self, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Set the ISR that the controller stored, unless its leader or partition epoch is old."""
+        """Set the ISR that the controller stored, unless its leader or partition epoch is old.
+
+        Returns the effects of a raised high watermark.
+        """
         is_current = decision.leader_epoch == self.leader_epoch
         if not is_current or decision.partition_epoch < self.partition_epoch:
             return ()

@@ -45,7 +45,7 @@ class PartitionOrders:
     """The orders of the partitions of topics, computed when a topic is read."""
 
     def __init__(self) -> None:
-        """Begin without topics."""
+        """Create without topics, as Kafka's metadata cache is at the start of a broker."""
         #: Number of updates, and of partitions in the largest one: both determine Kafka's maps.
         self._update_count = 0
         self._largest_update = 0
@@ -54,7 +54,11 @@ class PartitionOrders:
         self._additions: dict[str, list[_Addition]] = {}
 
     def record_update(self, added: Mapping[str, Sequence[int]], update_size: int) -> None:
-        """Record one update: its number of partitions, and the partitions that it adds (1)."""
+        """Record the partitions of one UpdateMetadata request.
+
+        The number of its partitions, and those that it adds by topic, determine the order
+        of Kafka's hash maps.
+        """
         if not update_size:
             return
         self._update_count += 1
@@ -64,14 +68,14 @@ class PartitionOrders:
             self._additions.setdefault(topic, []).append(addition)
 
     def forget(self, topic: str) -> None:
-        """Remove a deleted topic."""
+        """Remove the orders of a deleted topic."""
         self._orders.pop(topic, None)
         self._additions.pop(topic, None)
 
     def order_partitions(self, topic: str, partitions: Iterable[int]) -> list[int]:
-        """Return a topic's partitions in the order of Kafka's map.
+        """Return a topic's partitions in the order in which Kafka's map iterates them.
 
-        Unrecorded partitions come last.
+        Partitions that no update has added come last.
         """
         waiting = set(partitions)
         if len(waiting) <= 2 and waiting <= {0, 1}:
@@ -87,7 +91,7 @@ class PartitionOrders:
 
 
 def _extend_order(topic: str, order: _Order, addition: _Addition) -> _Order:
-    """Return a topic's order after an update added partitions (2)."""
+    """Return a topic's order after an update has added partitions to it."""
     before = order.indexes
     # The update copies the map before it inserts.
     copies = addition.update_count - order.update_count - 1
@@ -99,7 +103,7 @@ def _extend_order(topic: str, order: _Order, addition: _Addition) -> _Order:
 
 
 def _order_after_copies(indexes: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Return the order after `count` copies of the map (3)."""
+    """Return the order after `count` copies of Kafka's map: each update copies it."""
     seen = {indexes: 0}
     for done in range(1, count + 1):
         indexes = _in_map(indexes, len(indexes))

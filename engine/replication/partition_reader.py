@@ -37,7 +37,10 @@ class RemainingBytes:
     __slots__ = ("at_least_one_batch", "left_bytes", "topic_ids")
 
     def __init__(self, params: FetchParams, topic_ids: Mapping[str, str]) -> None:
-        """Begin with the limits of the request."""
+        """Create the remaining limits of a fetch that is read in several calls.
+
+        They begin with the limits of the request.
+        """
         #: Topic ids of the request: between two calls another topic may get the same name.
         self.topic_ids = topic_ids
         self.left_bytes = params.max_bytes
@@ -53,7 +56,7 @@ class PartitionReader:
         hosted: HostedPartitions,
         ports: ReplicaManagerPorts,
     ) -> None:
-        """Take the parts of the broker's replica manager, which creates this object."""
+        """Create the reader of a replica manager's partitions for fetches."""
         self._partitions = hosted.partitions
         self._find, self._answer_to = hosted.find, hosted.answer_to
         self._counts_of = hosted.topic_counts.counts_of
@@ -133,7 +136,10 @@ class PartitionReader:
     def _find_of_topic(
         self, topic_partition: TopicPartition, topic_ids: Mapping[str, str]
     ) -> Partition:
-        """Return a partition; raises InconsistentTopicId if its log has another topic id."""
+        """Return the partition that a fetch with topic ids names.
+
+        Raises InconsistentTopicId if its log has another id than the request.
+        """
         partition = self._find(topic_partition)
         requested, logged = topic_ids.get(topic_partition.topic), partition.log.topic_id
         if requested is not None and logged is not None and logged != requested:
@@ -178,7 +184,7 @@ class PartitionReader:
     def _apply_quota(
         self, partition: Partition, replica_id: int, records: FetchSlice
     ) -> FetchSlice:
-        """Return the records, or none of them if the follower is throttled (REPL-17)."""
+        """Return the records for a follower, none if it is throttled (REPL-17)."""
         if self.is_throttled(partition, replica_id):
             records.release()
             return FetchSlice(records.start)
@@ -186,7 +192,7 @@ class PartitionReader:
         return records
 
     def is_throttled(self, partition: Partition, replica_id: int) -> bool:
-        """Return True if the leader's replication quota leaves the partition out for a replica.
+        """True if the leader's replication quota leaves the partition out of a replica's fetch.
 
         Only replicas outside of the ISR are throttled; `replica_id` −1 is a consumer, which never
         is.
@@ -204,10 +210,10 @@ def _record_if_unchanged(
     position: SessionPosition,
     effects: list[Effect] | None,
 ) -> bool:
-    """Return True if the partition has no change for a follower's fetch session.
+    """Record a follower's progress if the partition has no change for its session; True then.
 
-    The follower's progress is then recorded here, with its effects in `effects` unless that is
-    None, because no read does it.
+    The follower's progress is recorded here, with its effects in `effects` unless that is None,
+    because no read does it. False: the partition has to be read.
     """
     if not is_unchanged(partition, replica_id, position):
         return False
@@ -220,7 +226,7 @@ def _record_if_unchanged(
 def _redirect_consumer(
     nearest: NearestReplica, partition: Partition, params: FetchParams, spec: FetchSpec
 ) -> FetchResult | None:
-    """Return the result that sends a consumer to another replica, None to read here."""
+    """Return the result that sends a consumer to the replica in its rack; None to read here."""
     assert params.client is not None
     preferred = nearest.preferred_replica(partition, params.client, spec.fetch_offset)
     if preferred is None:

@@ -100,7 +100,7 @@ class FetchParams(NamedTuple):
 
     @property
     def is_from_follower(self) -> bool:
-        """Return whether a follower sent the fetch."""
+        """True if a follower sent the fetch, False for a consumer."""
         return self.replica_id >= 0
 
 

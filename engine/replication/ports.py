@@ -31,7 +31,7 @@ class DirectoryMoving(Protocol):
     """Moves this broker's replicas between its log directories (REPL-14)."""
 
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Continue the move of a partition if its -future log exists."""
+        """Continue the move of a partition to another log directory, if its -future log exists."""
         ...
 
     def stop(self, topic_partition: TopicPartition) -> None:

@@ -29,7 +29,10 @@ class RecordDeletions:
     """Serves DeleteRecords of one broker."""
 
     def __init__(self, access: PartitionAccess) -> None:
-        """Take the parts of the broker's replica manager, which creates this object."""
+        """Create the DeleteRecords of a replica manager.
+
+        `access` has the manager's parts that it uses.
+        """
         self._clock, hosted, delayed, performer = access
         self._find, self._answer_to = hosted.find, hosted.answer_to
         #: Internal topics, whose records clients may not delete.
@@ -40,9 +43,10 @@ class RecordDeletions:
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], timeout_ms: int
     ) -> DeleteRecordsResults | Promise[DeleteRecordsResults]:
-        """Raise log start offsets; complete when the low watermarks have reached them (HW-18).
+        """Delete the records below an offset of each partition, by its log start offset (HW-18).
 
-        Waits at most `timeout_ms`; internal topics are refused.
+        The result is complete when the live replicas have followed, at most after `timeout_ms`; it
+        is then a promise. Internal topics are refused.
         """
         results: DeleteRecordsResults = {}
         required: dict[TopicPartition, int] = {}

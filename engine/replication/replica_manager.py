@@ -45,7 +45,10 @@ class IsrCounts:
         self.failed_updates = 0
 
     def count_decision(self, before: Collection[int], after: Collection[int]) -> None:
-        """Count the result of an ISR proposal: grown, shrunk, or failed if unchanged."""
+        """Count the result of an ISR proposal: the ISR has grown or shrunk.
+
+        An unchanged ISR means a failure.
+        """
         if len(after) > len(before):
             self.expands += 1
         elif len(after) < len(before):
@@ -63,7 +66,7 @@ class ReplicaManager:
         ports: ReplicaManagerPorts,
         config: ReplicaManagerConfig | None = None,
     ) -> None:
-        """Create the parts, without partitions."""
+        """Create the manager and its parts, without partitions."""
         self._clock = clock
         self._ports = ports
         hosted = self._hosted = HostedPartitions(ports.is_known, ports.on_log_dir_offline)
@@ -121,22 +124,22 @@ class ReplicaManager:
 
     @property
     def delayed_produce_count(self) -> int:
-        """Return the number of waiting produces."""
+        """Return the number of produces in purgatory."""
         return self._delayed.produces.delayed_count
 
     @property
     def delayed_fetch_count(self) -> int:
-        """Return the number of waiting fetches."""
+        """Return the number of fetches in purgatory."""
         return self._delayed.fetches.delayed_count
 
     @property
     def delayed_delete_count(self) -> int:
-        """Return the number of waiting DeleteRecords."""
+        """Return the number of DeleteRecords in purgatory."""
         return self._delayed.deletes.delayed_count
 
     @property
     def sends_elsewhere(self) -> bool:
-        """Return whether consumers may be sent to a replica in their rack."""
+        """True if consumers may be sent to a replica in their rack (a replica selector is set)."""
         return self._ports.nearest is not None
 
     def add(self, partition: Partition) -> None:
@@ -184,7 +187,7 @@ class ReplicaManager:
         self.perform(effects)
 
     def advance(self) -> None:
-        """Complete the operations whose deadline has passed."""
+        """Complete the delayed operations whose deadline has passed."""
         self._delayed.expire(self._clock.monotonic_ms())
 
     def next_deadline_ms(self) -> int | None:

@@ -38,7 +38,7 @@ class ReplicationQuota:
         window_count: int,
         window_ms: int,
     ) -> None:
-        """Create it without a limit.
+        """Create a replication throttle without a limit yet; rates are measured over the windows.
 
         `is_throttled` returns True if its topic's list has a partition.
         """
@@ -51,19 +51,25 @@ class ReplicationQuota:
 
     @property
     def is_exceeded(self) -> bool:
-        """Return whether the rate is above the limit."""
+        """True if the rate of throttled bytes is above the limit."""
         return self._rate.rate_per_s(self._clock.monotonic_ms()) > self.bound_per_s
 
     def record(self, topic_partition: TopicPartition, size_bytes: int) -> None:
-        """Count bytes of a partition if it is throttled."""
+        """Count bytes of a partition, if the throttle applies to it."""
         if size_bytes and self.is_throttled(topic_partition):
             self._rate.record(self._clock.monotonic_ms(), size_bytes)
 
     def should_throttle(self, topic_partition: TopicPartition) -> bool:
-        """Return whether a lagging replica of the partition is throttled now."""
+        """True if a lagging replica of the partition is throttled now.
+
+        That is so if it is listed, and the rate is exceeded.
+        """
         return self.is_throttled(topic_partition) and self.is_exceeded
 
 
 def is_listed(replicas: Sequence[str], partition: int, broker_id: int) -> bool:
-    """Return whether a topic's throttle list (partition:broker, or *) has a replica."""
+    """True if a topic's throttle list has a broker's replica of a partition.
+
+    The list has entries `partition:broker`, or `*` for all.
+    """
     return bool(replicas) and (_ALL in replicas or f"{partition}:{broker_id}" in replicas)

@@ -35,7 +35,7 @@ def log_role(partition: Partition, former_leader_id: int, former_leader_epoch: i
             partition.log.log_end_offset,
             partition.partition_epoch,
             partition.high_watermark,
-            _ids(partition.in_sync.committed),
+            _ids_text(partition.in_sync.committed),
             former,
             former_leader_epoch,
         )
@@ -62,35 +62,40 @@ def log_isr_proposal(partition: Partition, isr: Iterable[int]) -> None:
         _partition_log.info(
             "%s Shrinking ISR from %s to %s. Leader: (highWatermark: %d, endOffset: %d)."
             " Out of sync replicas: %s.",
-            _head(partition),
-            _ids(committed),
-            _ids(wanted),
+            _line_start(partition),
+            _ids_text(committed),
+            _ids_text(wanted),
             partition.high_watermark,
             partition.log.log_end_offset,
-            _ids(out_of_sync),
+            _ids_text(out_of_sync),
         )
     else:
         _partition_log.info(
-            "%s Expanding ISR from %s to %s", _head(partition), _ids(committed), _ids(wanted)
+            "%s Expanding ISR from %s to %s",
+            _line_start(partition),
+            _ids_text(committed),
+            _ids_text(wanted),
         )
 
 
 def log_isr(partition: Partition) -> None:
-    """Log the ISR that the controller committed."""
+    """Log the ISR that the controller committed, after it has changed."""
     isr = partition.in_sync.committed
     below = " (under-min-isr)" if len(isr) < partition.config.min_insync_replicas else ""
     _partition_log.info(
         "%s ISR updated to %s%s and version updated to %d",
-        _head(partition),
-        _ids(isr),
+        _line_start(partition),
+        _ids_text(isr),
         below,
         partition.partition_epoch,
     )
 
 
-def _head(partition: Partition) -> str:
+def _line_start(partition: Partition) -> str:
+    """Return the begin of a log line about a partition, in Kafka's form."""
     return f"[Partition {partition.topic_partition} broker={partition.broker_id}]"
 
 
-def _ids(broker_ids: Iterable[int]) -> str:
+def _ids_text(broker_ids: Iterable[int]) -> str:
+    """Return broker ids as text, sorted."""
     return ",".join(map(str, sorted(broker_ids)))

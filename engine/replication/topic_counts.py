@@ -118,7 +118,7 @@ class TopicCounts:
     replication_bytes_out: int
 
     def __init__(self) -> None:
-        """Begin at 0."""
+        """Create the counts of a topic's produces and fetches, all 0."""
         for name in COUNT_NAMES:
             setattr(self, name, 0)
         #: Appends and reads on the fast paths: an integer with the sum of their bytes, plus ONE for
@@ -140,7 +140,10 @@ class TopicCounts:
         self.fast_appends = self.fast_reads = self.fast_offset_steps = 0
 
     def count_refusal(self, error: ApiError, size_bytes: int) -> None:
-        """Count a refused batch of `size_bytes`. Source: ReplicaManager.appendToLocalLog."""
+        """Count a refused batch of `size_bytes`, by the kind of its error.
+
+        Source: ReplicaManager.appendToLocalLog.
+        """
         if error.code not in ERRORS_NOT_FAILURES:
             self.failed_produces += 1
         if error.code == MESSAGE_TOO_LARGE:
@@ -154,7 +157,10 @@ class TopicCounts:
             self.invalid_magics += error.invalid_magics
 
     def note_read_error(self, error: ApiError) -> None:
-        """Count the error of a read. Source: ReplicaManager.readFromLog."""
+        """Count the error of a read, unless it is one that Kafka does not count as a failure.
+
+        Source: ReplicaManager.readFromLog.
+        """
         if error.code not in _READ_ERRORS_NOT_FAILURES:
             self.failed_fetches += 1
 
@@ -168,14 +174,17 @@ class BrokerTopicCounts:
         self.former = TopicCounts()
 
     def counts_of(self, topic: str) -> TopicCounts:
-        """Return the counts of a topic; `add_pending_counts` completes them."""
+        """Return the counts of a topic, created at its first use.
+
+        Those of the fast paths are in it only after `add_pending_counts`.
+        """
         counts = self.by_topic.get(topic)
         if counts is None:
             counts = self.by_topic[topic] = TopicCounts()
         return counts
 
     def reset_counts(self, topic: str, names: Iterable[str]) -> None:
-        """Set some counts of a topic to 0; `total` does not change."""
+        """Set the counts `names` of a topic to 0; `total` does not change."""
         counts, former = self.counts_of(topic), self.former
         counts.add_pending_counts()
         for name in names:

@@ -59,7 +59,10 @@ def follower_high_watermark(
 def readable_end(
     isolation: Isolation, log_end_offset: int, high_watermark: int, last_stable_offset: int
 ) -> int:
-    """Return the end (exclusive) of the records that a reader may read. Source: HW-13."""
+    """Return the end (exclusive) of the records that a reader may read, by its isolation.
+
+    It is the high watermark, the log end offset, or the last stable offset. Source: HW-13.
+    """
     if isolation is _HIGH_WATERMARK:
         return high_watermark
     if isolation is _LOG_END:

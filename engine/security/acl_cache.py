@@ -73,7 +73,7 @@ class AclCache:
     """The entries of each resource pattern, without duplicates."""
 
     def __init__(self) -> None:
-        """Create a cache without ACLs."""
+        """Create the cache without ACLs."""
         #: Number of changes: grants that sessions cache are valid for one version.
         self.version = 0
         self._entries: dict[AclPattern, tuple[AccessEntry, ...]] = {}
@@ -85,20 +85,23 @@ class AclCache:
 
     @property
     def is_empty(self) -> bool:
-        """Return True if there are no ACLs."""
+        """True if there are no ACLs."""
         return not self._entries
 
     def entries(self, pattern: AclPattern) -> tuple[AccessEntry, ...]:
-        """Return the entries of exactly this pattern."""
+        """Return the entries of exactly this resource pattern, empty without any."""
         return self._entries.get(pattern, ())
 
     def patterns(self) -> list[AclPattern]:
-        """Return all patterns with entries: by kind, then type, then name in descending order."""
+        """Return all patterns with entries in Kafka's order.
+
+        They are sorted by kind, then pattern type, then name in descending order.
+        """
         falling = sorted(self._entries, key=lambda pattern: pattern.name, reverse=True)
         return sorted(falling, key=lambda pattern: (pattern.kind, pattern.pattern_type))
 
     def matching(self, acl_filter: AclFilter) -> Iterator[AclBinding]:
-        """Yield the ACLs that a filter matches."""
+        """Yield the ACLs that a filter matches, by pattern."""
         for pattern in self.patterns():
             for entry in self._entries[pattern]:
                 if acl_filter.matches(pattern, entry):
@@ -107,7 +110,7 @@ class AclCache:
     # Changes
 
     def set(self, pattern: AclPattern, entries: Iterable[AccessEntry]) -> None:
-        """Replace the entries of a pattern; changed entries get a new version of the cache."""
+        """Replace the entries of a pattern; a change increments `version`."""
         before, after = self.entries(pattern), tuple(dict.fromkeys(entries))
         if before == after:
             return
@@ -126,13 +129,13 @@ class AclCache:
             self._entries.pop(pattern, None)
 
     def keep(self, patterns: Iterable[AclPattern]) -> None:
-        """Remove all patterns that are not given."""
+        """Remove the entries of all patterns not in `patterns`, which were deleted."""
         kept = set(patterns)
         for pattern in [pattern for pattern in self._entries if pattern not in kept]:
             self.set(pattern, ())
 
     def _forget_name(self, key: _NamesKey, name: str) -> None:
-        """Remove a resource name from an entry's names; remove the key with its last name."""
+        """Remove a pattern's name from the names of an entry."""
         names = self._names[key]
         names.discard(name)
         if not names:
@@ -149,19 +152,22 @@ class AclCache:
         *,
         if_none: bool,
     ) -> bool:
-        """Return True if an operation on a resource is allowed; `if_none` if it has no ACLs."""
+        """Return True if the ACLs allow a requester's operation on a resource.
+
+        Without ACLs for the resource the result is `if_none`. A DENY entry has precedence.
+        """
         entries = self._entries_about(kind, name)
         if not entries:
             return if_none
-        if _has(entries, requester, operation, AclPermission.DENY):
+        if _has_entry(entries, requester, operation, AclPermission.DENY):
             return False
         return any(
-            _has(entries, requester, allowing, AclPermission.ALLOW)
+            _has_entry(entries, requester, allowing, AclPermission.ALLOW)
             for allowing in operations_that_allow(operation)
         )
 
     def _entries_about(self, kind: AclResource, name: str) -> list[AccessEntry]:
-        """Return the entries of all patterns that match a resource name."""
+        """Return the entries of all patterns that match a resource's name."""
         found = [*self.entries(AclPattern(kind, WILDCARD_NAME, PatternType.LITERAL))]
         found += self.entries(AclPattern(kind, name, PatternType.LITERAL))
         if self._prefixed_counts.get(kind):
@@ -172,13 +178,13 @@ class AclCache:
     def allows_some(
         self, requester: Requester, operation: AclOperation, kind: AclResource, *, if_none: bool
     ) -> bool:
-        """Return True if an operation is allowed on at least one possible resource.
+        """Return True if a requester's operation is allowed on at least one resource of a kind.
 
         No operation implies another here: only entries for this operation and for ALL count.
         """
 
         def names(permission: AclPermission, pattern_type: PatternType) -> list[set[str]]:
-            """Return the resource names of each entry that applies to the requester."""
+            """Return the names of the patterns with each entry that applies to the requester."""
             found = []
             for entry in _entries_of(requester, operation, permission):
                 of_entry = self._names.get(_NamesKey(entry, kind, pattern_type))
@@ -206,13 +212,13 @@ class AclCache:
         )
 
 
-def _has(
+def _has_entry(
     entries: Sequence[AccessEntry],
     requester: Requester,
     operation: AclOperation,
     permission: AclPermission,
 ) -> bool:
-    """Return True if any entry has this permission for the requester's operation."""
+    """Return True if one of the entries has `permission` for the operation."""
     return any(entry_applies(entry, requester, operation, permission) for entry in entries)
 
 
@@ -222,7 +228,10 @@ def entry_applies(
     operation: AclOperation,
     permission: AclPermission,
 ) -> bool:
-    """Return True if an entry has this permission for an operation, without implications."""
+    """Return True if an entry allows or denies (`permission`) the requester's operation.
+
+    Operations that imply this one do not count.
+    """
     return (
         entry.permission is permission
         and entry.operation in (operation, AclOperation.ALL)
@@ -232,14 +241,14 @@ def entry_applies(
 
 
 def operations_that_allow(operation: AclOperation) -> tuple[AclOperation, ...]:
-    """Return the operation itself, and then the operations that imply it."""
+    """Return an operation, and then the operations that imply it."""
     return (operation, *_IMPLIED_BY.get(operation, ()))
 
 
 def _entries_of(
     requester: Requester, operation: AclOperation, permission: AclPermission
 ) -> Iterator[AccessEntry]:
-    """Yield every possible entry that applies to the requester's operation."""
+    """Yield each entry that could exist and would apply to the requester's operation."""
     for principal in dict.fromkeys((requester.principal, WILDCARD_PRINCIPAL)):
         for host in dict.fromkeys((requester.host, WILDCARD_HOST)):
             for each in dict.fromkeys((operation, AclOperation.ALL)):
@@ -247,7 +256,7 @@ def _entries_of(
 
 
 def _begins_with_one(name: str, prefixes: Sequence[set[str]]) -> bool:
-    """Return True if a name begins with one of the prefixes; looks up each length."""
+    """Return True if a name begins with a prefix in one of the sets."""
     return any(
         name[:length] in of_entry for length in range(len(name) + 1) for of_entry in prefixes
     )

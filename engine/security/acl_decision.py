@@ -62,7 +62,7 @@ class AclDecision(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
-        """Return True if the operation is certainly allowed."""
+        """True if the operation is certainly allowed."""
         return self.result is AclResult.ALLOWED
 
 
@@ -80,7 +80,11 @@ def decide(
     resource: AclPattern,
     settings: AuthorizerSettings,
 ) -> AclDecision:
-    """Return the decision about an operation on a resource, or on all names of a prefix."""
+    """Return whether ACLs allow an operation on a resource, and the reason.
+
+    A prefixed `resource` means all names with the prefix: the operation has to be allowed on
+    each of them.
+    """
     if requester.principal in settings.super_users:
         return AclDecision(AclResult.ALLOWED, AclReason.SUPER_USER)
     about = [rule for rule in rules if _concerns(rule.pattern, resource)]
@@ -101,7 +105,7 @@ def decide(
 def hosts_named(
     rules: Iterable[AclBinding], principals: Iterable[str], resource: AclPattern
 ) -> list[str]:
-    """Return the hosts in ACLs of a resource for these principals, sorted, without `*`."""
+    """Return the hosts in the ACLs of a resource for these principals, sorted, without `*`."""
     wanted = frozenset(principals)
     hosts = {
         rule.entry.host
@@ -112,14 +116,14 @@ def hosts_named(
 
 
 def _without_rules(settings: AuthorizerSettings) -> AclResult:
-    """Return the decision for a resource without ACLs; UNKNOWN if the setting is unknown."""
+    """Return the decision about a resource without ACLs; UNKNOWN if the setting is unknown."""
     if settings.allows_without_rules is None:
         return AclResult.UNKNOWN
     return AclResult.ALLOWED if settings.allows_without_rules else AclResult.DENIED
 
 
 def _concerns(pattern: AclPattern, resource: AclPattern) -> bool:
-    """Return True if a pattern matches a resource, or some name of a prefix."""
+    """Return True if a pattern matches the resource, or at least one name of its prefix."""
     if pattern.kind is not resource.kind:
         return False
     if _covers(pattern, resource):
@@ -128,7 +132,7 @@ def _concerns(pattern: AclPattern, resource: AclPattern) -> bool:
 
 
 def _covers(pattern: AclPattern, resource: AclPattern) -> bool:
-    """Return True if a pattern matches a resource, or every name of a prefix."""
+    """Return True if a pattern matches the resource, or each name of its prefix."""
     if pattern.pattern_type is PatternType.PREFIXED:
         return resource.name.startswith(pattern.name)
     if pattern.name == WILDCARD_NAME:
@@ -142,7 +146,10 @@ def _first_applying(
     operations: Sequence[AclOperation],
     permission: AclPermission,
 ) -> AclBinding | None:
-    """Return the first ACL that applies; earlier operations take precedence."""
+    """Return the first ACL with the permission that applies, None without one.
+
+    All ACLs are searched for an earlier operation before the next one.
+    """
     rules = list(rules)
     for operation in operations:
         for rule in rules:

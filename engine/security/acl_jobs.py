@@ -57,7 +57,10 @@ _INTERNAL_TOPICS: Final = (_Op.READ, _Op.WRITE, _Op.CREATE, _Op.DELETE)
 
 
 def needed_rules(names: JobNames, *, pattern_type: PatternType) -> list[NeededRule]:
-    """Return the ACLs that a job needs; names are literal or prefixes, by `pattern_type`."""
+    """Return the ACLs that a job needs to work with the named resources, each once.
+
+    The names are literal or prefixes, by `pattern_type`.
+    """
     parts = (
         (AclResource.TOPIC, names.read_topics, _Op.READ),
         (AclResource.TOPIC, names.written_topics, _Op.WRITE),
@@ -75,7 +78,7 @@ def needed_rules(names: JobNames, *, pattern_type: PatternType) -> list[NeededRu
 
 
 def _application_rules(application_id: str) -> list[NeededRule]:
-    """Return the ACLs of a Streams application: its internal topics, group and ids."""
+    """Return the ACLs of a Streams application: for its internal topics, group and producer ids."""
     prefix = f"{application_id}-"
     topics = AclPattern(AclResource.TOPIC, prefix, PatternType.PREFIXED)
     transactional_ids = AclPattern(AclResource.TRANSACTIONAL_ID, prefix, PatternType.PREFIXED)

@@ -44,6 +44,9 @@ SUPPORTED_SINCE_FOUR: Final[Mapping[AclResource, tuple[AclOperation, ...]]] = {
 
 
 def operation_of_broker(number: int) -> AclOperation:
-    """Return the operation of a number in a broker of 3.9.1; UNKNOWN for later ones."""
+    """Return the operation that a number means to a broker of 3.9.1.
+
+    UNKNOWN for an unknown number and for the operations of later releases.
+    """
     operation = from_number(AclOperation, number)
     return AclOperation.UNKNOWN if operation is AclOperation.TWO_PHASE_COMMIT else operation

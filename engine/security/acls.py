@@ -87,7 +87,7 @@ E = TypeVar("E", AclOperation, AclResource, PatternType, AclPermission)
 
 
 def from_number(kind: type[E], number: int) -> E:
-    """Return the member with a number; UNKNOWN for an unknown number."""
+    """Return the member of an enumeration with a number, UNKNOWN if there is none."""
     try:
         return kind(number)
     except ValueError:
@@ -95,12 +95,15 @@ def from_number(kind: type[E], number: int) -> E:
 
 
 def pascal_name(member: E) -> str:
-    """Return a member's name as in znodes: `TransactionalId`."""
+    """Return a member's name as in znodes, such as `TransactionalId`."""
     return "".join(word.capitalize() for word in member.name.split("_"))
 
 
 def from_name(kind: type[E], name: str) -> E:
-    """Return the member with a name in either form (`TransactionalId`); UNKNOWN without one."""
+    """Return the member of an enumeration with a name, UNKNOWN if there is none.
+
+    The name is as in znodes or as in Python; upper and lower case are equal.
+    """
     wanted = name.upper().replace("_", "")
     return next((member for member in kind if pascal_name(member).upper() == wanted), kind.UNKNOWN)
 
@@ -123,7 +126,7 @@ class AccessEntry(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        """Return True if its operation or permission is unknown here."""
+        """True if the entry has an operation or permission that this release does not know."""
         return not (self.operation and self.permission)
 
 
@@ -135,7 +138,7 @@ class AclBinding(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        """Return True if any part of it is unknown here."""
+        """True if the ACL has a part that this release does not know."""
         return not (self.pattern.kind and self.pattern.pattern_type) or self.entry.is_unknown
 
 
@@ -147,7 +150,10 @@ class PatternFilter(NamedTuple):
     pattern_type: PatternType
 
     def matches(self, pattern: AclPattern) -> bool:
-        """Return True if a pattern matches; with MATCH, if the pattern applies to the name."""
+        """Return True if the filter matches a pattern.
+
+        With MATCH, if the pattern applies to its name.
+        """
         if self.kind not in (AclResource.ANY, pattern.kind):
             return False
         wanted = self.pattern_type
@@ -162,7 +168,7 @@ class PatternFilter(NamedTuple):
         return pattern.name in (self.name, WILDCARD_NAME)
 
     def exact_patterns(self) -> list[AclPattern]:
-        """Return the patterns that can match, if kind and name are given; otherwise empty."""
+        """Return the only patterns that can match, if kind and name are given; otherwise empty."""
         if self.kind <= AclResource.ANY or self.name is None:
             return []
         if self.pattern_type is PatternType.ANY:
@@ -183,7 +189,7 @@ class EntryFilter(NamedTuple):
     permission: AclPermission
 
     def matches(self, entry: AccessEntry) -> bool:
-        """Return True if an entry matches."""
+        """Return True if the filter matches an entry."""
         return (
             self.principal in (None, entry.principal)
             and self.host in (None, entry.host)
@@ -199,5 +205,5 @@ class AclFilter(NamedTuple):
     entries: EntryFilter
 
     def matches(self, pattern: AclPattern, entry: AccessEntry) -> bool:
-        """Return True if an ACL matches."""
+        """Return True if the filter matches an ACL: an entry of a pattern."""
         return self.patterns.matches(pattern) and self.entries.matches(entry)

@@ -51,7 +51,7 @@ class AuditLine(NamedTuple):
 
 
 def parse_audit_line(line: str, zone: tzinfo | None = UTC) -> AuditLine | None:
-    """Return the authorizer's decision in a log line; None if the line has none.
+    """Return the authorizer's decision in a log line, None if the line has none.
 
     Times in logs have no zone: `zone` is that of the broker, None for this machine's.
     """
@@ -76,7 +76,7 @@ def parse_audit_line(line: str, zone: tzinfo | None = UTC) -> AuditLine | None:
 
 
 def parse_audit_lines(lines: Iterable[str], zone: tzinfo | None = UTC) -> Iterator[AuditLine]:
-    """Yield the decisions in a log, in its order."""
+    """Yield the authorizer's decisions in the lines of a log, in their order."""
     for line in lines:
         decision = parse_audit_line(line, zone)
         if decision is not None:
@@ -84,7 +84,10 @@ def parse_audit_lines(lines: Iterable[str], zone: tzinfo | None = UTC) -> Iterat
 
 
 def _time_ms(text: str, zone: tzinfo | None) -> int | None:
-    """Return the epoch time in ms; None if invalid. A `zone` of None is this machine's."""
+    """Return the epoch time of a log line's time in ms, None if it is invalid.
+
+    A `zone` of None is this machine's.
+    """
     try:
         moment = datetime.fromisoformat(text.replace(",", "."))
     except ValueError:

@@ -21,11 +21,14 @@ class ScramCredentials:
         self._by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
 
     def of(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
-        """Return a user's credential; None without one."""
+        """Return a user's credential for a mechanism, None without one."""
         return self._by_user.get(user, {}).get(mechanism)
 
     def update(self, user: str, settings: Mapping[str, str]) -> list[ScramMechanism]:
-        """Replace a user's credentials; return the mechanisms whose text is invalid."""
+        """Replace a user's credentials by those in its settings.
+
+        Returns the mechanisms whose text is invalid: they have no credential.
+        """
         unreadable, usable = [], {}
         for mechanism in ScramMechanism:
             text = settings.get(mechanism.key)
@@ -41,6 +44,6 @@ class ScramCredentials:
         return unreadable
 
     def keep(self, users: Iterable[str]) -> None:
-        """Remove all users that are not given, because they were deleted."""
+        """Remove the credentials of all users not in `users`, who were deleted."""
         for user in self._by_user.keys() - set(users):
             del self._by_user[user]

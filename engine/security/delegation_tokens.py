@@ -49,20 +49,20 @@ class DelegationToken(NamedTuple):
     max_ms: int
 
     def is_expired(self, now_ms: int) -> bool:
-        """Return True if the token has expired."""
+        """Return True if the token has expired at the wall time `now_ms`."""
         return self.max_ms < now_ms or self.expires_ms < now_ms
 
     def may_be_changed_by(self, principal: str) -> bool:
-        """Return True if a principal may renew and expire the token."""
+        """Return True if a principal may renew and expire the token: the owner or a renewer."""
         return principal == self.owner or principal in self.renewers
 
     def concerns(self, principal: str) -> bool:
-        """Return True if a principal is the owner, the requester or a renewer."""
+        """Return True if a principal is the token's owner, requester or a renewer."""
         return principal == self.requester or self.may_be_changed_by(principal)
 
 
 def token_hmac(secret: str, token_id: str) -> bytes:
-    """Return the HMAC of a token, which is its secret."""
+    """Return the HMAC of a token id with the brokers' secret: clients use it as the password."""
     return hmac.digest(secret.encode(), token_id.encode(), _HMAC_HASH)
 
 
@@ -72,7 +72,10 @@ def is_shown(
     owners: Collection[str] | None,
     may_describe: Callable[[DelegationToken], bool],
 ) -> bool:
-    """Return True if a principal sees a token when it requests those of `owners`; None: all."""
+    """Return True if a principal sees a token when it requests the tokens of `owners`.
+
+    `owners` None means all owners.
+    """
     if owners is not None and not any(token.concerns(owner) for owner in owners):
         return False
     return token.concerns(principal) or may_describe(token)
@@ -82,7 +85,7 @@ class TokenCache:
     """The delegation tokens of a cluster in one broker, and their credentials."""
 
     def __init__(self, secret: str, salt: Callable[[], bytes]) -> None:
-        """Create a cache without tokens; `salt` returns random bytes."""
+        """Create the cache without tokens; `salt` returns random bytes."""
         self._secret = secret
         self._salt = salt
         self._tokens: dict[str, DelegationToken] = {}
@@ -100,11 +103,11 @@ class TokenCache:
         return sorted(self._tokens.values(), key=lambda token: (token.issued_ms, token.token_id))
 
     def of(self, token_id: str) -> DelegationToken | None:
-        """Return a token by its id; None if there is none."""
+        """Return the token with an id, None if there is none."""
         return self._tokens.get(token_id)
 
     def by_hmac(self, given: bytes) -> DelegationToken | None:
-        """Return the token with an HMAC; None if there is none. Compares in constant time."""
+        """Return the token with an HMAC, None if there is none; compares in constant time."""
         found = None
         for token in self._tokens.values():
             if hmac.compare_digest(self.hmac_of(token.token_id), given):
@@ -112,11 +115,11 @@ class TokenCache:
         return found
 
     def hmac_of(self, token_id: str) -> bytes:
-        """Return the HMAC for a token id."""
+        """Return the HMAC of a token id, whether the token exists or not."""
         return token_hmac(self._secret, token_id)
 
     def put(self, token: DelegationToken) -> None:
-        """Add or replace a token."""
+        """Add a token, or replace the one with its id."""
         self._tokens[token.token_id] = token
 
     def remove(self, token_id: str) -> None:
@@ -126,12 +129,12 @@ class TokenCache:
             self._credentials.pop((token_id, mechanism), None)
 
     def keep(self, token_ids: Iterable[str]) -> None:
-        """Remove all tokens that are not given, because they were deleted."""
+        """Remove all tokens whose ids are not in `token_ids`, because they were deleted."""
         for token_id in self._tokens.keys() - set(token_ids):
             self.remove(token_id)
 
     def credential(self, token_id: str, mechanism: ScramMechanism) -> ScramCredential:
-        """Return the SCRAM credential of an existing token.
+        """Return the SCRAM credential with which a client logs in with a token that exists.
 
         Differs: computed on first use; Kafka computes those of all mechanisms at once.
         """

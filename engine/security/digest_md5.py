@@ -61,7 +61,10 @@ class DigestAnswer(NamedTuple):
 
 
 def answer_challenge(challenge: bytes, login: DigestLogin, cnonce: str) -> DigestAnswer:
-    """Return a client's response to a server's challenge; raises DigestRefused."""
+    """Return a client's response to a server's challenge, and the server's expected confirmation.
+
+    `cnonce` is random. Raises DigestRefused.
+    """
     fields = _parse_fields(challenge)
     nonce = fields.get("nonce")
     if not nonce or fields.get("algorithm", "").lower() != "md5-sess":
@@ -77,7 +80,7 @@ def answer_challenge(challenge: bytes, login: DigestLogin, cnonce: str) -> Diges
         "cnonce": cnonce,
         "digest-uri": login.uri,
     }
-    parts = [f'{name}="{_escape(value)}"' for name, value in quoted.items()]
+    parts = [f'{name}="{_quote(value)}"' for name, value in quoted.items()]
     parts = ["charset=utf-8", *parts, f"nc={_COUNT}", f"qop={_QOP}", f"response={proof}"]
     return DigestAnswer(
         ",".join(parts).encode(), f"rspauth={exchange.seal(login.password)}".encode()
@@ -85,7 +88,7 @@ def answer_challenge(challenge: bytes, login: DigestLogin, cnonce: str) -> Diges
 
 
 def challenge_of(realm: str, nonce: str) -> bytes:
-    """Return a server's challenge."""
+    """Return the challenge with which a server begins a login."""
     fields = f'realm="{realm}",nonce="{nonce}",qop="{_QOP}",charset=utf-8,algorithm=md5-sess'
     return fields.encode()
 
@@ -93,7 +96,7 @@ def challenge_of(realm: str, nonce: str) -> bytes:
 def check_answer(
     message: bytes, users: Mapping[str, str], realm: str, nonce: str, uri: str
 ) -> tuple[str, bytes]:
-    """Check a client's response; return its user name, and the server's last message.
+    """Check a client's response; return its user name and the server's last message.
 
     An unknown user takes as long as a wrong password. Raises DigestRefused.
     """
@@ -124,15 +127,15 @@ class _Exchange(NamedTuple):
     authzid: str | None = None
 
     def proof(self, password: str) -> str:
-        """Return the client's proof."""
+        """Return the client's proof that it has the password."""
         return self._digest(password, f"AUTHENTICATE:{self.uri}")
 
     def seal(self, password: str) -> str:
-        """Return the server's proof."""
+        """Return the server's proof that it has the password too."""
         return self._digest(password, f":{self.uri}")
 
     def _digest(self, password: str, a2: str) -> str:
-        """Return the proof of RFC 2831 for qop=auth; `a2` differs between client and server."""
+        """Return the hash of RFC 2831 for qop=auth; `a2` differs between client and server."""
         secret = b":".join(_encode_narrow(text) for text in (self.username, self.realm, password))
         a1 = _create_md5(secret).digest() + f":{self.nonce}:{self.cnonce}".encode()
         if self.authzid is not None:
@@ -143,25 +146,25 @@ class _Exchange(NamedTuple):
 
 
 def _create_md5(content: bytes) -> hashlib._Hash:
-    """Create an MD5 hash, even if OpenSSL forbids MD5 for security (FIPS)."""
+    """Return an MD5 hash of the content, even where OpenSSL forbids MD5 for security (FIPS)."""
     return hashlib.md5(content, usedforsecurity=False)
 
 
 def _encode_narrow(text: str) -> bytes:
-    """Encode a text in ISO 8859-1 if possible, else in UTF-8."""
+    """Return a text in ISO 8859-1 if possible, else in UTF-8, as the protocol requires."""
     try:
         return text.encode("iso-8859-1")
     except UnicodeEncodeError:
         return text.encode()
 
 
-def _escape(text: str) -> str:
-    """Escape quotes and backslashes for a quoted string."""
+def _quote(text: str) -> str:
+    """Return a text for a quoted string, with quotes and backslashes escaped."""
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _parse_fields(message: bytes) -> dict[str, str]:
-    """Return the fields of a message by lower-case name; raises DigestRefused."""
+    """Return the fields of a challenge or response by lower-case name; raises DigestRefused."""
     try:
         text = message.decode()
     except UnicodeDecodeError as error:

@@ -49,7 +49,7 @@ _ADDRESS: Final = 7
 
 
 def subject_of(certificate: bytes) -> str:
-    """Return the subject of a certificate (DER); raises MalformedDer."""
+    """Return the subject of a certificate (DER) in Java's format; raises MalformedDer."""
     body = read_der_value(read_der_value(certificate, SEQUENCE).content, SEQUENCE)
     fields = [value for value in iter_der_values(body.content) if value.tag != _VERSION_TAG]
     if len(fields) <= _BEFORE_SUBJECT:
@@ -59,6 +59,8 @@ def subject_of(certificate: bytes) -> str:
 
 def alternative_names(certificate: bytes) -> frozenset[str]:
     """Return the subject alternative names of a certificate (DER) in Java's format.
+
+    Empty without any. Raises MalformedDer.
 
     Source: RFC 5280 §4.2.1.6; X509Certificate.getSubjectAlternativeNames. Raises MalformedDer.
     """
@@ -84,27 +86,27 @@ def _general_name(name: DerValue) -> str:
 
 
 def _address_text(raw: bytes) -> str:
-    """Return an address in Java's format: IPv6 with all eight numbers."""
+    """Return an IP address in Java's format: IPv6 with all eight numbers."""
     if len(raw) == 4:
         return ".".join(map(str, raw))
     return ":".join(f"{raw[at] << 8 | raw[at + 1]:x}" for at in range(0, len(raw), 2))
 
 
 def distinguished_name(name: bytes) -> str:
-    """Return a name (DER) in Java's format; raises MalformedDer."""
+    """Return an encoded name (DER) as text in Java's format; raises MalformedDer."""
     parts = list(iter_der_values(read_der_value(name, SEQUENCE).content))
-    return ",".join(_part(part) for part in reversed(parts))
+    return ",".join(_part_text(part) for part in reversed(parts))
 
 
-def _part(part: DerValue) -> str:
-    """Return one part, a SET of (type, value) pairs, as text; raises MalformedDer."""
+def _part_text(part: DerValue) -> str:
+    """Return one part of a name, a SET of (type, value) pairs, as text; raises MalformedDer."""
     if part.tag != SET:
         raise MalformedDer
     return "+".join(_pair_text(pair) for pair in iter_der_values(part.content))
 
 
 def _pair_text(pair: DerValue) -> str:
-    """Return `KEYWORD=value`; other types or values as `#hex`. Raises MalformedDer."""
+    """Return a pair as `KEYWORD=value`; unknown types or values as `#hex`. Raises MalformedDer."""
     values = list(iter_der_values(pair.content))
     if len(values) != 2 or values[0].tag != OBJECT_IDENTIFIER:
         raise MalformedDer
@@ -112,20 +114,23 @@ def _pair_text(pair: DerValue) -> str:
     keyword = _KEYWORDS.get(kind)
     if keyword is None or value.tag not in _STRINGS:
         return f"{keyword or kind}=#{value.raw.hex()}"
-    return f"{keyword}={_escape(value.content.decode('utf-8', 'replace'))}"
+    return f"{keyword}={_escape_value(value.content.decode('utf-8', 'replace'))}"
 
 
-def _escape(text: str) -> str:
-    """Escape a value as Java does (RFC 2253): special characters, and spaces at both ends."""
+def _escape_value(text: str) -> str:
+    """Return a value with Java's escapes (RFC 2253).
+
+    Special characters and the spaces at both ends are escaped.
+    """
     escaped = "".join(
         f"\\{char}" if char in _ESCAPED else "\\00" if char == "\0" else char for char in text
     )
     inner = escaped.strip(" \r")
     lead = len(escaped) - len(escaped.lstrip(" \r"))
     trailing = escaped[lead + len(inner) :] if inner else ""
-    return "".join(f"\\{char}" for char in escaped[:lead]) + inner + _escape_blanks(trailing)
+    return "".join(f"\\{char}" for char in escaped[:lead]) + inner + _escape_each(trailing)
 
 
-def _escape_blanks(text: str) -> str:
-    """Put a backslash before each character."""
+def _escape_each(text: str) -> str:
+    """Return a text with a backslash before each character."""
     return "".join(f"\\{char}" for char in text)

@@ -50,8 +50,11 @@ class JaasEntry(NamedTuple):
 
 
 def parse_jaas_entry(text: str) -> JaasEntry:
-    """Parse a text with exactly one entry; raises JaasRefused."""
-    entries = list(_entries(_tokenize(text)))
+    """Return the login module of a setting such as `sasl.jaas.config`.
+
+    Raises JaasRefused unless there is exactly one.
+    """
+    entries = list(_iter_entries(_tokenize(text)))
     if not entries:
         raise JaasRefused("Login module not specified in JAAS config")
     if len(entries) > 1:
@@ -62,7 +65,10 @@ def parse_jaas_entry(text: str) -> JaasEntry:
 
 
 def parse_jaas_sections(text: str) -> dict[str, list[JaasEntry]]:
-    """Parse the sections of a file, each with its entries; raises JaasRefused."""
+    """Return the entries of each section of a JAAS file by the section's name.
+
+    Raises JaasRefused.
+    """
     sections: dict[str, list[JaasEntry]] = {}
     tokens = _tokenize(text)
     for name in tokens:
@@ -76,7 +82,7 @@ def parse_jaas_sections(text: str) -> dict[str, list[JaasEntry]]:
 
 
 def _parse_section(name: str, tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
-    """Yield the entries of a section after its opening brace, up to its end."""
+    """Yield the entries of a section after its opening brace; raises JaasRefused."""
     for module in tokens:
         if module.character == "}":
             end = next(tokens, None)
@@ -109,18 +115,18 @@ def _tokenize(text: str) -> Iterator[_Token]:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """Return the character for an escape in a quoted string."""
+    """Return the character that an escape in a quoted string means."""
     return _ESCAPES.get(match[1], match[1])
 
 
-def _entries(tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
-    """Yield the entries of a configuration; raises JaasRefused."""
+def _iter_entries(tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
+    """Yield the entries of a text without sections; raises JaasRefused."""
     for module in tokens:
         yield _parse_entry(module, tokens)
 
 
 def _parse_entry(module: _Token, tokens: Iterator[_Token]) -> JaasEntry:
-    """Return the entry that begins with a login module."""
+    """Return the entry that begins with the login module `module`; raises JaasRefused."""
     flag = next(tokens, None)
     if flag is None:
         raise JaasRefused("Login module control flag not specified in JAAS config")
@@ -130,7 +136,10 @@ def _parse_entry(module: _Token, tokens: Iterator[_Token]) -> JaasEntry:
 
 
 def _parse_options(tokens: Iterator[_Token]) -> dict[str, str]:
-    """Return the options up to the semicolon; raises JaasRefused if a value or it is missing."""
+    """Return an entry's options up to the semicolon.
+
+    Raises JaasRefused if a value or the semicolon is missing.
+    """
     options: dict[str, str] = {}
     for key in tokens:
         if key.character == ";":

@@ -33,9 +33,10 @@ class OAuthBearerServer:
     """One authentication by OAUTHBEARER."""
 
     def __init__(self, token_of: Callable[[str], AccessToken], wall_ms: Callable[[], int]) -> None:
-        """Create it; `token_of` returns a verified token, or raises TokenRefused.
+        """Create the server of one OAUTHBEARER login.
 
-        `wall_ms` returns the time that is compared with the tokens' expiry.
+        `token_of` returns a verified token, or raises TokenRefused. `wall_ms` returns the time from
+        which the token's remaining lifetime is computed.
         """
         self.user: str | None = None
         self.is_token = False
@@ -50,7 +51,7 @@ class OAuthBearerServer:
     def response_to(self, token: bytes) -> bytes:
         """Return an empty response for a valid token, else JSON with the reason of the rejection.
 
-        The client's next message then ends the authentication with SaslFailed.
+        After a rejection the client's next message ends the login with SaslFailed.
         """
         if self._failure is not None and token == _SEPARATOR.encode():
             raise SaslFailed(self._failure)
@@ -70,7 +71,7 @@ class OAuthBearerServer:
         try:
             access = self._token_of(auth["token"])
         except TokenRefused as refused:
-            self._failure = _failure_text(refused)
+            self._failure = _failure_json(refused)
             return self._failure.encode()
         wanted = match["authorization_id"]
         if wanted is not None and wanted != access.principal:
@@ -83,7 +84,7 @@ class OAuthBearerServer:
         return b""
 
 
-def _failure_text(refused: TokenRefused) -> str:
-    """Return the failure as the JSON that Kafka writes, with its blanks."""
+def _failure_json(refused: TokenRefused) -> str:
+    """Return the reason of a rejection as the JSON that Kafka writes, with its blanks."""
     scope = "" if refused.scope is None else f', "scope":"{refused.scope}"'
     return f'{{"status":"{refused.status}"{scope}}}'

@@ -72,7 +72,10 @@ JsonKey = Mapping[str, Any]
 
 
 def validate_unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> AccessToken:
-    """Validate an unsecured token and return its principal and expiry; raises TokenRefused."""
+    """Check an unsecured token, and return its principal and expiry time; raises TokenRefused.
+
+    Such a token has no signature: only tests use it.
+    """
     parts = text.split(".")
     if len(parts) != 3 or not parts[0] or not parts[1]:
         raise TokenRefused("Malformed compact serialization")
@@ -89,7 +92,7 @@ def validate_unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> A
             raise TokenRefused("it was issued in the future")
         if expires_ms == issued_ms:
             raise TokenRefused("it expires when it was issued")
-    missing = set(rules.required_scope) - _scope(claims.get(rules.scope_claim))
+    missing = set(rules.required_scope) - _scopes_in(claims.get(rules.scope_claim))
     if missing:
         required = f"[{', '.join(rules.required_scope)}]"
         reason = f"the scope lacks {' '.join(sorted(missing))}"
@@ -100,13 +103,14 @@ def validate_unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> A
 def validate_signed_token(
     text: str, keys: Sequence[JsonKey], rules: SignedRules, now_ms: int
 ) -> AccessToken:
-    """Validate a token that one of the keys has signed; return principal and expiry.
+    """Check a signed token, and return its principal and expiry time.
 
-    Raises TokenRefused for another signature, audience, issuer or time.
+    Raises TokenRefused unless one of the keys has signed it, and its audience, issuer and times
+    are valid.
     """
     claims = _verify_signature(text, keys)
     audience = claims.get("aud")
-    audiences = {audience} if isinstance(audience, str) else set(_texts(audience))
+    audiences = {audience} if isinstance(audience, str) else set(_strings_in(audience))
     if audiences and not audiences & set(rules.audiences):
         raise TokenRefused("the audience is another")
     if rules.audiences and not audiences:
@@ -124,13 +128,16 @@ def validate_signed_token(
 
 
 def key_id(text: str) -> str | None:
-    """Return the key id in a token's header, None without one; raises TokenRefused."""
-    found = _header(text).get("kid")
+    """Return the id of the key with which a token is signed, None if its header has none.
+
+    Raises TokenRefused.
+    """
+    found = _decode_header(text).get("kid")
     return found if isinstance(found, str) else None
 
 
 def parse_jwks_keys(document: bytes) -> list[JsonKey]:
-    """Parse the keys of a JWKS document; raises TokenRefused for an invalid one."""
+    """Return the keys in a JWKS document; raises TokenRefused for an invalid one."""
     try:
         found = read_json(document)
     except ValueError as error:
@@ -142,11 +149,11 @@ def parse_jwks_keys(document: bytes) -> list[JsonKey]:
 
 
 def _verify_signature(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
-    """Verify a token's signature and return its claims; raises TokenRefused."""
+    """Return the claims of a token that one of the keys has signed; raises TokenRefused."""
     import jwt
 
     wanted = key_id(text)
-    if "crit" in _header(text):
+    if "crit" in _decode_header(text):
         # Unknown critical parameters must be rejected, and none is known here (RFC 7515 §4.1.11).
         raise TokenRefused("its header names critical parameters")
     unchecked: Any = {
@@ -175,14 +182,17 @@ def _verify_signature(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
 
 
 def _default_algorithm(key: JsonKey) -> str:
-    """Return an algorithm with which PyJWT can load a key."""
+    """Return an algorithm for the key's type, with which PyJWT can load the key."""
     if key.get("kty") == "EC":
         return {"P-384": "ES384", "P-521": "ES512"}.get(str(key.get("crv")), "ES256")
     return "EdDSA" if key.get("kty") == "OKP" else "RS256"
 
 
 def _check_times(claims: Mapping[str, Any], skew_ms: int, now_ms: int, *, needs_issue: bool) -> int:
-    """Check the time claims `exp` and `iat`; return the expiry time in ms. Raises TokenRefused."""
+    """Check the claims `exp` and `iat`, and return the expiry time in ms; raises TokenRefused.
+
+    With `needs_issue`, `iat` must not be missing.
+    """
     if claims.get("exp") is None:
         raise TokenRefused("no claim exp")
     expires_ms = _claim_ms(claims["exp"], "exp")
@@ -197,13 +207,13 @@ def _check_times(claims: Mapping[str, Any], skew_ms: int, now_ms: int, *, needs_
     return expires_ms
 
 
-def _header(text: str) -> Mapping[str, Any]:
+def _decode_header(text: str) -> Mapping[str, Any]:
     """Return a token's header, which is not verified yet; raises TokenRefused."""
     return _decode_object(text.partition(".")[0])
 
 
 def _decode_object(part: str) -> Mapping[str, Any]:
-    """Decode a part of a token (base64url JSON); raises TokenRefused if it is no object."""
+    """Return the JSON object in a part of a token (base64url); raises TokenRefused."""
     try:
         found = read_json(urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except ValueError as error:
@@ -214,7 +224,7 @@ def _decode_object(part: str) -> Mapping[str, Any]:
 
 
 def _claim_ms(value: object, claim: str) -> int:
-    """Return a claim's seconds in ms, limited to Java's long; raises TokenRefused."""
+    """Return the time of a claim, which is in seconds, in ms; raises TokenRefused if it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TokenRefused(f"the claim {claim} is no number")
     try:
@@ -225,11 +235,11 @@ def _claim_ms(value: object, claim: str) -> int:
     return max(-_MS_MAX, min(time_ms, _MS_MAX))
 
 
-def _scope(value: object) -> set[str]:
-    """Return the scopes of a token; a string is one scope, even with blanks, as in Kafka."""
-    return {value.strip()} if isinstance(value, str) else set(_texts(value))
+def _scopes_in(value: object) -> set[str]:
+    """Return the scopes in a claim; a string is one scope, even with blanks, as in Kafka."""
+    return {value.strip()} if isinstance(value, str) else set(_strings_in(value))
 
 
-def _texts(value: object) -> list[str]:
-    """Return the strings in a JSON list; empty for any other value."""
+def _strings_in(value: object) -> list[str]:
+    """Return the strings in a JSON list, empty for any other value."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

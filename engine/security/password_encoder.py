@@ -67,7 +67,7 @@ class EncoderSettings(NamedTuple):
         return f"EncoderSettings({self.cipher}, {self.key_bits}, {self.iterations})"
 
     def check(self) -> None:
-        """Raise ConfigError for an unsupported cipher, key factory or key length."""
+        """Raise ConfigError if the cipher, key factory or key length is not supported."""
         if self.cipher != _CIPHER:
             raise ConfigError(
                 "password.encoder.cipher.algorithm", self.cipher, f"must be {_CIPHER}"
@@ -88,13 +88,13 @@ class PasswordEncoder:
         self._entropy = entropy
 
     def encode(self, password: str) -> str:
-        """Encrypt a password for its znode; raises NoCipher."""
+        """Return a password encrypted, as it is stored in a znode; raises NoCipher."""
         settings = self._settings
         raw = password.encode()
         salt = self._entropy.random_bytes(_SALT_BYTES)
         vector = self._entropy.random_bytes(_BLOCK_BYTES)
         factory = settings.key_factory or _DEFAULT_FACTORY
-        key = _key(settings.secret, salt, factory, settings.key_bits, settings.iterations)
+        key = _derive_key(settings.secret, salt, factory, settings.key_bits, settings.iterations)
         fields = {
             "initializationVector": _base64(vector),
             "keyLength": str(settings.key_bits),
@@ -108,7 +108,10 @@ class PasswordEncoder:
         return ",".join(f"{name}:{text}" for name, text in fields.items())
 
     def decode(self, text: str) -> str:
-        """Decrypt a password; raises PasswordUnreadable, NoCipher."""
+        """Return the password of a text that `encode` or Kafka wrote.
+
+        Raises PasswordUnreadable, also if it was encrypted with another secret, and NoCipher.
+        """
         fields = {name: value for name, _, value in (p.partition(":") for p in text.split(","))}
         try:
             factory, cipher = fields["keyFactoryAlgorithm"], fields["cipherAlgorithm"]
@@ -124,7 +127,7 @@ class PasswordEncoder:
         is_whole = len(vector) == _BLOCK_BYTES and encrypted and not len(encrypted) % _BLOCK_BYTES
         if not is_known or not is_whole or not 1 <= iterations <= _ITERATIONS_MAX:
             raise PasswordUnreadable(f"it was made by {cipher} and {factory}, or is damaged")
-        key = _key(self._settings.secret, salt, factory, key_bits, iterations)
+        key = _derive_key(self._settings.secret, salt, factory, key_bits, iterations)
         try:
             password = _decrypt(key, vector, encrypted).decode()
         except ValueError as error:
@@ -135,17 +138,17 @@ class PasswordEncoder:
 
 
 def _java_length(text: str) -> int:
-    """Return the length in Java, where a character above U+FFFF counts as two."""
+    """Return a text's length in Java, where a character above U+FFFF counts as two."""
     return len(text) + sum(character > "\uffff" for character in text)
 
 
-def _key(secret: str, salt: bytes, factory: str, key_bits: int, iterations: int) -> bytes:
-    """Return the cipher's key of `key_bits`, derived from the secret by PBKDF2."""
+def _derive_key(secret: str, salt: bytes, factory: str, key_bits: int, iterations: int) -> bytes:
+    """Return a cipher key of `key_bits`, derived from the secret by PBKDF2."""
     return hashlib.pbkdf2_hmac(_HASHES[factory], secret.encode(), salt, iterations, key_bits // 8)
 
 
 def _encrypt(key: bytes, vector: bytes, raw: bytes) -> bytes:
-    """Return AES-CBC ciphertext with PKCS#7 padding; raises NoCipher without the library."""
+    """Return the AES-CBC ciphertext with PKCS#7 padding; raises NoCipher without the library."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError as error:
@@ -156,7 +159,10 @@ def _encrypt(key: bytes, vector: bytes, raw: bytes) -> bytes:
 
 
 def _decrypt(key: bytes, vector: bytes, encrypted: bytes) -> bytes:
-    """Return the decrypted bytes; raises ValueError for an invalid padding."""
+    """Return the plain bytes of an AES-CBC ciphertext.
+
+    Raises ValueError for an invalid padding, NoCipher without the library.
+    """
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError as error:
@@ -170,4 +176,5 @@ def _decrypt(key: bytes, vector: bytes, encrypted: bytes) -> bytes:
 
 
 def _base64(raw: bytes) -> str:
+    """Return the base64 text of bytes."""
     return b64encode(raw).decode()

@@ -13,5 +13,5 @@ _LENGTH: Final = 32
 
 
 def random_password(entropy: Entropy) -> str:
-    """Return a password of letters and digits, which needs no quotes in shells and JAAS files."""
+    """Return a random password of letters and digits, which needs no quotes."""
     return "".join(_ALPHABET[entropy.random_below(len(_ALPHABET))] for _ in range(_LENGTH))

@@ -57,7 +57,7 @@ class PrincipalMapping:
     """A list of mapping rules."""
 
     def __init__(self, text: str) -> None:
-        """Parse rules; raises MappingRefused."""
+        """Parse the rules in `ssl.principal.mapping.rules`; raises MappingRefused."""
         self._rules = [
             rule
             for match in _SPLITTER.finditer(text.strip())
@@ -65,7 +65,10 @@ class PrincipalMapping:
         ]
 
     def user_of(self, distinguished_name: str) -> str:
-        """Return the user name for a distinguished name; raises NoMappingRule, BadReplacement."""
+        """Return the user name to which the first matching rule maps a distinguished name.
+
+        Raises NoMappingRule and BadReplacement.
+        """
         for rule in self._rules:
             if rule.pattern is None:
                 return distinguished_name
@@ -75,7 +78,7 @@ class PrincipalMapping:
 
 
 def _parse_rule(text: str) -> _Rule | None:
-    """Parse a rule; None for empty text. Raises MappingRefused."""
+    """Return the rule in a text, None for empty text; raises MappingRefused."""
     match = _PARSER.match(text)
     if match is None or match.end() != len(text):
         # An invalid rule matches the last alternative, which may match an empty text.
@@ -93,16 +96,19 @@ def _parse_rule(text: str) -> _Rule | None:
 
 
 def _apply_rule(rule: _Rule, pattern: re.Pattern[str], name: str) -> str:
-    """Apply a rule to a distinguished name, including the rule's case."""
+    """Return a distinguished name after a rule's replacement and change of case.
+
+    Raises BadReplacement.
+    """
     mapped = pattern.sub(lambda match: _fill_replacement(rule.replacement, match), name)
     return {"L": mapped.lower(), "U": mapped.upper()}.get(rule.case, mapped)
 
 
 def _fill_replacement(replacement: str, match: re.Match[str]) -> str:
-    """Fill the groups into a replacement in Java's syntax; raises BadReplacement."""
+    """Return a replacement in Java's syntax with its groups filled in; raises BadReplacement."""
 
     def fill(found: re.Match[str]) -> str:
-        """Return the text for `$1`, `${name}` or an escaped character; raises for a lone `$`."""
+        """Return the text for `$1`, `${name}` or an escaped character; raises for a `$` alone."""
         number, group, escaped = found.groups()
         if number is not None:
             return _text_of_group(number, match)

@@ -13,28 +13,28 @@ USER_TYPE: Final = "User"
 
 
 def user_principal(name: str) -> str:
-    """Return the principal of a user."""
+    """Return the principal of a user, such as `User:alice`."""
     return principal_text(USER_TYPE, name)
 
 
 def principal_text(kind: str, name: str) -> str:
-    """Return a principal of a type and a name."""
+    """Return the text of a principal from its type and name."""
     return f"{kind}:{name}"
 
 
 def principal_parts(principal: str) -> tuple[str, str]:
-    """Return the type and the name of a principal."""
+    """Return the type and the name in the text of a principal."""
     kind, _, name = principal.partition(":")
     return kind, name
 
 
 def is_principal(text: str) -> bool:
-    """Return True if a text is TYPE:NAME; both may be empty, a name may have colons."""
+    """Return True if a text has the form TYPE:NAME; both may be empty, a name may have colons."""
     return ":" in text
 
 
 def super_users_of(text: str) -> tuple[frozenset[str], list[str]]:
-    """Return the principals in `super.users`, and the invalid parts."""
+    """Return the principals in the setting `super.users`, and its invalid parts."""
     if not text:
         return frozenset(), []
     # Java's split drops empty parts at the end.

@@ -59,14 +59,11 @@ class QuotaLimits:
 
     @property
     def is_empty(self) -> bool:
-        """Return True if there are no quotas."""
+        """True if no quota is set."""
         return not any(self._by_kind.values())
 
     def take(self, owner: QuotaOwner, config: Mapping[str, str]) -> None:
-        """Replace the quotas of a user, a client id or both by those in the entity's settings.
-
-        Raises ValueError, with nothing changed, for a bound that is no number.
-        """
+        """Replace the quotas of a user, a client id or both by those in the entity's settings."""
         bounds = {kind: float(config[kind.value]) for kind in QuotaKind if kind.value in config}
         for kind, of_kind in self._by_kind.items():
             if kind in bounds:
@@ -75,11 +72,14 @@ class QuotaLimits:
                 of_kind.pop(owner, None)
 
     def owners(self) -> set[QuotaOwner]:
-        """Return all users and client ids that have quotas."""
+        """Return all users, client ids and pairs of both that have a quota."""
         return {owner for of_kind in self._by_kind.values() for owner in of_kind}
 
     def limit_of(self, kind: QuotaKind, user: str, client: str) -> Limit | None:
-        """Return the limit of a client; None if it has none."""
+        """Return the limit that applies to a client, None without one.
+
+        The most specific quota applies, in Kafka's order of precedence.
+        """
         bounds = self._by_kind[kind]
         if not bounds:
             return None
@@ -106,7 +106,10 @@ class QuotaLimits:
 def _first_limit(
     bounds: Mapping[QuotaOwner, float], candidates: tuple[tuple[QuotaOwner, QuotaOwner], ...]
 ) -> Limit | None:
-    """Return the limit of the first candidate that has a quota; None if none has."""
+    """Return the limit of the first candidate that has a quota, None if none has.
+
+    A candidate is the owner of the quota, and the owner whose use counts against it.
+    """
     for owner, counted in candidates:
         bound = bounds.get(owner)
         if bound is not None:

@@ -83,7 +83,7 @@ class TokenLogin(NamedTuple):
 
 
 def _no_token(_token_id: str) -> TokenLogin | None:
-    """Return None: the listener has no delegation tokens."""
+    """Return None, because the listener has no delegation tokens."""
     return None
 
 
@@ -98,11 +98,10 @@ class SaslServer(Protocol):
     lifetime_ms: int | None
 
     def response_to(self, token: bytes) -> bytes:
-        """Evaluate a client's token and return the response.
+        """Return the response to a client's message.
 
-        Authentication is complete once `user` is set.
-
-        After SaslFailed, CredentialsWrong or TokenBroken the caller must not pass another token.
+        Authentication is complete once `user` is set. After SaslFailed, CredentialsWrong or
+        TokenBroken the caller must not pass another message.
         """
         ...
 
@@ -111,14 +110,17 @@ class PlainServer:
     """PLAIN: the client sends its password."""
 
     def __init__(self, password_of: Callable[[str], str | None]) -> None:
-        """Create it; `password_of` returns a user's password, None for an unknown user."""
+        """Create the server of one PLAIN login.
+
+        `password_of` returns a user's password, None for an unknown user.
+        """
         self.user: str | None = None
         self.is_token = False
         self.lifetime_ms: int | None = None
         self._password_of = password_of
 
     def response_to(self, token: bytes) -> bytes:
-        """Return an empty response if the password is correct; else raise SaslFailed."""
+        """Return an empty response if the password is correct, else raise SaslFailed."""
         tokens = token.decode("utf-8", "replace").split("\0", 3)
         if len(tokens) != 3:
             raise SaslFailed(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
@@ -152,9 +154,11 @@ class ScramServer:
         nonce: str,
         token_of: Callable[[str], TokenLogin | None] = _no_token,
     ) -> None:
-        """Create it; `credential_of` returns a user's credential, `token_of` the login of a token.
+        """Create the server of one SCRAM login.
 
-        `nonce` is random and used once.
+        `credential_of` returns a user's credential, `token_of` the login of a delegation token;
+        both
+        return None for an unknown one. `nonce` is random and used once.
         """
         #: The authenticated user; None before the client's proof is verified.
         self.user: str | None = None
@@ -174,9 +178,11 @@ class ScramServer:
         self._both_nonces = ""
 
     def response_to(self, token: bytes) -> bytes:
-        """Return the server's response: a challenge to the first message, then the signature.
+        """Return the response to a client's message.
 
-        Raises CredentialsWrong or SaslFailed if the client is rejected.
+        The first response is the challenge, the second one the server's signature.
+
+        Raises CredentialsWrong, SaslFailed or TokenBroken if the client is rejected.
         """
         text = token.decode("utf-8", "replace")
         if self._credential is None:
@@ -184,12 +190,15 @@ class ScramServer:
         return self._verify(text, self._credential)
 
     def _begin(self, text: str) -> bytes:
-        """Return the challenge to the client's first message; raises if the user is rejected."""
+        """Return the challenge to the client's first message, which names the user or token.
+
+        Raises CredentialsWrong or SaslFailed if it is rejected.
+        """
         match = _CLIENT_FIRST.fullmatch(text)
         if match is None:
             raise CredentialsWrong("Invalid SCRAM client first message format")
         extensions = match["extensions"]
-        user = _user_of(match["name"])
+        user = _decode_user(match["name"])
         if _TOKEN_EXTENSION.search(extensions):
             token = self._token_of(user)
             if token is None:
@@ -216,7 +225,10 @@ class ScramServer:
         return challenge.encode()
 
     def _verify(self, text: str, credential: ScramCredential) -> bytes:
-        """Verify the client's proof and return the server's signature; raises CredentialsWrong."""
+        """Return the server's signature if the client's proof is correct.
+
+        Raises CredentialsWrong, or TokenBroken for a malformed proof.
+        """
         match = _CLIENT_FINAL.fullmatch(text)
         if match is None:
             raise CredentialsWrong("Invalid SCRAM client final message format")
@@ -243,7 +255,7 @@ class ScramServer:
 
 
 def nonce_of(random_bytes: bytes) -> str:
-    """Return a nonce in Kafka's format: 130 random bits in letters and digits."""
+    """Return a nonce in Kafka's format from random bytes: 130 bits in letters and digits."""
     number = int.from_bytes(random_bytes) & ((1 << _NONCE_BITS) - 1)
     digits = []
     while number:
@@ -252,6 +264,6 @@ def nonce_of(random_bytes: bytes) -> str:
     return "".join(reversed(digits)) or "0"
 
 
-def _user_of(sasl_name: str) -> str:
-    """Return the user for a name in a SCRAM message, where `,` and `=` are escaped."""
+def _decode_user(sasl_name: str) -> str:
+    """Return the user whose name a SCRAM message has, with `,` and `=` escaped."""
     return sasl_name.replace("=2C", ",").replace("=3D", "=")

@@ -34,12 +34,12 @@ class ScramMechanism(IntEnum):
 
     @property
     def key(self) -> str:
-        """Return the key of the mechanism in a user's settings: `SCRAM-SHA-256`."""
+        """The key of the mechanism in a user's settings, such as `SCRAM-SHA-256`."""
         return self.name.replace("_", "-")
 
     @property
     def hash_name(self) -> str:
-        """Return the name of the hash function."""
+        """The name of the mechanism's hash function for `hashlib`."""
         return _HASHES[self]
 
 
@@ -47,7 +47,7 @@ _HASHES: Final = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_S
 
 
 def may_log_in(user: str) -> bool:
-    """Return True if brokers accept a user name in a login; credentials can be set for any.
+    """Return True if brokers accept a user name in a login; credentials can be set for any name.
 
     Source: ScramMessages.SASLNAME, which has ASCII without NUL.
     """
@@ -75,7 +75,7 @@ class ScramCredential(NamedTuple):
 
 
 def credential_text(mechanism: ScramMechanism, salted: SaltedPassword) -> str:
-    """Return the text of a credential in a user's settings."""
+    """Return the credential of a salted password as the text in a user's settings."""
     credential = salted_credential(mechanism, salted)
     parts = {
         "salt": credential.salt,
@@ -87,7 +87,7 @@ def credential_text(mechanism: ScramMechanism, salted: SaltedPassword) -> str:
 
 
 def salted_credential(mechanism: ScramMechanism, salted: SaltedPassword) -> ScramCredential:
-    """Return the credential of a salted password."""
+    """Return the credential of a salted password: the keys that a broker stores."""
     hash_name = _HASHES[mechanism]
     client_key = hmac.digest(salted.password, b"Client Key", hash_name)
     return ScramCredential(
@@ -99,7 +99,7 @@ def salted_credential(mechanism: ScramMechanism, salted: SaltedPassword) -> Scra
 
 
 def parse_iterations(text: str) -> int | None:
-    """Return the iterations in a credential's text; None if the text is invalid."""
+    """Return the number of iterations in a credential's text, None if the text is invalid."""
     parts = [part.partition("=") for part in text.split(",")]
     if [name for name, _, _ in parts] != ["salt", "stored_key", "server_key", "iterations"]:
         return None
@@ -108,7 +108,7 @@ def parse_iterations(text: str) -> int | None:
 
 
 def parse_credential(text: str) -> ScramCredential | None:
-    """Parse a credential; None if the text is invalid."""
+    """Return the credential in a text of a user's settings, None if the text is invalid."""
     iterations = parse_iterations(text)
     if iterations is None:
         return None

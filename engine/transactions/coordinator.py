@@ -32,7 +32,7 @@ class TransactionCoordinator:
     def __init__(
         self, settings: TransactionSettings, ports: TransactionPorts, turns: LoopTurns
     ) -> None:
-        """Create the coordinator without any transactions.
+        """Create the transaction coordinator and its parts, without any transactions.
 
         Transactions are loaded when this broker becomes the leader of a partition of
         `__transaction_state`.
@@ -58,7 +58,10 @@ class TransactionCoordinator:
         self.markers.stop()
 
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Send the markers of a loaded transaction in PrepareCommit or PrepareAbort."""
+        """Continue a transaction that was loaded in PrepareCommit or PrepareAbort.
+
+        Its markers are sent.
+        """
         self.ends.resume(coordinator_epoch, transaction)
 
     def _unloaded(self, transactional_ids: Iterable[str]) -> None:

@@ -85,7 +85,7 @@ class _PendingCompleteTxn(NamedTuple):
     completion: Transition
 
     def build_marker(self, partitions: Iterable[TopicPartition]) -> Marker:
-        """Return the marker of this transaction for `partitions`, which have the same leader."""
+        """Return the marker of this transaction for `partitions` of one leader."""
         return Marker(
             self.completion.producer_id,
             self.completion.producer_epoch,
@@ -115,7 +115,10 @@ class TransactionMarkers:
     def __init__(
         self, registry: TransactionRegistry, store: TransactionStore, ports: TransactionPorts
     ) -> None:
-        """Create an empty queue; `ports.channels` finds leaders and sends them markers."""
+        """Create the sender without queued markers.
+
+        `ports.channels` finds leaders and sends to them.
+        """
         self._registry = registry
         self._store = store
         self._channels: MarkerChannels = ports.channels
@@ -139,7 +142,7 @@ class TransactionMarkers:
 
     @property
     def pending_ids(self) -> tuple[str, ...]:
-        """Return the ids of the transactions that have partitions without a marker."""
+        """The ids of the transactions of which at least one partition has no marker yet."""
         return tuple(self._pending_txns)
 
     def send_markers(
@@ -161,12 +164,12 @@ class TransactionMarkers:
         self._complete_if_done(pending)
 
     def forget(self, transactional_ids: Iterable[str]) -> None:
-        """Drop the unsent markers of ids that this broker coordinates no longer."""
+        """Drop the unsent markers of ids that this broker does not coordinate any more."""
         for transactional_id in transactional_ids:
             self._pending_txns.pop(transactional_id, None)
 
     def stop(self) -> None:
-        """Drop all unsent markers and cancel the timers."""
+        """Drop all unsent markers and cancel the timers; responses that come later are ignored."""
         self._is_stopped = True
         self._pending_txns.clear()
         self._queues.clear()
@@ -176,15 +179,16 @@ class TransactionMarkers:
         self._cancels.clear()
 
     def _is_current(self, pending: _PendingCompleteTxn) -> bool:
-        """Return whether `pending` was neither dropped nor replaced by a later end of its id."""
+        """Return True if `pending` was neither dropped nor replaced by a later end of its id."""
         return self._pending_txns.get(pending.transaction.transactional_id) is pending
 
     # 1
     def _enqueue(self, pending: _PendingCompleteTxn, partitions: Iterable[TopicPartition]) -> None:
-        """Queue markers for the leaders of `partitions`, and send them.
+        """Queue markers for the leaders of `partitions`, and send what can be sent now.
 
-        A deleted partition is removed from the transaction; one without a reachable leader is
-        retried.
+        A deleted partition is removed from the transaction; one without a reachable leader waits
+        for
+        `_retry`.
         """
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
@@ -209,7 +213,10 @@ class TransactionMarkers:
 
     # 2
     def _send_next(self, broker_id: int) -> None:
-        """Send a broker its queued markers, unless a WriteTxnMarkers request to it is in flight."""
+        """Send a broker its queued markers in one request.
+
+        At most one request is in flight to it.
+        """
         if broker_id in self._busy or self._is_stopped:
             return
         entries = self._take_entries(broker_id)
@@ -238,7 +245,10 @@ class TransactionMarkers:
     def _on_response(
         self, broker_id: int, entries: list[_QueuedMarker], answered: Promise[list[MarkerCodes]]
     ) -> None:
-        """Apply a broker's response; if the request failed, back off and retry all its markers."""
+        """Apply a broker's response, then send it the next queued markers.
+
+        If the request failed, all markers for the broker wait for a retry after a pause.
+        """
         self._busy.discard(broker_id)
         if self._is_stopped:
             return
@@ -259,7 +269,7 @@ class TransactionMarkers:
     def _apply_response(
         self, pending: _PendingCompleteTxn, marker: Marker, codes: MarkerCodes
     ) -> None:
-        """Remove the partitions that have the marker from the transaction, and retry failed ones.
+        """Apply the error codes of one marker: remove the marked partitions, retry the failed ones.
 
         Drops the transaction if the producer's or the coordinator's epoch is fenced. Completes it
         if no partition is left.
@@ -285,16 +295,19 @@ class TransactionMarkers:
         self._complete_if_done(pending)
 
     def _back_off(self, broker_id: int) -> None:
-        """Send a broker no markers for a pause; the pause doubles with each failure in a row."""
+        """Set the time until which a broker gets no markers, after it was not reached.
+
+        The pause doubles with each failure in a row.
+        """
         before = self._unreached.get(broker_id)
-        pause_ms = MARKER_RETRY_MS if before is None else _longer(before.pause_ms)
+        pause_ms = MARKER_RETRY_MS if before is None else _next_pause(before.pause_ms)
         until_ms = self._clock.monotonic_ms() + pause_ms
         self._unreached[broker_id] = _Unreached(pause_ms, until_ms)
 
     def _find_leader(self, partition: TopicPartition) -> int | None:
-        """Return the partition's leader; −1 if it has none or the leader is in back-off.
+        """Return the broker id of a partition's leader, None if the partition is deleted.
 
-        Returns None if the partition is deleted.
+        −1 if it has no leader, or if the leader was not reached and its pause has not passed.
         """
         leader_id = self._channels.leader_of(partition)
         unreached = None if leader_id is None else self._unreached.get(leader_id)
@@ -305,21 +318,21 @@ class TransactionMarkers:
     def _retry_later(
         self, pending: _PendingCompleteTxn, partitions: Iterable[TopicPartition]
     ) -> None:
-        """Queue the markers of `partitions` for the next `_retry`."""
+        """Let the markers of `partitions` wait for the next `_retry`, and schedule that."""
         for partition in partitions:
             self._waiting.setdefault(partition, []).append(pending)
         self._schedule_retry()
 
     def _schedule_retry(self) -> None:
-        """Schedule `_retry` in MARKER_RETRY_MS if partitions wait for it and none is scheduled."""
+        """Schedule `_retry` in MARKER_RETRY_MS, if a partition waits and no retry is scheduled."""
         if self._waiting and not self._is_retry_due:
             self._is_retry_due = True
             self._schedule(self._retry, MARKER_RETRY_MS)
 
     def _retry(self) -> None:
-        """Queue the waiting markers again, except those of partitions without a reachable leader.
+        """Queue the waiting markers again.
 
-        Those partitions wait for the next retry.
+        Those of a partition without a reachable leader wait for the next retry.
         """
         self._is_retry_due = False
         waiting, self._waiting = self._waiting, {}
@@ -343,6 +356,7 @@ class TransactionMarkers:
         number = self._timer_number
 
         def run() -> None:
+            """Run the action, which `stop` cannot cancel any more."""
             del self._cancels[number]
             action()
 
@@ -351,13 +365,16 @@ class TransactionMarkers:
 
     # 4
     def _complete_if_done(self, pending: _PendingCompleteTxn) -> None:
-        """Write the completion if no partition of the transaction is without its marker."""
+        """Write the completion of a transaction, if all its partitions have their marker."""
         if self._is_current(pending) and not pending.transaction.partitions:
             del self._pending_txns[pending.transaction.transactional_id]
             drive(self._write_completion(pending))
 
     async def _write_completion(self, pending: _PendingCompleteTxn) -> None:
-        """Write the completion; retry on COORDINATOR_NOT_AVAILABLE with a growing pause."""
+        """Write CompleteCommit or CompleteAbort to the transaction log.
+
+        Retries on COORDINATOR_NOT_AVAILABLE with a growing pause; any other error ends the attempt.
+        """
         transactional_id, pause_ms = pending.transaction.transactional_id, MARKER_RETRY_MS
         while True:
             code = await self._store.write(
@@ -370,9 +387,12 @@ class TransactionMarkers:
             self._schedule(partial(waited.keep, None), pause_ms)
             await waited
             # Many transactions may wait for the same replica.
-            pause_ms = _longer(pause_ms)
+            pause_ms = _next_pause(pause_ms)
 
 
-def _longer(pause_ms: int) -> int:
-    """Return the next pause in ms: twice the last one, at most MARKER_RETRY_MS_MAX."""
+def _next_pause(pause_ms: int) -> int:
+    """Return the pause in ms after one of `pause_ms`.
+
+    It is twice as long, at most MARKER_RETRY_MS_MAX.
+    """
     return min(2 * pause_ms, MARKER_RETRY_MS_MAX)

@@ -20,27 +20,31 @@ class TransactionLog(Protocol):
     def append(
         self, partition: int, records: Sequence[TransactionRecord], *, timeout_ms: int
     ) -> Promise[int]:
-        """Append records as one batch; promise 0 once the in-sync replicas have it, else a code."""
+        """Append records to a partition of `__transaction_state` as one batch.
+
+        Promises 0 once the in-sync replicas have it, else an error code.
+        """
         ...
 
     def read(self, partition: int) -> Iterator[tuple[int, TransactionRecord]]:
-        """Read all records with their offsets, in order.
+        """Yield all records of a partition with their offsets, in log order.
 
         Raises ApiError or StorageError if the log cannot be read.
         """
         ...
 
     def end_offset(self, partition: int) -> int:
-        """Return the log end offset, 0 for a partition that is not on this broker."""
+        """Return the log end offset of a partition, 0 if it is not on this broker."""
         ...
 
     def is_committed(self, partition: int, end_offset: int) -> bool:
-        """Return whether the high watermark has reached `end_offset` (exclusive)."""
+        """Return True if a partition's high watermark has reached `end_offset` (exclusive)."""
         ...
 
     def partition_count(self) -> int:
-        """Return the partition count of the topic; before it exists, the count it will be created
-        with.
+        """Return the partition count of `__transaction_state`.
+
+        Before the topic exists, the count with which it will be created.
         """
         ...
 
@@ -72,7 +76,7 @@ class MarkerChannels(Protocol):
     """Finds the leaders of partitions, and sends them transaction markers to write."""
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        """Return the leader's broker id: −1 without a leader, None if the partition is deleted."""
+        """Return the broker id of a partition's leader, −1 without one, None if it is deleted."""
         ...
 
     def write(self, broker_id: int, markers: Sequence[Marker]) -> Promise[list[MarkerCodes]]:

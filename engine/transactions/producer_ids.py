@@ -42,7 +42,7 @@ class ProducerIdBlock(NamedTuple):
 
     @property
     def end_id(self) -> int:
-        """Return the exclusive end of the block: its last id plus 1."""
+        """The exclusive end of the block: its last id plus 1."""
         return self.first_id + self.size
 
 
@@ -54,7 +54,7 @@ class ProducerIds:
     """Generates the producer ids of one broker from blocks of the controller."""
 
     def __init__(self, allocate: AllocateBlock, clock: Clock) -> None:
-        """Create a generator without a block; `allocate` requests a block from the controller."""
+        """Create the generator without a block; `allocate` requests a block from the controller."""
         self._allocate = allocate
         self._clock = clock
         #: The block in use, and the next id of it.
@@ -86,7 +86,10 @@ class ProducerIds:
         return given
 
     def request_next_block(self) -> None:
-        """Request the next block, unless it is here, requested, or a request failed just now."""
+        """Request the next block from the controller.
+
+        Does nothing if it has arrived or is requested, or soon after a failed request.
+        """
         if self._next_block is not None or self._is_requesting:
             return
         if self._retry_at_ms is not None and self._clock.monotonic_ms() < self._retry_at_ms:
@@ -97,7 +100,10 @@ class ProducerIds:
         requested.watch(lambda: self._on_block(requested))
 
     def _on_block(self, requested: Promise[ProducerIdBlock | None]) -> None:
-        """Keep the allocated block; after a failure set the time of the earliest next request."""
+        """Keep the block that the controller has allocated, if it is usable.
+
+        Otherwise the next request is allowed after PRODUCER_ID_RETRY_MS.
+        """
         self._is_requesting = False
         block = None if requested.error is not None else requested.result()
         if block is None or not self._is_usable(block):
@@ -106,6 +112,6 @@ class ProducerIds:
             self._next_block = block
 
     def _is_usable(self, block: ProducerIdBlock) -> bool:
-        """Return whether the block is not empty and begins at or after the present block's end."""
+        """Return True if a block is not empty and its ids are above the present ones."""
         # Two producers with the same id could not be distinguished.
         return block.size > 0 and self._block.end_id <= block.first_id <= _ID_MAX - block.size

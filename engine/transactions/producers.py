@@ -71,7 +71,10 @@ class Producers:
         settings: TransactionSettings,
         ports: TransactionPorts,
     ) -> None:
-        """Create the handler; `ports.new_producer_id` raises ApiError while no id is available."""
+        """Create the handler of InitProducerId.
+
+        `ports.new_producer_id` raises ApiError while no id is available.
+        """
         self._registry = registry
         self._store = store
         self._ends = ends
@@ -101,9 +104,10 @@ class Producers:
     async def _init_producer(
         self, transactional_id: str, timeout_ms: int, expected: ProducerOfEpoch | None
     ) -> InitResult:
-        """Write the new epoch of an id and return it; abort an open transaction first.
+        """Write the next epoch of a transactional id and return it with the producer id.
 
-        The abort is answered with CONCURRENT_TRANSACTIONS: the client retries.
+        If a transaction is open, it is aborted first and the result is CONCURRENT_TRANSACTIONS: the
+        client retries.
         """
         code, coordinator_epoch, transaction = self._registry.find(transactional_id)
         if code:
@@ -133,7 +137,7 @@ class Producers:
         return InitResult(0, transition.producer_id, transition.producer_epoch)
 
     def _register(self, transactional_id: str, timeout_ms: int) -> Transaction:
-        """Register a new transactional id with a new producer id.
+        """Register and return a new transactional id with a new producer id.
 
         Raises ApiError if no producer id is available.
         """
@@ -147,7 +151,7 @@ class Producers:
     ) -> Transition | int:
         """Prepare and return the transition to the next epoch or producer id, or an error code.
 
-        For an open transaction it is PrepareEpochFence.
+        For an open transaction it is PrepareEpochFence, which its abort follows.
         """
         if transaction.pending_state is not None:
             return CONCURRENT_TRANSACTIONS
@@ -169,7 +173,7 @@ class Producers:
 
 
 def _is_known(transaction: Transaction, expected: ProducerOfEpoch) -> bool:
-    """Return True if the client's producer id is current.
+    """Return True if the client's producer id is the one of the transactional id.
 
     Also True if the id has no epoch yet, or for the previous producer id with an exhausted epoch.
     """

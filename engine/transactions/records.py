@@ -56,7 +56,7 @@ class UnknownTransactionRecord(EngineError):
 
 
 def build_record(transactional_id: str, transition: Transition) -> TransactionRecord:
-    """Return the record that `transition` of a transactional id appends to the log."""
+    """Return the record of `__transaction_state` for a transition of a transactional id."""
     state, producer_id, epoch, _, timeout_ms, partitions, start_ms, last_update_ms = transition
     by_topic: dict[str, list[int]] = {}
     for topic, index in partitions:
@@ -65,29 +65,29 @@ def build_record(transactional_id: str, transition: Transition) -> TransactionRe
     value = b"".join(
         (
             _HEAD(_VERSION, producer_id, epoch, timeout_ms, STATUSES[state], count),
-            *_topics(by_topic.items() if count > 0 else ()),
+            *_iter_encoded_topics(by_topic.items() if count > 0 else ()),
             _TIMES(last_update_ms, start_ms),
         )
     )
-    return TransactionRecord(_key(transactional_id), value)
+    return TransactionRecord(_encode_key(transactional_id), value)
 
 
-def _topics(by_topic: Iterable[tuple[str, list[int]]]) -> Iterable[bytes]:
-    """Yield the encoded topics with their partitions, in the format of a record's value."""
+def _iter_encoded_topics(by_topic: Iterable[tuple[str, list[int]]]) -> Iterable[bytes]:
+    """Yield each topic with its partitions, encoded as in a record's value."""
     for topic, indexes in by_topic:
         name, count = topic.encode(), len(indexes)
         yield pack(f">h{len(name)}si{count}i", len(name), name, count, *indexes)
 
 
 def transaction_tombstone(transactional_id: str) -> TransactionRecord:
-    """Return the tombstone that removes an expired transactional id."""
-    return TransactionRecord(_key(transactional_id), None)
+    """Return the tombstone that removes an expired transactional id from the log."""
+    return TransactionRecord(_encode_key(transactional_id), None)
 
 
 def decode_transaction_record(record: TransactionRecord) -> tuple[str, Transaction | None]:
-    """Return the transactional id and its state; the state is None for a tombstone.
+    """Return the transactional id of a record and its state, None for a tombstone.
 
-    Raises UnknownTransactionRecord.
+    Raises UnknownTransactionRecord if its kind or state is unknown or its bytes are malformed.
     """
     try:
         decoded = decode_coordinator_record(
@@ -120,7 +120,7 @@ def decode_transaction_record(record: TransactionRecord) -> tuple[str, Transacti
     return key.transactional_id, transaction
 
 
-def _key(transactional_id: str) -> bytes:
+def _encode_key(transactional_id: str) -> bytes:
     """Return the encoded record key of a transactional id."""
     content = transactional_id.encode()
     return _KEY(_VERSION, len(content)) + content

@@ -80,7 +80,7 @@ class TransactionRegistry:
         on_prepared: Callable[[int, Transaction], None],
         on_unloaded: Callable[[Iterable[str]], None],
     ) -> None:
-        """Create a registry without partitions.
+        """Create a registry without loaded partitions.
 
         `on_prepared(coordinator_epoch, transaction)` is called for each loaded transaction in
         PrepareCommit or PrepareAbort. `on_unloaded` gets the ids of a partition that is unloaded.
@@ -100,19 +100,19 @@ class TransactionRegistry:
 
     @property
     def is_loading(self) -> bool:
-        """Return whether at least one partition is being loaded."""
+        """True if at least one partition is being loaded."""
         return bool(self._loads)
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether `stop` was called."""
+        """True after `stop` was called."""
         return self._is_stopped
 
     def find(self, transactional_id: str) -> Found:
         """Return the transaction of an id and its coordinator epoch, or an error code.
 
         Codes: COORDINATOR_NOT_AVAILABLE after `stop`, COORDINATOR_LOAD_IN_PROGRESS,
-        NOT_COORDINATOR. An unused id has code 0 and the transaction None.
+        NOT_COORDINATOR. An id that no producer has used has code 0 and the transaction None.
         """
         if self._is_stopped:
             return Found(COORDINATOR_NOT_AVAILABLE)
@@ -132,22 +132,25 @@ class TransactionRegistry:
         self._owned[partition].transactions[transaction.transactional_id] = transaction
 
     def remove(self, transaction: Transaction) -> None:
-        """Remove an expired transaction, unless its partition was loaded again meanwhile."""
+        """Remove a transaction that has expired, unless its partition was reloaded."""
         if self.is_current(transaction):
             partition = self.partition_of(transaction.transactional_id)
             del self._owned[partition].transactions[transaction.transactional_id]
 
     def is_current(self, transaction: Transaction) -> bool:
-        """Return whether `transaction` is the object that is registered for its id."""
+        """Return True if `transaction` is the object that is registered for its id."""
         return self.find(transaction.transactional_id).transaction is transaction
 
     def transactions(self) -> Iterator[Transaction]:
-        """Yield all registered transactions; each partition is copied when its turn comes."""
+        """Yield all registered transactions, for periodic tasks that pause between them.
+
+        Each partition is copied when its turn comes, so that changes meanwhile do no harm.
+        """
         for owned in tuple(self._owned.values()):
             yield from tuple(owned.transactions.values())
 
     def in_hash_order(self) -> Iterator[Transaction]:
-        """Yield all transactions by partition, in the order of Kafka's concurrent map."""
+        """Yield all transactions in the order in which Kafka lists them: by partition and hash."""
         for _, owned in sorted(self._owned.items()):
             by_id = owned.transactions
             yield from [by_id[name] for name in in_concurrent_hash_order(by_id)]
@@ -155,7 +158,7 @@ class TransactionRegistry:
     # Partitions
 
     def on_elected(self, partition: int, leader_epoch: int) -> None:
-        """Load the ids of a partition of which this broker became the leader in `leader_epoch`.
+        """Load a partition's transactions, because this broker became its leader in `leader_epoch`.
 
         Does nothing if the partition is loaded or being loaded in that epoch or a later one.
         """
@@ -169,7 +172,7 @@ class TransactionRegistry:
         drive(self._load_partition(self._loads.begin(partition, leader_epoch)))
 
     def on_resigned(self, partition: int) -> None:
-        """Unload the ids of a partition that this broker leads no longer."""
+        """Unload a partition's transactions, because this broker is not its leader any more."""
         self._loads.end(partition)
         owned = self._owned.pop(partition, None)
         if owned is not None:
@@ -182,12 +185,15 @@ class TransactionRegistry:
         self._owned.clear()
 
     async def _load_partition(self, load: CoordinatorLoad) -> None:
-        """Load a partition's transactions and pass the prepared ones to `on_prepared`.
+        """Read a partition's log and register its transactions once all of it is committed.
 
-        Stops when the load is replaced by a later epoch or the broker resigns.
+        Then the prepared ones are passed to `on_prepared`. Ends early when the broker resigns or a
+        later epoch's load begins.
         """
         # 1
-        loaded = await self._loads.read_partition(load, _nothing, self._log.read, _apply_record)
+        loaded = await self._loads.read_partition(
+            load, _no_transactions, self._log.read, _apply_record
+        )
         # 2
         if loaded is None:
             return
@@ -206,9 +212,9 @@ class TransactionRegistry:
         )
 
     def _iter_prepared(self, partition: int, owned: _Owned) -> Iterator[Transaction]:
-        """Yield the transactions in PrepareCommit or PrepareAbort while `owned` is current.
+        """Yield the loaded transactions whose markers have to be sent, while `owned` is current.
 
-        No request changes their state before their markers are sent.
+        They are in PrepareCommit or PrepareAbort; no request changes their state before that.
         """
         prepared = [one for one in owned.transactions.values() if one.state in PREPARED]
         for transaction in prepared:
@@ -217,15 +223,15 @@ class TransactionRegistry:
             yield transaction
 
 
-def _nothing() -> dict[str, Transaction]:
-    """Return the empty state with which the reading of a log begins."""
+def _no_transactions() -> dict[str, Transaction]:
+    """Return the empty state with which the reading of a partition's log begins."""
     return {}
 
 
 def _apply_record(loaded: dict[str, Transaction], entry: tuple[int, TransactionRecord]) -> None:
-    """Apply one record of the log to `loaded`; skip and log a record that cannot be decoded.
+    """Apply one record of the log to the transactions in `loaded`; a tombstone removes its id.
 
-    A tombstone removes its transactional id.
+    A record that cannot be decoded is skipped with a warning.
     """
     log_offset, record = entry
     try:

@@ -39,7 +39,7 @@ class Transition(NamedTuple):
 
 
 def is_epoch_exhausted(epoch: int) -> bool:
-    """Return whether `epoch` is the last one of a producer id: the next epoch needs a new id."""
+    """Return True if `epoch` is the last one of a producer id: the next epoch needs a new id."""
     return epoch >= _EPOCH_MAX - 1
 
 
@@ -64,7 +64,10 @@ class Transaction:
     def __init__(
         self, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int
     ) -> None:
-        """Create the state of a new id: Empty, without a producer epoch. `now_ms` is wall time."""
+        """Create the state of a new transactional id: Empty, without a producer epoch.
+
+        `now_ms` is the wall time.
+        """
         self.transactional_id = transactional_id
         self.producer_id = producer_id
         #: Producer id before the last InitProducerId.
@@ -88,11 +91,14 @@ class Transaction:
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """Return whether the next epoch needs a new producer id."""
+        """True if the next epoch needs a new producer id."""
         return is_epoch_exhausted(self.producer_epoch)
 
     def is_timed_out(self, now_ms: int) -> bool:
-        """Return whether the transaction is open for longer than its timeout."""
+        """Return True if the transaction is open for longer than its timeout.
+
+        `now_ms` is wall time.
+        """
         return (
             self.pending_state is None
             and self.state is TransactionState.ONGOING
@@ -100,7 +106,7 @@ class Transaction:
         )
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
-        """Return whether no transaction is open and no update is newer than `expiration_ms`."""
+        """Return True if no transaction is open and no update is newer than `expiration_ms`."""
         return (
             self.pending_state is None
             and self.state in IDLE
@@ -110,7 +116,9 @@ class Transaction:
     def next_epoch(
         self, timeout_ms: int, expected_epoch: int | None, now_ms: int
     ) -> Transition | None:
-        """Prepare the next epoch for InitProducerId; return None if the producer is fenced.
+        """Prepare the transition to the next epoch for InitProducerId.
+
+        None if the producer is fenced.
 
         `expected_epoch` is the epoch that the producer sent (KIP-360), None if it sent none. A
         producer that repeats its request gets the same epoch again.
@@ -136,7 +144,7 @@ class Transaction:
     def next_producer_id(
         self, producer_id: int, timeout_ms: int, now_ms: int, *, keeps_last_epoch: bool
     ) -> Transition:
-        """Prepare a new producer id with epoch 0, after the epochs of the old id are exhausted.
+        """Prepare the transition to a new producer id with epoch 0, after the last epoch.
 
         `keeps_last_epoch` keeps the old epoch, so that a repeated request is recognized.
         """
@@ -148,7 +156,10 @@ class Transaction:
         )
 
     def add_partitions(self, partitions: Iterable[TopicPartition], now_ms: int) -> Transition:
-        """Prepare Ongoing with added partitions; without an open transaction this begins one."""
+        """Prepare the transition to Ongoing with `partitions` added to the present ones.
+
+        If no transaction is open, it begins one at the wall time `now_ms`.
+        """
         all_partitions = tuple(dict.fromkeys((*self.partitions, *partitions)))
         start_ms = now_ms if self.state in IDLE else None
         return self._set_pending(
@@ -156,12 +167,14 @@ class Transaction:
         )
 
     def end(self, *, is_commit: bool, now_ms: int) -> Transition:
-        """Prepare PrepareCommit or PrepareAbort."""
+        """Prepare the transition to PrepareCommit or PrepareAbort, the decision."""
         state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
         return self._set_pending(self._build_transition(state, now_ms))
 
     def prepare_fence(self) -> Transition:
-        """Prepare PrepareEpochFence, an epoch that no producer has, before a coordinator's abort.
+        """Prepare the transition to PrepareEpochFence, before the coordinator itself aborts.
+
+        It raises the epoch to one that no producer has.
 
         Differs: at the highest epoch the same epoch fences again, since no client ever gets it;
         Kafka fails then, and the transaction stays open.
@@ -175,26 +188,32 @@ class Transaction:
         )
 
     def take_fencing_epoch(self, epoch: int) -> None:
-        """Set the epoch of `prepare_fence`, without a record; the abort is prepared next."""
+        """Set the epoch of `prepare_fence` without writing a record.
+
+        The caller prepares the abort next.
+        """
         assert self.pending_state is TransactionState.PREPARE_EPOCH_FENCE
         self.pending_state = None
         self.producer_epoch, self.last_producer_epoch = epoch, NO_EPOCH
 
     def prepare_completion(self, now_ms: int) -> Transition:
-        """Prepare CompleteCommit or CompleteAbort, to be written once all markers are."""
+        """Prepare the transition to CompleteCommit or CompleteAbort.
+
+        It is written once each partition has its marker.
+        """
         is_commit = self.state is TransactionState.PREPARE_COMMIT
         state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
         self.has_failed_epoch_fence = False
         return self._set_pending(self._build_transition(state, now_ms, ()))
 
     def expire(self) -> Transition:
-        """Prepare Dead: the id is removed once its tombstone is written."""
+        """Prepare the transition to Dead; the id is removed once its tombstone is written."""
         return self._set_pending(
             self._build_transition(TransactionState.DEAD, self.last_update_ms, ())
         )
 
     def apply_pending(self, transition: Transition) -> None:
-        """Apply the pending transition after it is written.
+        """Apply the pending transition, whose record has been written.
 
         Asserts that `transition` is the pending one and does not lower the epoch.
         """
@@ -215,7 +234,11 @@ class Transaction:
         self.last_update_ms = transition.last_update_ms
 
     def _raised_epoch(self) -> int:
-        """Return epoch + 1, or the present epoch if an earlier fence with it was not written."""
+        """Return the epoch after the present one.
+
+        The present one if an earlier fence raised the epoch and was not written: no producer has
+        it.
+        """
         return self.producer_epoch + (not self.has_failed_epoch_fence)
 
     def _build_transition(
@@ -225,7 +248,7 @@ class Transaction:
         partitions: tuple[TopicPartition, ...] | None = None,
         start_ms: int | None = None,
     ) -> Transition:
-        """Return a transition to `state` that keeps the present value of each field not given."""
+        """Return a transition to `state`; fields that are not given keep their present value."""
         fields = (
             state,
             self.producer_id,
@@ -239,7 +262,7 @@ class Transaction:
         return new_tuple(Transition, fields)
 
     def _set_pending(self, transition: Transition) -> Transition:
-        """Set the pending state and return `transition`.
+        """Set the pending state to that of `transition`, and return it.
 
         Asserts that no other transition is pending and that the present state may precede it.
         """

@@ -84,7 +84,10 @@ class TransactionAdmin:
         self._clock = clock
 
     def list(self, wanted: TransactionFilter) -> TransactionList:
-        """Return the ids of this coordinator that `wanted` selects (ListTransactions)."""
+        """Return the transactional ids of this coordinator that pass the filter (ListTransactions).
+
+        The result also has the states of the filter that do not exist.
+        """
         if self._registry.is_stopped:
             return TransactionList(COORDINATOR_NOT_AVAILABLE)
         if self._registry.is_loading:
@@ -103,7 +106,7 @@ class TransactionAdmin:
         )
 
     def describe(self, transactional_id: str) -> DescribedTransaction:
-        """Return the state of an id, or an error code (DescribeTransactions)."""
+        """Return the state of a transactional id, or an error code (DescribeTransactions)."""
         if self._registry.is_stopped:
             return DescribedTransaction(COORDINATOR_NOT_AVAILABLE)
         if not transactional_id:
@@ -124,7 +127,7 @@ class TransactionAdmin:
         )
 
     def expire_ids(self) -> Iterator[None]:
-        """Append tombstones for ids unused for transactional.id.expiration.ms.
+        """Remove the transactional ids that were unused for transactional.id.expiration.ms.
 
         A generator that checks one id for each step.
         """
@@ -138,7 +141,7 @@ class TransactionAdmin:
             yield
 
     def _expire_id(self, transaction: Transaction) -> None:
-        """Append the tombstone of an unused id, and remove the id once it is written."""
+        """Append the tombstone of an unused id; the id is removed once it is written."""
         transaction.expire()
         written = self._log.append(
             self._registry.partition_of(transaction.transactional_id),
@@ -148,8 +151,9 @@ class TransactionAdmin:
         written.watch(lambda: self._remove_if_written(transaction, written))
 
     def _remove_if_written(self, transaction: Transaction, written: Promise[int]) -> None:
-        """Remove an id whose tombstone is written; otherwise end the pending state for a later
-        attempt.
+        """Remove an id if its tombstone was written.
+
+        Otherwise the pending state is cleared for a later attempt.
         """
         if written.error is None and written.result() == 0:
             self._registry.remove(transaction)
@@ -158,7 +162,7 @@ class TransactionAdmin:
 
 
 def _is_wanted(transaction: Transaction, wanted: TransactionFilter, now_ms: int) -> bool:
-    """Return True if a transaction passes all filters."""
+    """Return True if a transaction passes all filters of ListTransactions."""
     return (
         (not wanted.producer_ids or transaction.producer_id in wanted.producer_ids)
         and (not wanted.states or transaction.state.value in wanted.states)

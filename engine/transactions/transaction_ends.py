@@ -65,10 +65,11 @@ class TransactionEnds:
     def end_transaction(
         self, transactional_id: str, producer_id: int, producer_epoch: int, *, is_commit: bool
     ) -> Promise[int]:
-        """Commit or abort a transaction (EndTxn); promise 0 once PrepareCommit or PrepareAbort is
-        written.
+        """Commit or abort a producer's transaction (EndTxn).
 
-        Any other result is an error code. The markers are written after the response, as in Kafka.
+        Promises 0 once PrepareCommit or PrepareAbort is written, else an error code. The markers
+        are
+        written after the response, as in Kafka.
         """
         if not transactional_id:
             return Promise.of(INVALID_REQUEST)
@@ -87,10 +88,10 @@ class TransactionEnds:
         return drive(self._prepare_end(coordinator_epoch, transaction, decision))
 
     async def abort_fenced(self, transaction: Transaction, fence: Transition) -> int:
-        """Abort a transaction on the coordinator's decision; return an error code, 0 once it is
-        written.
+        """Abort an open transaction without a request of its producer, whose epoch is fenced.
 
-        `fence` is the transition that `Transaction.fence` prepared.
+        `fence` is the transition that `Transaction.prepare_fence` returned. Returns 0 once
+        PrepareAbort is written, else an error code.
         """
         code, coordinator_epoch, known = self._registry.find(transaction.transactional_id)
         if code or known is not transaction:
@@ -123,14 +124,20 @@ class TransactionEnds:
             yield
 
     def resume(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Send the markers of a transaction that was loaded in PrepareCommit or PrepareAbort."""
+        """Send the markers of a transaction that was loaded in PrepareCommit or PrepareAbort.
+
+        The transaction was decided before its coordinator changed.
+        """
         assert transaction.state in PREPARED, transaction.state
         self._send_markers(coordinator_epoch, transaction)
 
     async def _prepare_end(
         self, coordinator_epoch: int, transaction: Transaction, decision: Transition
     ) -> int:
-        """Write PrepareCommit or PrepareAbort, and schedule the markers; return the error code."""
+        """Write PrepareCommit or PrepareAbort, and send the markers in a later turn of the loop.
+
+        Returns 0, or the error code of the write.
+        """
         # 1
         transactional_id = transaction.transactional_id
         code = await self._store.write(transactional_id, coordinator_epoch, decision)
@@ -141,20 +148,20 @@ class TransactionEnds:
         return 0
 
     def _begin_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Send the markers, unless the id was unloaded since the write."""
+        """Send the markers, unless this broker has resigned since the write."""
         found = self._registry.find(transaction.transactional_id)
         if found.transaction is transaction and found.coordinator_epoch == coordinator_epoch:
             self._send_markers(coordinator_epoch, transaction)
 
     def _send_markers(self, coordinator_epoch: int, transaction: Transaction) -> None:
-        """Prepare CompleteCommit or CompleteAbort, and send markers to all partitions' leaders."""
+        """Send markers to the leaders of all partitions; after that the completion is written."""
         is_commit = transaction.state is TransactionState.PREPARE_COMMIT
         completion = transaction.prepare_completion(self._clock.wall_ms())
         self._markers.send_markers(coordinator_epoch, transaction, completion, is_commit=is_commit)
 
 
 def _check_repeated_end(transaction: Transaction, *, is_commit: bool) -> int:
-    """Return the code of EndTxn in a state other than Ongoing; 0 if the same end is complete."""
+    """Return the code of EndTxn while no transaction is open, 0 if the same end is complete."""
     if transaction.state is TransactionState.EMPTY:
         return INVALID_TXN_STATE
     if (transaction.state in _COMMITTED) is not is_commit:

@@ -46,7 +46,10 @@ class TransactionPartitions:
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
     ) -> Promise[int]:
-        """Add partitions; promise 0 once they are written, else an error code."""
+        """Add partitions to a producer's transaction (AddPartitionsToTxn), or begin one.
+
+        Promises 0 once they are written to the log, else an error code.
+        """
         found = self._find_current(transactional_id, producer_id, producer_epoch)
         code, coordinator_epoch, transaction = found
         if code or transaction is None:
@@ -66,7 +69,7 @@ class TransactionPartitions:
         producer_epoch: int,
         partitions: Sequence[TopicPartition],
     ) -> dict[TopicPartition, int]:
-        """Return 0 for each partition of the open transaction, an error code for each other one.
+        """Return 0 for each partition of the producer's open transaction, else its error code.
 
         A leader calls this before it appends the first record of a transaction: a late record must
         not open a transaction that no EndTxn will end.
@@ -82,7 +85,7 @@ class TransactionPartitions:
         }
 
     def _find_current(self, transactional_id: str, producer_id: int, producer_epoch: int) -> Found:
-        """Return an id's transaction if the producer's id and epoch are current, else an error."""
+        """Return the transaction of a producer with current id and epoch, else a code."""
         if not transactional_id:
             return Found(INVALID_REQUEST)
         found = self._registry.find(transactional_id)

@@ -61,10 +61,12 @@ class TransactionStore:
         *,
         is_retried: bool = False,
     ) -> Promise[int]:
-        """Append a prepared transition; promise 0 once it is written and applied, else a code.
+        """Append the record of a prepared transition.
 
-        After a failure the transition is not pending any more. Exception: with `is_retried` it
-        stays pending on COORDINATOR_NOT_AVAILABLE, because the record may still become committed.
+        Promises 0 once it is written and applied, else an error code. After a failure the
+        transition
+        is not pending any more. Exception: with `is_retried` it stays pending on
+        COORDINATOR_NOT_AVAILABLE, because the record may still become committed.
         """
         found = self._registry.find(transactional_id)
         if found.error_code or found.transaction is None:
@@ -82,7 +84,7 @@ class TransactionStore:
             return written
 
         def applied(code: int) -> int:
-            """Apply the transition if it was written; return the code of the request."""
+            """Apply the transition if it was written, and return the error code for the client."""
             code = _CODES.get(code, code)
             if code:
                 _log.warning("%s was not written: error %d", transactional_id, code)

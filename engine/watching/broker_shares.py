@@ -33,7 +33,7 @@ class BrokerShare(NamedTuple):
 def broker_shares(
     sample: ClusterSample, rates: Mapping[TopicPartition, PartitionRate]
 ) -> list[BrokerShare]:
-    """Return the shares of all live brokers, by broker id."""
+    """Return the leaders, replicas, bytes and write rates of each live broker, by broker id."""
     leaders, replicas, lacking = Counter[int](), Counter[int](), Counter[int]()
     written, records = Counter[int](), Counter[int]()
     for name, topic in sample.view.topics.items():

@@ -80,10 +80,10 @@ def group_lags(samples: Sequence[TimedSample]) -> list[GroupLag]:
 
 
 def _group_lag(group: GroupSample, history: _History, last: TimedSample) -> GroupLag:
-    """Return a group's lag over all partitions, with the verdict of the worst."""
+    """Return a group's lag over all partitions, with the verdict of the worst one."""
     description = group.description
     partitions = tuple(_partition_lags(group, history, last))
-    worst = max(partitions, key=_badness, default=None)
+    worst = max(partitions, key=_severity, default=None)
     state = (description.state if description is not None else group.listing.state) or ""
     return GroupLag(
         group.listing.group_id,
@@ -98,7 +98,7 @@ def _group_lag(group: GroupSample, history: _History, last: TimedSample) -> Grou
     )
 
 
-def _badness(one: PartitionLag) -> tuple[int, int]:
+def _severity(one: PartitionLag) -> tuple[int, int]:
     """Return the sort key of a partition: its verdict, from good to bad, then its lag."""
     return VERDICTS.index(LagVerdict(one.verdict)), one.lag or 0
 
@@ -136,7 +136,7 @@ def _partition_lags(
 
 
 def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
-    """Return the committed offset and high watermark of each sample that has both."""
+    """Return a partition's committed offset and high watermark in each sample that has both."""
     return [
         LagSample(group.commits[key].offset, timed.sample.high_watermarks[key])
         for timed, group in history
@@ -145,22 +145,22 @@ def _lag_samples(key: TopicPartition, history: _History) -> list[LagSample]:
 
 
 def _lag_per_s(history: _History) -> float | None:
-    """Return the growth of a group's lag in records per second; None without two samples.
+    """Return the growth of a group's lag in records per second, None without two samples.
 
-    It is between the first sample and the last one that have known partitions, over the partitions
-    known in both.
+    It is between the first sample and the last one that have known partitions, over the
+    partitions known in both.
     """
-    known = ((timed, group, _known(timed, group)) for timed, group in history)
+    known = ((timed, group, _known_partitions(timed, group)) for timed, group in history)
     first, before, old = next((one for one in known if one[2]), (None, None, set()))
     last, after = history[-1]
     if first is None or before is None or first is last:
         return None
-    common = old & _known(last, after)
+    common = old & _known_partitions(last, after)
     grown = _lag_sum(last, after, common) - _lag_sum(first, before, common)
     return round(grown * _MS_PER_S / max(last.at_ms - first.at_ms, 1), 1) if common else None
 
 
-def _known(timed: TimedSample, group: GroupSample) -> set[TopicPartition]:
+def _known_partitions(timed: TimedSample, group: GroupSample) -> set[TopicPartition]:
     """Return the partitions with a committed offset and a high watermark in one sample."""
     ends = timed.sample.high_watermarks
     return {key for key in group.commits if key in ends}

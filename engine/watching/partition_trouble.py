@@ -13,7 +13,7 @@ TROUBLES: Final = ("offline", "under-min-isr", "at-min-isr", "under-replicated")
 def partition_trouble(
     row: PartitionView, min_isr: int | None, adding: tuple[int, ...] = ()
 ) -> str | None:
-    """Return one of TROUBLES, None if there is none.
+    """Return the worst trouble of a partition's replicas, one of TROUBLES; None if there is none.
 
     `adding` are replicas that a reassignment adds.
     """

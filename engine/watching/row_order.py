@@ -23,7 +23,7 @@ class NoSuchSort(EngineError):
 def filter_rows(
     rows: Iterable[Mapping[str, Any]], text: str, keys: Iterable[str]
 ) -> list[Mapping[str, Any]]:
-    """Return the rows in which each word of a text occurs in a field, ignoring case."""
+    """Return the rows in which each word of a text occurs in one of the fields, ignoring case."""
     terms, shown = text.lower().split(), list(keys)
     return [
         row

@@ -40,7 +40,10 @@ class Sampler:
         with_groups: bool = True,
         is_stopped: Callable[[], bool] | None = None,
     ) -> None:
-        """Create a sampler; `is_stopped` is polled during pauses, None if the caller stops it."""
+        """Create a sampler that takes a sample every `every_ms`.
+
+        `is_stopped` is polled during pauses; None if nothing stops the watch.
+        """
         self._client = client
         self._every_ms = every_ms
         self._with_groups = with_groups
@@ -58,7 +61,7 @@ class Sampler:
         self._until_settings = 0
 
     def take_next(self) -> TimedSample:
-        """Wait until a sample is due, and request it.
+        """Wait until a sample is due, request it and return it.
 
         Raises the errors of metadata requests, and WatchStopped.
         """

@@ -42,7 +42,7 @@ def take_sample(
     with_policies: bool = True,
     pace: RequestPace | None = None,
 ) -> TimedSample:
-    """Request a sample of a cluster; raises the errors of `gather_sample`."""
+    """Request and return a sample of a cluster; raises the errors of `gather_sample`."""
     at_ms, wall_ms = client.clock.monotonic_ms(), client.clock.wall_ms()
     sample = gather_sample(
         client, timeout_ms, with_policies=with_policies, with_groups=with_groups, pace=pace
@@ -51,7 +51,7 @@ def take_sample(
 
 
 def sample_rates(before: TimedSample, after: TimedSample) -> dict[TopicPartition, PartitionRate]:
-    """Return the rates of the partitions that have the same leader in both samples."""
+    """Return the write rates of the partitions that have the same leader in both samples."""
     first, second = _log_samples(before), _log_samples(after)
     return {
         key: rate_between(log_sample, second[key])
@@ -76,7 +76,7 @@ def move_rates(before: TimedSample, after: TimedSample) -> dict[TopicPartition, 
 def rate_sum(
     rates: Mapping[TopicPartition, PartitionRate], keys: Iterable[TopicPartition]
 ) -> RateSum:
-    """Return the total write rates of some partitions."""
+    """Return the total write rates of some partitions; None if none of them is known."""
     found = [rates[key] for key in keys if key in rates]
     if not found:
         return RateSum(None, None)
@@ -97,7 +97,7 @@ def leader_sizes(sample: ClusterSample) -> dict[TopicPartition, int]:
 
 
 def _log_samples(timed: TimedSample) -> dict[TopicPartition, LogSample]:
-    """Return each leader's log start, high watermark and bytes, if all are known."""
+    """Return each leader's log start, high watermark and bytes, if all of them are known."""
     sample = timed.sample
     log_samples = {}
     for key, size_bytes in leader_sizes(sample).items():

@@ -50,7 +50,7 @@ class Watch:
     """The state of a watched cluster; `take` must be called before rows are requested."""
 
     def __init__(self) -> None:
-        """Create it without samples."""
+        """Create the watch without samples; its other methods need at least one."""
         #: The last samples, from which rates are computed.
         self._samples: deque[TimedSample] = deque(maxlen=WATCH_SAMPLES_KEPT)
         #: Log end offsets of the past, from which lags in seconds are computed.
@@ -106,7 +106,7 @@ class Watch:
         return [] if lag is None else [self._lag_row(one) for one in lag.partitions]
 
     def readers_of(self, key: TopicPartition) -> list[tuple[str, int | None]]:
-        """Return (group, lag) of each group that reads a partition."""
+        """Return each group that reads a partition, with its lag there."""
         return [
             (name, one.lag)
             for name, group in sorted(self._lags.items())
@@ -117,7 +117,7 @@ class Watch:
     # -- rows
 
     def _current_rates(self) -> dict[TopicPartition, PartitionRate]:
-        """Return rates between the last sample and the first one within the window."""
+        """Return the write rates between the last sample and the first one within the window."""
         last = self._samples[-1]
         earlier = [
             timed
@@ -137,7 +137,7 @@ class Watch:
         return SILENT if broker_id in sample.silent else UP
 
     def _broker_rows(self) -> Iterator[WatchedBroker]:
-        """Yield a row for each broker in any sample, including removed ones."""
+        """Yield a row for each broker of any sample, also for brokers that are gone."""
         shares = {s.broker_id: s for s in broker_shares(self._samples[-1].sample, self._rates)}
         for broker_id, broker in sorted(self._brokers.items()):
             state, share = self._broker_state(broker_id), shares.get(broker_id)
@@ -172,7 +172,7 @@ class Watch:
                 )
 
     def _partition_trouble(self, key: TopicPartition, row: PartitionView) -> str | None:
-        """Return the trouble of a partition's replicas or leader; None if there is none."""
+        """Return the trouble of a partition's replicas or leader, None if there is none."""
         sample = self._samples[-1].sample
         move = (sample.moves or {}).get(key)
         adding = () if move is None else move.adding
@@ -229,7 +229,7 @@ class Watch:
         )
 
     def _move_rows(self) -> Iterator[WatchedMove]:
-        """Yield the reassignments, with rates if there are two samples."""
+        """Yield a row for each running reassignment, with its rate if there are two samples."""
         last = self._samples[-1]
         rates = move_rates(self._samples[-2], last) if len(self._samples) > 1 else {}
         for key, move in sorted((last.sample.moves or {}).items()):

@@ -125,5 +125,5 @@ class Frame(NamedTuple):
 
     @property
     def troubled(self) -> list[WatchedPartition]:
-        """Return the partitions that have a trouble."""
+        """The partitions of which a replica or the leader is in trouble."""
         return [row for row in self.partitions if row.trouble is not None]

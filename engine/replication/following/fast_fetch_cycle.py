@@ -45,7 +45,7 @@ class FastFetchCycle:
         session: FetchSessionHandler,
         clock: Clock,
     ) -> None:
-        """Create the fast path of one fetcher; nothing is sent before `begin`."""
+        """Create the fast path of one fetcher's cycle; nothing is sent before `begin`."""
         self._client_id = client_id.encode()
         self._followed = followed
         self._session = session
@@ -62,7 +62,10 @@ class FastFetchCycle:
         self._until_ms = self._clock.monotonic_ms() + self._followed.config.max_wait_ms
 
     def read(self, frame: memoryview, version: int) -> _Fetched | None:
-        """Return the fields of a response, None if it is not one for the fast path."""
+        """Return partition and records of a response; None if it does not fit the fast path.
+
+        It must be a response of the current session with one partition that is awaited.
+        """
         if not FIRST_WITH_REPLICA_STATE <= version <= LAST_VERSION:
             return None
         fetched = read_replica_response_fast(frame)
@@ -77,7 +80,7 @@ class FastFetchCycle:
         return new_tuple(_Fetched, (topic_partition, answer))
 
     def take(self, fetched: _Fetched) -> bool:
-        """Append the records; return whether the next cycle may be a fast one."""
+        """Append the records; return True if the next cycle may take the fast path too."""
         topic_partition, answer = fetched
         followed = self._followed
         goes_on = followed.append_given(topic_partition, answer)

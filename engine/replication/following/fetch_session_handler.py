@@ -55,7 +55,7 @@ class FetchSessionHandler:
     def __init__(
         self, replica_id: int, replica_epoch: Callable[[], int], config: ReplicaFetcherConfig
     ) -> None:
-        """Begin without a session; `replica_epoch` returns the present broker epoch."""
+        """Create without a session; `replica_epoch` returns the present broker epoch."""
         self._replica_id = replica_id
         self._replica_epoch = replica_epoch
         self._config = config
@@ -78,7 +78,7 @@ class FetchSessionHandler:
 
     @property
     def is_first(self) -> bool:
-        """Return whether the next request, or the one in flight, has all partitions."""
+        """True if the next request, or the one in flight, is a full one with all partitions."""
         return self._epoch == _FIRST_EPOCH
 
     @property
@@ -88,11 +88,11 @@ class FetchSessionHandler:
 
     @property
     def holds_partitions(self) -> bool:
-        """Return whether the leader's session has any partition."""
+        """True if the leader's session has any partition."""
         return bool(self._held)
 
     def holds(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the leader's session has the partition."""
+        """True if the leader's session has the partition."""
         return topic_partition in self._held
 
     def build_call(
@@ -114,6 +114,7 @@ class FetchSessionHandler:
         uses_ids = all(key in topic_ids for key in specs) if specs else self._uses_ids
 
         def message(version: int) -> messages.FetchRequest:
+            """Build the request for the version that both sides know."""
             return self._build_message(version, specs, moved, topic_ids if uses_ids else None)
 
         return Call(
@@ -177,7 +178,7 @@ class FetchSessionHandler:
     def process_response(
         self, response: messages.FetchResponse
     ) -> list[tuple[TopicPartition, PartitionResponse]]:
-        """Return the partitions of a response, and advance the session epoch.
+        """Return the partitions of a Fetch response, with their values; advance the session.
 
         An error of the complete response resets the session and returns an empty list.
         """
@@ -265,7 +266,10 @@ class FetchSessionHandler:
 
 
 def _parse_partition(row: messages.FetchResponse.PartitionData) -> PartitionResponse:
-    """Return a partition's response; its diverging epoch is None if the logs agree."""
+    """Return the values of a partition in a Fetch response.
+
+    There is no diverging epoch if the logs agree.
+    """
     diverging = row.diverging_epoch
     parted = None
     if diverging.epoch != _NO_EPOCH:
@@ -280,7 +284,7 @@ def _build_topics(
     topic_ids: Mapping[TopicPartition, bytes | None],
     version: int,
 ) -> list[messages.FetchRequest.FetchTopic]:
-    """Return the partitions to fetch by topic, by id in versions that have ids."""
+    """Return the partitions to fetch as rows by topic; by topic id in versions that have ids."""
     topics: dict[tuple[str, bytes | None], messages.FetchRequest.FetchTopic] = {}
     for key, spec in specs.items():
         (name, index), topic_id = key, topic_ids[key]
@@ -307,7 +311,7 @@ def _build_topics(
 def _build_forgotten(
     forgotten: Mapping[TopicPartition, bytes | None], version: int
 ) -> list[messages.FetchRequest.ForgottenTopic]:
-    """Return the partitions to forget by topic, by id in versions that have ids."""
+    """Return the partitions to remove from the session as rows by topic, by id in new versions."""
     topics: dict[tuple[str, bytes | None], messages.FetchRequest.ForgottenTopic] = {}
     for (name, index), topic_id in forgotten.items():
         topic = topics.get((name, topic_id))
@@ -322,5 +326,5 @@ def _build_forgotten(
 
 
 def _or_no_epoch(epoch: int | None) -> int:
-    """Return a leader epoch as in a request, −1 for None."""
+    """Return a leader epoch as a request has it: −1 for None."""
     return _NO_EPOCH if epoch is None else epoch

@@ -83,35 +83,38 @@ class FetchState(NamedTuple):
 
     @classmethod
     def start(cls, leader_epoch: int, ends: LocalLogEnds) -> FetchState:
-        """Return the state at the begin of a leader epoch (rule 1)."""
+        """Return the state in which a follower begins to fetch in a leader epoch.
+
+        It fetches from its log's end.
+        """
         return cls(leader_epoch, ends.log_end_offset, ends.latest_epoch, ends.log_start_offset)
 
     def is_due(self, now_ms: int) -> bool:
-        """Return whether the partition has no back-off at `now_ms` (monotonic)."""
+        """True if the partition has no back-off, or one that has ended at `now_ms` (monotonic)."""
         return self.delayed_until_ms is None or self.delayed_until_ms <= now_ms
 
     @property
     def is_caught_up(self) -> bool:
-        """Return whether the last fetch reached the leader's high watermark."""
+        """True if the last fetch reached the leader's high watermark."""
         return self.lag == 0
 
     def entering(self, phase: FetchPhase) -> FetchState:
         """Return the state in another phase, without a back-off.
 
-        Asserts that the phase may follow.
+        Asserts that the phase may follow the present one.
         """
         assert self.phase in PREVIOUS_PHASES[phase]
         return self._replace(phase=phase, delayed_until_ms=None)
 
     def fetching_from(self, ends: LocalLogEnds, lag: int | None = None) -> FetchState:
-        """Return the state that fetches from the end of the local log (rule 3)."""
+        """Return the state in phase FETCHING from the end of the local log (`ends`)."""
         assert self.phase in PREVIOUS_PHASES[FetchPhase.FETCHING]
         start, end, epoch = ends
         position = (self.leader_epoch, end, epoch, start, FetchPhase.FETCHING, None, lag)
         return new_tuple(FetchState, position)
 
     def starting_at(self, log_start_offset: int) -> FetchState:
-        """Return the state with a new log start offset."""
+        """Return the state with a new log start offset, for the next request."""
         return self._replace(log_start_offset=log_start_offset)
 
     def has_same_position(self, other: FetchState) -> bool:
@@ -211,14 +214,17 @@ def step_after_response(answer: PartitionResponse) -> FetchStep:
 
 
 def after_error(answer: PartitionResponse) -> FetchStep:
-    """Return the step for an error other than OFFSET_OUT_OF_RANGE (rule 6)."""
+    """Return the step after an error other than OFFSET_OUT_OF_RANGE.
+
+    FENCED_LEADER_EPOCH ends the fetching, because a newer epoch follows; others give a back-off.
+    """
     return Drop() if answer.error_code == FENCED_LEADER_EPOCH else BackOff(answer.error_code)
 
 
 def step_out_of_range(
     ends: LocalLogEnds, leader_start_offset: int, leader_end_offset: int
 ) -> LogStep:
-    """Return the step for a log outside of its leader's range (rule 5, PART-10).
+    """Return the step for a log outside of its leader's range (PART-10), by the ends of both logs.
 
     Differs: the seeds' broker halts at B1 where unclean elections are forbidden; Kafka has not done
     this since 2.0, nor does this broker.
@@ -231,11 +237,10 @@ def step_out_of_range(
 
 
 def epoch_start_after_gap(gap: EpochGap, end_before: EpochEnd) -> int:
-    """Return the start offset of the epoch after a gap.
+    """Return the start offset of the epoch after a gap in the local epoch cache.
 
-    The leader's end of the epoch before (rule 7).
-
-    If the leader does not know that epoch, the lowest possible start in the local log is returned.
+    It is the leader's end of the epoch before the gap. If the leader does not know that epoch, it
+    is the lowest possible start in the local log.
     Before the first epoch of the local log the end of any earlier epoch of the leader counts.
     """
     is_known = end_before.leader_epoch == gap.epoch_before
@@ -247,7 +252,7 @@ def epoch_start_after_gap(gap: EpochGap, end_before: EpochEnd) -> int:
 def truncation_offset(
     diverging: EpochEnd, own_epoch_end: EpochEnd | None, local_log_end_offset: int
 ) -> int:
-    """Return where to truncate a log that diverges from the leader's (rule 4, REPL-2, KIP-279).
+    """Return where to truncate a log that diverges from the leader's (REPL-2, KIP-279).
 
     `own_epoch_end` is the largest epoch of the local log that is at most the diverging epoch, with
     the end offset of that epoch.

@@ -100,7 +100,10 @@ class FollowedPartitions:
         quota: ReplicationQuota,
         config: ReplicaFetcherConfig | None = None,
     ) -> None:
-        """Create it without partitions; `quota` is the follower's replication throttle."""
+        """Create the state of one fetcher's partitions, without any.
+
+        `quota` is the follower's replication throttle.
+        """
         self._logs = logs
         self._quota = quota
         #: Partitions that the last request left out because the quota was exceeded.
@@ -146,7 +149,7 @@ class FollowedPartitions:
             self.is_as_requested = False
 
     def _set_state(self, topic_partition: TopicPartition, state: FetchState) -> None:
-        """Set the state of a partition; a changed position must be requested again."""
+        """Set the fetch state of a partition; a changed position must be in the next request."""
         before = self._states.get(topic_partition)
         if before is None or not state.has_same_position(before):
             self._requested.discard(topic_partition)
@@ -194,7 +197,7 @@ class FollowedPartitions:
         return specs
 
     def _should_throttle(self, topic_partition: TopicPartition, state: FetchState) -> bool:
-        """Return whether the follower throttle leaves a lagging partition out (REPL-17)."""
+        """True if the follower throttle leaves a lagging partition out of a fetch (REPL-17)."""
         return not state.is_caught_up and self._quota.should_throttle(topic_partition)
 
     def _fetch_spec(self, topic_partition: TopicPartition) -> FetchSpec:
@@ -207,7 +210,7 @@ class FollowedPartitions:
         return new_tuple(FetchSpec, found)
 
     def request_on(self, topic_partition: TopicPartition) -> FetchSpec:
-        """Mark a partition as requested after `append_given` returned True.
+        """Mark a partition as requested again after `append_given` returned True.
 
         Returns its next fetch.
         """
@@ -215,12 +218,15 @@ class FollowedPartitions:
         return self._fetch_spec(topic_partition)
 
     def requested_ends(self) -> dict[TopicPartition, int]:
-        """Return the due partitions in phase TRUNCATING, with their leader epochs."""
+        """Return the leader epoch of each partition whose leader's log ends are to be requested.
+
+        These are in phase TRUNCATING, without a back-off.
+        """
         due = self._due_in_phase(FetchPhase.TRUNCATING)
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
 
     def requested_epoch_ends(self) -> dict[TopicPartition, EpochRequest]:
-        """Return the partitions that need an epoch's end offset from the leader (rule 7).
+        """Return the partitions that need an epoch's end offset to close an epoch gap.
 
         A partition whose log was truncated below the gap needs none, and returns to phase FETCHING.
         """
@@ -277,7 +283,10 @@ class FollowedPartitions:
         return is_all_known
 
     def awaits(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the partition is requested and has the requested position."""
+        """True if a response for the partition is to be applied.
+
+        That is so if it is requested at its present position.
+        """
         return (
             topic_partition in self._requested
             and self._states[topic_partition].phase is FetchPhase.FETCHING
@@ -357,9 +366,9 @@ class FollowedPartitions:
         requested: Mapping[TopicPartition, EpochRequest],
         answers: Mapping[TopicPartition, EpochAnswer],
     ) -> None:
-        """Set epoch starts by the leader's responses (rule 7).
+        """Set the starts of epochs after gaps, by the leader's responses.
 
-        A missing response gives a back-off.
+        A partition without a response gets a back-off.
         """
         for topic_partition, (leader_epoch, gap) in requested.items():
             state = self._states.get(topic_partition)
@@ -382,7 +391,7 @@ class FollowedPartitions:
                 self._perform_step(topic_partition, CloseGap(gap, end_before))
 
     def unreached(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Set a back-off for partitions whose leader did not respond."""
+        """Give a back-off to partitions whose leader did not respond."""
         for topic_partition in topic_partitions:
             if topic_partition in self._states:
                 self._back_off(topic_partition)
@@ -454,7 +463,10 @@ class FollowedPartitions:
         return own
 
     def _enter_fetching(self, topic_partition: TopicPartition, following: FetchState) -> FetchState:
-        """Return `following`, with phase FETCHING_EPOCH first if the log has an epoch gap."""
+        """Return the state `following`, in which a partition begins to fetch.
+
+        If the log has an epoch gap, the phase is FETCHING_EPOCH first.
+        """
         if self._logs.epoch_gap(topic_partition, following.leader_epoch) is None:
             return following
         self.is_as_requested = False
@@ -477,7 +489,7 @@ class FollowedPartitions:
             self._back_off(topic_partition)
 
     def _back_off(self, topic_partition: TopicPartition) -> None:
-        """Do not request a partition until the back-off has passed."""
+        """Leave a partition out of requests until the back-off has passed."""
         until_ms = self._clock.monotonic_ms() + self._backoff_ms
         self.is_as_requested = False
         self._set_state(topic_partition, self._states[topic_partition].delayed(until_ms))

@@ -43,7 +43,10 @@ class FollowerLogs:
     def local_replica_log(
         self, topic_partition: TopicPartition, leader_epoch: int
     ) -> LocalLogEnds | None:
-        """Return the offsets of a log; None if it does not follow here in this leader epoch."""
+        """Return log start, log end and latest epoch of a replica.
+
+        None if the replica does not follow here in this leader epoch.
+        """
         partition = self._find(topic_partition, leader_epoch)
         return None if partition is None else _local_replica_log(partition)
 
@@ -63,7 +66,8 @@ class FollowerLogs:
         """Return the offsets of a log that a fetcher starts to follow.
 
         A log without leader epochs cannot detect a divergence from the leader's: it is truncated to
-        its high watermark first. Returns None if it does not follow here in this leader epoch.
+        its high watermark first. Returns None if the replica does not follow here in this leader
+        epoch.
         """
         partition = self._find(topic_partition, leader_epoch)
         if partition is None:
@@ -75,10 +79,10 @@ class FollowerLogs:
     def perform_step(
         self, topic_partition: TopicPartition, leader_epoch: int, step: LogStep
     ) -> LocalLogEnds | None:
-        """Perform a step on a log and return its new offsets.
+        """Perform a step on a follower's log; return its new offsets.
 
-        Returns None if it does not follow here in this leader epoch. Raises the errors of the log,
-        with nothing written.
+        Returns None if the replica does not follow here in this leader epoch. Raises the errors of
+        the log, with nothing written.
         """
         partition = self._find(topic_partition, leader_epoch)
         if partition is None:
@@ -112,14 +116,11 @@ class FollowerLogs:
         return _local_replica_log(partition)
 
     def failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> ApiError:
-        """Return Kafka's error for a failure of a log.
-
-        Report a failed log directory to the broker.
-        """
+        """Report a failed log directory to the broker, and return Kafka's error for the failure."""
         return self._replicas.answer_to(topic_partition, failure)
 
     def _find(self, topic_partition: TopicPartition, leader_epoch: int) -> Partition | None:
-        """Return the partition if it follows in that leader epoch, else None."""
+        """Return the partition if it follows here in that leader epoch, else None."""
         partition = self._replicas.partitions.get(topic_partition)
         if (
             partition is None
@@ -148,6 +149,7 @@ class FollowerLogs:
 
 
 def _local_replica_log(partition: Partition) -> LocalLogEnds:
+    """Return log start offset, log end offset and latest epoch of a partition's log."""
     log = partition.log
     own = (log.log_start_offset, log.log_end_offset, log.latest_epoch)
     return new_tuple(LocalLogEnds, own)

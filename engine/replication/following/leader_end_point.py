@@ -45,15 +45,15 @@ class LeaderChannel(Protocol):
 
     @property
     def is_same(self) -> bool:
-        """Return whether the leader is in this process, not restarted since the last request."""
+        """True if the leader is in this process, and was not restarted since the last request."""
         ...
 
     def send(self, call: Call) -> Promise[Message]:
-        """Promise the response to a request; requests are served in the order of the calls."""
+        """Send a request; promise the response. Requests are served in the order of the calls."""
         ...
 
     def close(self) -> None:
-        """Close the channel; open requests fail."""
+        """Close the channel; requests without a response fail."""
         ...
 
 
@@ -78,7 +78,7 @@ class LeaderEndPoint:
     def __init__(
         self, leader_id: int, followed: FollowedPartitions, ports: FetcherPorts, number: int
     ) -> None:
-        """Create it without a channel.
+        """Create a fetcher's access to its leader, without a channel yet.
 
         `number` distinguishes the fetchers of one leader (num.replica.fetchers).
         """
@@ -95,11 +95,11 @@ class LeaderEndPoint:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the leader is in this process, not restarted since the last request."""
+        """True if the leader is in this process, and was not restarted since the last request."""
         return self._channel is not None and self._channel.is_same
 
     def ensure_connected(self) -> bool:
-        """Open a channel to the leader unless it is open; return whether it is open now.
+        """Open a channel to the leader unless it is open; return True if it is open now.
 
         If it cannot be opened, the fetch session is reset.
         """
@@ -130,13 +130,11 @@ class LeaderEndPoint:
     def _topic_ids(
         self, specs: Mapping[TopicPartition, FetchSpec]
     ) -> Mapping[TopicPartition, bytes]:
-        """Return the topic ids to request partitions by.
+        """Return the topic ids by which to request partitions.
 
-        Partitions without a known id are left out.
-
-        The id in the replica's own log (partition.metadata) takes precedence: the metadata cache
-        may have a deleted or a recreated topic of the same name. The cache is used only for logs
-        without an id.
+        Those without a known id are left out. The id in the replica's own log (partition.metadata)
+        takes precedence: the metadata cache may have a deleted or a recreated topic of the same
+        name. The cache is used only for logs without an id.
         """
         own = self._followed.topic_ids(specs)
         if len(own) == len(specs):
@@ -148,19 +146,19 @@ class LeaderEndPoint:
     def log_ends(
         self, requested: Mapping[TopicPartition, int]
     ) -> Promise[messages.ListOffsetsResponse]:
-        """Request the log end offsets of partitions, given with their leader epochs."""
+        """Request the leader's log end offsets of partitions, given with their leader epochs."""
         return self._send(_build_list_offsets(self._ports.broker_id, requested, LATEST))
 
     def log_starts(
         self, requested: Mapping[TopicPartition, int]
     ) -> Promise[messages.ListOffsetsResponse]:
-        """Request the log start offsets of partitions, given with their leader epochs."""
+        """Request the leader's log start offsets of partitions, given with their leader epochs."""
         return self._send(_build_list_offsets(self._ports.broker_id, requested, EARLIEST))
 
     def epoch_ends(
         self, requested: Mapping[TopicPartition, EpochRequest]
     ) -> Promise[messages.OffsetForLeaderEpochResponse]:
-        """Request the end offsets of the epochs before gaps."""
+        """Request from the leader where the epochs before gaps end."""
         return self._send(_build_epoch_request(self._ports.broker_id, requested))
 
     def _send(self, call: Call) -> Promise[Message]:
@@ -187,7 +185,7 @@ def _build_list_offsets(
 
 
 def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPartition, int, int]]:
-    """Yield each partition of a response with its error code and its offset."""
+    """Yield each partition of a ListOffsets response with its error code and its offset."""
     for topic in response.topics:
         for row in topic.partitions:
             yield TopicPartition(topic.name, row.partition_index), row.error_code, row.offset
@@ -211,7 +209,7 @@ def _build_epoch_request(replica_id: int, requested: Mapping[TopicPartition, Epo
 def parse_epoch_ends(
     response: messages.OffsetForLeaderEpochResponse,
 ) -> dict[TopicPartition, EpochAnswer]:
-    """Return the epoch end or error of each partition in a response."""
+    """Return epoch and end offset, or the error code, of each partition in a response."""
     return {
         TopicPartition(topic.topic, row.partition): EpochAnswer(
             row.error_code, row.leader_epoch, row.end_offset

@@ -75,7 +75,7 @@ class ReplicaFetcher:
         return self._leader.session.place
 
     def is_in_session(self, topic_partition: TopicPartition) -> bool:
-        """Return whether the leader's session has the partition."""
+        """True if the leader's fetch session has the partition."""
         return self._leader.session.holds(topic_partition)
 
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
@@ -103,7 +103,11 @@ class ReplicaFetcher:
             cancel()
 
     def _start_cycle(self) -> None:
-        """Send the next request: log ends first, then epoch ends, then a fetch."""
+        """Send the next request of the fetcher to its leader.
+
+        It asks for log ends where a log is out of range, then for epoch ends at gaps, else it
+        fetches.
+        """
         if self._is_closed:
             return
         followed, leader = self.followed, self._leader
@@ -141,6 +145,7 @@ class ReplicaFetcher:
         """
 
         def on_its_turn() -> None:
+            """Run the action, unless the fetcher is closed."""
             if not self._is_closed:
                 action()
 
@@ -209,7 +214,7 @@ class ReplicaFetcher:
         promise: Promise[messages.ListOffsetsResponse],
         requested: Mapping[TopicPartition, int],
     ) -> None:
-        """Keep the leader's log end offsets, and request its log start offsets."""
+        """Keep the leader's log end offsets of a response, and request its log start offsets."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
@@ -226,7 +231,7 @@ class ReplicaFetcher:
         requested: Mapping[TopicPartition, int],
         ends: dict[TopicPartition, LeaderEnds],
     ) -> None:
-        """Apply the leader's log start and log end offsets, and start the next cycle."""
+        """Apply the leader's log start and log end offsets, and start the next fetch cycle."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return
@@ -245,7 +250,7 @@ class ReplicaFetcher:
         promise: Promise[messages.OffsetForLeaderEpochResponse],
         requested: Mapping[TopicPartition, EpochRequest],
     ) -> None:
-        """Apply the leader's epoch ends, and start the next cycle."""
+        """Apply the leader's ends of epochs, which close gaps, and start the next fetch cycle."""
         if promise.error is not None:
             self._lost(requested, promise.error)
             return

@@ -49,9 +49,10 @@ class ReplicaFetcherManager:
         logs: Callable[[], FollowerLogs],
         quota: ReplicationQuota,
     ) -> None:
-        """Create it without fetchers; a leader gets at most `fetcher_count` of them.
+        """Create the manager, which has no fetcher yet.
 
-        `logs` is called for each new fetcher.
+        A leader gets at most `fetcher_count` of them (num.replica.fetchers). `logs` is called for
+        each new fetcher.
         """
         self._ports = ports
         self._config = config
@@ -106,8 +107,9 @@ class ReplicaFetcherManager:
                 self.fetch_from(FetchFrom(topic_partition, leader_id, state.leader_epoch))
 
     def begin_no_more(self) -> None:
-        """Continue the present fetches, but ignore new leaders from now on.
+        """Continue the present fetches, but follow no new leader from now on.
 
+        Called when the broker shuts down.
         Differs: a broker of Kafka in controlled shutdown follows new leaders.
         """
         self._begins = False
@@ -124,7 +126,7 @@ class ReplicaFetcherManager:
     ) -> None:
         """Remove a partition from all fetchers except `spared`.
 
-        Close fetchers without partitions.
+        Fetchers without partitions are closed.
         """
         for key, fetcher in tuple(self._fetchers.items()):
             if fetcher is not spared:
