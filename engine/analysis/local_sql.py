@@ -276,7 +276,7 @@ def _replace_differences(tree: exp.Query) -> None:
     from sqlglot import exp
 
     nodes = list(tree.walk())
-    untyped = [node for node in nodes if _is_untyped_text(node)]
+    untyped = [node for node in nodes if _casts_untyped_to_text(node)]
     for node in nodes:
         if _is_bytes(node) and _wants_text(node):
             wrap_in_call(node, TEXT_OF_BYTES)
@@ -326,8 +326,11 @@ def _null_unless_json(extract: exp.JSONExtractScalar) -> exp.Expression:
     return exp.Case(ifs=[exp.If(this=is_json, true=extract.copy())])
 
 
-def _is_untyped_text(node: exp.Expression) -> bool:
-    """Return True for a cast to text of a value of unknown type, which may be bytes."""
+def _casts_untyped_to_text(node: exp.Expression) -> bool:
+    """Return True for a cast to text of a value whose type only DuckDB knows, at run time.
+
+    Such a value may be bytes, which Spark casts by UTF-8 and DuckDB by escapes.
+    """
     from sqlglot import exp
 
     if not isinstance(node, exp.Cast) or not node.to.is_type(*exp.DataType.TEXT_TYPES):

@@ -95,11 +95,11 @@ class LoopTasks:
 
         def run() -> None:
             """Run the steps in several turns."""
-            self.in_steps(name, steps(), again)
+            self.run_in_steps(name, steps(), again)
 
         self.once(name, first_after_ms, run)
 
-    def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+    def run_in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
         """Run steps over several turns of the event loop, then call `done`, also after an error."""
         drive(self._take_steps(name, steps, done))
 

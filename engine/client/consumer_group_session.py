@@ -51,7 +51,7 @@ from engine.client.errors import TimedOut, Unreachable
 from engine.client.groups import committed_offsets
 from engine.client.member_session import MemberSettings, NotAMember
 from engine.client.member_states import MemberState, MemberStates
-from engine.client.offset_commit import code_to_repeat, commit_code, commit_request
+from engine.client.offset_commit import code_to_repeat, commit_request, decisive_commit_code
 from engine.client.topic_names import request_topic_names
 from engine.errors import ApiError, api_error
 from engine.kafka_errors import (
@@ -398,7 +398,7 @@ class ConsumerGroupSession:
         response = self._client.send_to_coordinator(
             self._settings.group_id, "OffsetCommit", request, retriable_code=code_to_repeat
         )
-        return commit_code(response.message)
+        return decisive_commit_code(response.message)
 
     def _refresh_member_epoch(self) -> bool:
         """Send a heartbeat, if joined, to get the current member epoch; True if the epoch changed.

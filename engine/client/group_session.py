@@ -56,7 +56,7 @@ from engine.client.consumer_protocol import (
 )
 from engine.client.groups import committed_offsets
 from engine.client.member_session import MemberSettings, NotAMember
-from engine.client.offset_commit import code_to_repeat, commit_code, commit_request
+from engine.client.offset_commit import code_to_repeat, commit_request, decisive_commit_code
 from engine.errors import WireError, api_error
 from engine.kafka_errors import (
     ILLEGAL_GENERATION,
@@ -386,7 +386,7 @@ class GroupSession:
         response = self._client.send_to_coordinator(
             self._settings.group_id, "OffsetCommit", request, retriable_code=code_to_repeat
         )
-        code = commit_code(response.message)
+        code = decisive_commit_code(response.message)
         if code in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID):
             self._apply_code(code)
             raise NotAMember(self._settings.group_id)

@@ -49,20 +49,21 @@ def code_to_repeat(message: Message) -> int:
 
     Source: ConsumerCoordinator.OffsetCommitResponseHandler of 3.9.1.
     """
-    code = commit_code(message)
+    code = decisive_commit_code(message)
     return NONE if code == UNKNOWN_TOPIC_OR_PARTITION else code
 
 
-def commit_code(message: Message) -> int:
-    """Return the most important error code in an OffsetCommit response; NONE without errors.
+def decisive_commit_code(message: Message) -> int:
+    """Return the error code by which an OffsetCommit response is handled; NONE without errors.
 
-    Errors of single partitions count last, that of a deleted topic after all: a broker returns them
-    before it checks that it coordinates the group, and that the group does not rebalance.
+    An error of the whole group takes precedence over errors of single partitions, of which that of
+    a deleted topic is the last: a broker returns the latter before it checks that it coordinates
+    the group, and that the group does not rebalance.
     """
     codes = [int(row.error_code) for topic in message.topics for row in topic.partitions]
     return min((code for code in codes if code != NONE), key=_code_rank, default=NONE)
 
 
 def _code_rank(code: int) -> int:
-    """Return the order of a code among `commit_code`'s: lower decides; -1 if it is of the group."""
+    """Return the rank of a code for `decisive_commit_code`: the lowest decides; -1 if of the group."""
     return _OF_PARTITIONS.index(code) if code in _OF_PARTITIONS else -1

@@ -253,16 +253,17 @@ class Process:
         self.loop.stop()
 
 
-def give_up_if_refused(
+def watch_for_refusal(
     process: Process,
     brokers: Sequence[Broker],
     is_wanted: Callable[[], bool],
     give_up: Callable[[str], None],
 ) -> None:
-    """Call `give_up` if the brokers deny the controller's requests, and so get no metadata.
+    """Check regularly whether the brokers deny the controller's requests, and return at once.
 
-    Checked periodically while `is_wanted()`, not at the first denied request: that could be a
-    stranger's, sent as soon as the broker listens.
+    Then they get no metadata: `give_up` is called with the reason, and the checks end, as they do
+    once `is_wanted()` is False. The first check is late: a request that is denied before could be
+    that of another client, sent as soon as the broker listens.
     """
 
     def poll() -> None:

@@ -33,7 +33,7 @@ from engine.cluster.member_processes import MemberProcesses
 from engine.cluster.network_faults import apply_faults
 from engine.cluster.ownership import check_start
 from engine.cluster.plan import FIRST_BROKER_ID, ClusterPlan, broker_settings, check_plan
-from engine.cluster.process import Process, give_up_if_refused
+from engine.cluster.process import Process, watch_for_refusal
 from engine.cluster.request_handler import ClusterSupervisor, Members
 from engine.cluster.requests import answer_member
 from engine.cluster.served_logs import read_served
@@ -324,7 +324,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
             is_whole=False,
             ports={broker_id: port} if port else {},
         )
-        give_up_if_refused(process, cluster.brokers, lambda: not is_ready, on_fatal)
+        watch_for_refusal(process, cluster.brokers, lambda: not is_ready, on_fatal)
         return cluster.open([broker_id])
 
     def on_ready_broker(cluster: Cluster) -> None:

@@ -38,11 +38,12 @@ class LogTasks(Protocol):
         """Run `steps` periodically; the period starts when all steps are done."""
         ...
 
-    def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+    def run_in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
         """Run all steps, possibly in several turns of the loop; then call `done`.
 
-        A step that fails is the last one; `done` is called nevertheless. After a stop no step runs,
-        and `done` is not called.
+        `name` names the task where its error is logged. A step that fails is the last one; `done`
+        is called nevertheless. After the broker's tasks were stopped no step runs, and `done` is
+        not called.
         """
         ...
 
@@ -106,7 +107,7 @@ class InlineTasks:
         """Keep a function that runs all steps for `run_periodic`, which a test calls."""
         self.periodic.append((name, period_ms, lambda: take_all(steps())))
 
-    def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+    def run_in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
         """Run all steps and `done` immediately."""
         try:
             take_all(steps)
@@ -178,9 +179,9 @@ class DeferredTasks:
         every = self._tasks.every_in_steps
         self._run_or_defer(lambda: every(name, period_ms, steps, first_after_ms=first_after_ms))
 
-    def in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
+    def run_in_steps(self, name: str, steps: Steps, done: Callable[[], None]) -> None:
         """Run all steps, then run `done`, not before `release`."""
-        self._run_or_defer(lambda: self._tasks.in_steps(name, steps, done))
+        self._run_or_defer(lambda: self._tasks.run_in_steps(name, steps, done))
 
     def offload(
         self,

@@ -32,7 +32,10 @@ class MachineEvents(Protocol):
     """Receives events of machines."""
 
     def on_callback_end(self, machine: Machine) -> None:
-        """Check the rules after a callback of a process; it may have ended, or its disk stopped."""
+        """Called after each callback of the machine's process, to check the invariants.
+
+        The process may have ended in the callback, or its disk stopped.
+        """
         ...
 
     def broke(self, machine: Machine, error: Exception) -> None:

@@ -188,13 +188,13 @@ class KeptWatches:
         watch.
         """
         loss_count = self._loss_count
-        watch.seen_zxid = await self._request(watch)
+        watch.seen_zxid = await self._set_at_server(watch)
         self._check_connection(loss_count)
         watch.first_request = None
         return watch.seen_zxid
 
-    def _request(self, watch: _Watch) -> PromiseCoroutine[int | None]:
-        """Set a watch at the server; return the node's zxid as `Arm`, None for no node."""
+    def _set_at_server(self, watch: _Watch) -> PromiseCoroutine[int | None]:
+        """Set a watch at the server; return the zxid that `Arm` returns, None for no node."""
         return self._arm(watch.path, watch.kind, partial(self._fire, watch))
 
     async def _set_again(self, watch: _Watch, is_set: Promise[bool]) -> None:
@@ -222,7 +222,7 @@ class KeptWatches:
     async def _request_missed_event(self, watch: _Watch) -> EventType | None:
         """Request a watch, and return the event that it missed, None if nothing happened."""
         try:
-            now_zxid = await self._request(watch)
+            now_zxid = await self._set_at_server(watch)
         except NoNode:
             return EventType.DELETED
         seen_zxid, watch.seen_zxid = watch.seen_zxid, now_zxid

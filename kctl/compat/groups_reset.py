@@ -106,7 +106,7 @@ class OffsetReset:
         partitions = self._select_partitions(group_id)
         if self._given.is_four:
             check_partitions(self._client, partitions)
-        offsets = self._scenarios.offsets(group_id, partitions)
+        offsets = self._scenarios.compute_offsets(group_id, partitions)
         ordered = {partition: offsets[partition] for partition in in_java_order(offsets)}
         if self._given.has("execute"):
             self._commit(group_id, ordered)

@@ -59,11 +59,13 @@ class OffsetScenarios:
         self._err = err
         self._committed = committed
 
-    def offsets(
+    def compute_offsets(
         self, group_id: str, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, int]:
         """Return each partition's new offset by the given scenario, such as --to-earliest.
 
+        A partition that is given twice fails where Java makes a map of the partitions: its message
+        has the map's value, an offset or the name of a class. --from-file names its own partitions.
         Errors: OptionsRefused without a scenario, ToolFailure.
         """
         given, client = self._given, self._client

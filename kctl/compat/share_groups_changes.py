@@ -145,7 +145,7 @@ def reset_share_start_offsets(
     partitions = _partitions(client, given, group_id)
     check_partitions(client, partitions)
     scenarios = OffsetScenarios(client, given, files, out, err, committed=lambda _name: {})
-    offsets = scenarios.offsets(group_id, partitions)
+    offsets = scenarios.compute_offsets(group_id, partitions)
     ordered = {partition: offsets[partition] for partition in in_java_map_order(offsets)}
     if given.has("execute"):
         _set_starts(client, group_id, ordered)

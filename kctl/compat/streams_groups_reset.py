@@ -115,7 +115,7 @@ class _StreamsReset:
 
         Errors: ToolFailure, OptionsRefused.
         """
-        offsets = self._scenarios.offsets(group_id, self._select_partitions(group_id))
+        offsets = self._scenarios.compute_offsets(group_id, self._select_partitions(group_id))
         ordered = {partition: offsets[partition] for partition in in_java_map_order(offsets)}
         if self._given.has("execute"):
             self._commit(group_id, ordered)

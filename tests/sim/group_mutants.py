@@ -69,7 +69,7 @@ def resigned_groups_are_kept(patch: pytest.MonkeyPatch) -> None:
     """Serve the groups of before, as a partition is led again that others led meanwhile."""
 
     def keep(self: GroupRegistry, partition: int) -> None:
-        self._loading.pop(partition, None)
+        self._loads.end(partition)
 
     patch.setattr(GroupRegistry, "on_resigned", keep)
 

@@ -14,12 +14,19 @@ from typing import cast
 import pytest
 
 from engine.log.cleaner import log_messages
+from engine.replication.replica_manager import ReplicaManager
 from engine.sim.fault_kinds import FaultKind
 from engine.sim.invariants import Violation
 from engine.sim.plan import Fault, Plan, plan_of
 from engine.sim.shrink import shrink
 from engine.sim.simulation import RunResult, postpone_collection, run_plan
-from tests.sim.mutants import MUTANTS, Mutant, first_failing_seed
+from tests.sim.mutants import (
+    MUTANTS,
+    BrokenMutant,
+    Mutant,
+    find_failing_seed,
+    first_failing_seed,
+)
 
 _PRINT = """
 from engine.sim.plan import plan_of
@@ -139,6 +146,14 @@ def test_a_plan_is_drawn_before_anything_runs() -> None:
 )
 def test_a_planted_fault_is_found_at_once(name: str) -> None:
     assert first_failing_seed(name, 5).seed is not None
+
+
+def test_a_fault_that_raises_an_exception_of_its_own_is_not_found() -> None:
+    def misnamed(patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(ReplicaManager, "advance", lambda self: self.no_such_name)
+
+    with pytest.raises(BrokenMutant, match=r"misnamed: BUG.*no_such_name"):
+        find_failing_seed(Mutant(misnamed, "", ""), range(3))
 
 
 @pytest.mark.slow

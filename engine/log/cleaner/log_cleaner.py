@@ -269,7 +269,7 @@ class LogCleaner:
             self._is_check_pending = True
             return
         self._is_checking = True
-        self._ports.tasks.in_steps(_TASK, self._check_steps(), self._end_check)
+        self._ports.tasks.run_in_steps(_TASK, self._check_steps(), self._end_check)
 
     def _end_check(self) -> None:
         """End a check; start another check if one was requested during this one.

@@ -120,7 +120,7 @@ def test_work_in_steps_comes_again_after_a_step_that_fails(fault: Exception) -> 
 
 def test_no_step_is_taken_after_a_stop() -> None:
     stage = Stage()
-    stage.tasks.in_steps("count", _counting(stage, 9)(), lambda: stage.done.append("end"))
+    stage.tasks.run_in_steps("count", _counting(stage, 9)(), lambda: stage.done.append("end"))
     stage.tasks.stop()
     stage.pass_time(10)
     assert ["0"] == stage.done

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.client.offset_commit import code_to_repeat, commit_code
+from engine.client.offset_commit import code_to_repeat, decisive_commit_code
 from engine.kafka_errors import (
     COORDINATOR_LOAD_IN_PROGRESS,
     NONE,
@@ -55,4 +55,4 @@ def test_what_concerns_the_group_decides_before_what_concerns_a_partition(
     codes: tuple[int, ...], code: int, repeated: int
 ) -> None:
     message = answered(codes)
-    assert (code, repeated) == (commit_code(message), code_to_repeat(message))
+    assert (code, repeated) == (decisive_commit_code(message), code_to_repeat(message))

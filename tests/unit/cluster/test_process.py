@@ -11,7 +11,7 @@ import pytest
 
 from engine.broker.broker import Broker
 from engine.cluster import process as processes
-from engine.cluster.process import BrokerGaveUp, Process, give_up_if_refused, refusal_text
+from engine.cluster.process import BrokerGaveUp, Process, refusal_text, watch_for_refusal
 from engine.host.promise import Promise
 
 
@@ -95,7 +95,7 @@ def test_a_start_whose_controller_is_denied_is_given_up_with_the_cause(
     monkeypatch.setattr(processes, "_REFUSAL_POLL_MS", 0)
     process, reasons = Process(), list[str]()
     brokers = cast("list[Broker]", [DeniedBroker(None), DeniedBroker(principal)])
-    give_up_if_refused(process, brokers, lambda: is_wanted, reasons.append)
+    watch_for_refusal(process, brokers, lambda: is_wanted, reasons.append)
     process.loop.call_at(process.clock.monotonic_ms() + 5, process.loop.stop)
     process.loop.run()
     process.network.close()

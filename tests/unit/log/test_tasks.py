@@ -18,7 +18,7 @@ def test_deferred_tasks_are_passed_on_in_order_when_released() -> None:
     tasks.once("a", 5, lambda: seen.append("once"))
     tasks.every("b", 7, lambda: seen.append("every"), first_after_ms=1)
     tasks.every_in_steps("e", 7, lambda: steps("more steps"), first_after_ms=1)
-    tasks.in_steps("d", steps("steps"), lambda: seen.append("ended"))
+    tasks.run_in_steps("d", steps("steps"), lambda: seen.append("ended"))
     tasks.offload("c", lambda: seen.append("work"), lambda failure: seen.append("done"))
     assert ([], [], []) == (seen, behind.waiting, behind.periodic)
     tasks.release()

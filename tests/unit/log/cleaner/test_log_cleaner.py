@@ -610,7 +610,9 @@ class _HeldSteps:
     def __init__(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
         self.held: list[tuple[Steps, Callable[[], None]]] = []
         monkeypatch.setattr(
-            stage.host.tasks, "in_steps", lambda _name, steps, done: self.held.append((steps, done))
+            stage.host.tasks,
+            "run_in_steps",
+            lambda _name, steps, done: self.held.append((steps, done)),
         )
 
     def take(self, count: int | None = None) -> None:
