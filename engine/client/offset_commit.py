@@ -65,5 +65,5 @@ def decisive_commit_code(message: Message) -> int:
 
 
 def _code_rank(code: int) -> int:
-    """Return the rank of a code for `decisive_commit_code`: the lowest decides; -1: of the group."""
+    """Return the rank of a code: the lowest decides; -1 for a code of the whole group."""
     return _OF_PARTITIONS.index(code) if code in _OF_PARTITIONS else -1
