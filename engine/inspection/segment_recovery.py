@@ -107,12 +107,19 @@ class PartitionTrail:
         self._next_offset = 0
 
     def is_overlap(self, batch: RecordBatch) -> bool:
-        """Return True if a batch is not after all batches before it."""
+        """Return True if a batch begins below the end of the batches before it.
+
+        A message of magic 0 or 1 is judged by its last offset, as its first one is unknown unless
+        it is decompressed.
+        """
         first = batch.base_offset if batch.magic >= MAGIC else batch.last_offset
         return first < self.end_offset
 
     def see(self, batch: RecordBatch) -> None:
-        """Add the next good batch."""
+        """Add the next batch that the recovery keeps: count overlaps and raise the end offset.
+
+        `is_complete` becomes False at the first batch with missing offsets or of an older format.
+        """
         self.overlaps += self.is_overlap(batch)
         self.end_offset = max(self.end_offset, batch.next_offset)
         if not self.is_complete:
@@ -174,7 +181,7 @@ class _Pass:
         self._aborted: list[AbortedTransaction] = []
 
     def compare(self, present: SegmentIndexes, *, is_last: bool) -> None:
-        """Check the present indexes while the segment is read."""
+        """Prepare to check the present indexes of the segment while its batches are read."""
         index, times = present.offset_index, present.time_index
         if index is not None:
             is_closed = not (is_last and index.padding_bytes)
