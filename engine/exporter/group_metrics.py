@@ -24,7 +24,10 @@ _Rows = list[tuple[tuple[str, ...], float]]
 def group_metrics(
     sample: ClusterSample, history: EndHistory, now_ms: int
 ) -> Iterator[MetricFamily]:
-    """Yield the families for all groups; lag only for partitions whose end is known."""
+    """Yield the metric families of all groups; lag only for partitions whose end is known.
+
+    `history` has the end offsets of earlier scrapes, for lag in seconds at the monotonic `now_ms`.
+    """
     yield from _member_families(sample)
     yield from _lag_families(sample)
     rows: _Rows = []
