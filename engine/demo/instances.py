@@ -120,7 +120,7 @@ class KillSchedule(NamedTuple):
 
 
 def start_process(plan: CopyPlan, instance: int, access: ClusterAccess) -> ChildProcess:
-    """Start the process of an instance."""
+    """Start the child process of an instance, and send it its settings as JSON."""
     names = CopyNames(
         plan.input_topic,
         plan.output_topic,
@@ -151,7 +151,10 @@ class _Instance:
         self._now = CopyCounts()
 
     def read(self) -> None:
-        """Read the lines that its process has sent; raises InstanceFailed."""
+        """Read the counts that the instance's process has sent since the last call.
+
+        Raises InstanceFailed if it sent an error or has ended.
+        """
         process = self.process
         if process is None:
             return
@@ -302,7 +305,7 @@ class CopyRun:
             del self._left[0]
 
     def _kill_instance(self, strikes: KillSchedule, now_ms: int) -> None:
-        """Kill a random running instance and schedule its restart."""
+        """Kill a random running instance and schedule its restart `_BACK_MS` later."""
         alive = [instance for instance in self._instances if instance.process is not None]
         if alive:
             victim = alive[strikes.entropy.random_below(len(alive))]
@@ -310,7 +313,7 @@ class CopyRun:
             strikes.on_strike(f"instance {victim.number} is killed")
 
     def _kill_broker(self, strikes: KillSchedule, now_ms: int) -> None:
-        """Kill a random broker and schedule its restart."""
+        """Kill a random broker and schedule its restart `_BACK_MS` later."""
         assert strikes.brokers is not None
         ids = strikes.brokers.broker_ids
         self._dead_broker = ids[strikes.entropy.random_below(len(ids))]
@@ -335,7 +338,10 @@ class KillPoint(NamedTuple):
 
 
 def plan_kills(plan: CopyPlan, *, has_brokers: bool) -> list[KillPoint]:
-    """Return the kills of a run in order, evenly spaced over its records."""
+    """Return the kills of instances and brokers in order, evenly spaced over the records to copy.
+
+    Brokers are killed only with `has_brokers`.
+    """
     kinds = [False] * _INSTANCE_KILLS
     if has_brokers:
         for number in range(_BROKER_KILLS):
