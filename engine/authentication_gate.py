@@ -60,7 +60,7 @@ class AuthenticatedClient(Protocol):
     """The connection that the gate protects."""
 
     def serve_frame(self, frame: memoryview) -> None:
-        """Serve one request frame of an authenticated client."""
+        """Serve one request frame of a client that is authenticated."""
         ...
 
     def respond(self, content: bytes) -> None:
@@ -68,7 +68,10 @@ class AuthenticatedClient(Protocol):
         ...
 
     def end_unauthenticated(self, reason: str) -> None:
-        """Close the connection after the responses that are still pending."""
+        """Close the connection of a client that failed to authenticate.
+
+        The responses that are still pending are sent first.
+        """
         ...
 
 
@@ -130,7 +133,7 @@ class AuthenticationGate:
         self._start_authentication()
 
     def close(self) -> None:
-        """Cancel the timer, because the connection has ended."""
+        """Cancel the timer of the authentication, because the connection has ended."""
         self._cancel()
 
     def _on_frame(self, frame: memoryview) -> None:
@@ -226,4 +229,4 @@ class AuthenticationGate:
 
 
 def _nothing() -> None:
-    """Do nothing: the default cancel function."""
+    """Do nothing: cancels no timer while none is scheduled."""

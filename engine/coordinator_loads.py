@@ -77,11 +77,14 @@ class CoordinatorLoads:
         self._loads.pop(partition, None)
 
     def end_all(self) -> None:
-        """End all loads, because the broker stops."""
+        """End the loads of all partitions, because the broker stops."""
         self._loads.clear()
 
     def is_current(self, load: CoordinatorLoad) -> bool:
-        """Return True if a load has neither ended nor been replaced by one of the same partition."""
+        """Return True if a load has neither ended nor been replaced by a newer one.
+
+        A newer one is begun if the leader of the same partition changes again.
+        """
         return self._loads.get(load.partition) is load
 
     def iter_while_current(self, load: CoordinatorLoad, items: Iterable[T]) -> Iterator[T]:

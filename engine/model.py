@@ -13,6 +13,7 @@ class TopicPartition(NamedTuple):
     partition: int
 
     def __str__(self) -> str:
+        """Return "topic-partition", as Kafka writes a TopicPartition."""
         return f"{self.topic}-{self.partition}"
 
 

@@ -235,7 +235,10 @@ class ClientConnection:
         connection.on_close = self._on_closed
 
     def authenticate(self, authentication: Authentication) -> None:
-        """Require SASL authentication before the first request (`authentication_gate.py`)."""
+        """Require SASL authentication before the client's first request.
+
+        It is called before any frame is read; see `authentication_gate.py`.
+        """
         server = self._server
         authenticator = SaslAuthenticator(
             self._session,
@@ -246,8 +249,9 @@ class ClientConnection:
         self._gate = AuthenticationGate(self._connection, self, authenticator, authentication)
 
     def identify(self, principal_of: Callable[[bytes | None], str]) -> None:
-        """Set the client's principal from its certificate at the first frame
-        (`authentication_gate.py`).
+        """Take the client's principal from its TLS certificate at the first frame.
+
+        `principal_of` returns the principal for a certificate; see `authentication_gate.py`.
         """
         CertificateGate(self._connection, self, self._session, principal_of)
 
@@ -353,9 +357,9 @@ class ClientConnection:
     def _reserve_slot(
         self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
     ) -> _Slot:
-        """Append a slot for a response; pause the connection if it has too many.
+        """Append a slot for a response, which keeps its place in the order of the requests.
 
-        Slots keep responses in the order of their requests.
+        With too many slots the connection is paused until some responses are sent.
         """
         slot = _Slot(promise, request)
         self._slots.append(slot)
@@ -365,7 +369,7 @@ class ClientConnection:
         return slot
 
     def _await_fast(self, key: int, promise: Promise[FastResponse], request: OpenRequest) -> None:
-        """Reserve the slot of a promised fast-path response."""
+        """Reserve the slot of a promised fast-path response, to be filled when it is kept."""
         slot = self._reserve_slot(promise, request)
 
         def kept() -> None:
@@ -497,7 +501,11 @@ class ClientConnection:
         return self._metrics.size_recorder(number, *names)
 
     def _pause_until_over(self, turns: Promise[None]) -> None:
-        """Read no more requests until `turns`, the last turn of a request, is over."""
+        """Read no more requests of the client until `turns` is over.
+
+        It is the last turn of a request that is served in several turns of the loop: the next
+        request must not overtake it.
+        """
 
         def over() -> None:
             if not self._is_closed:

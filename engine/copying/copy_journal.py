@@ -95,7 +95,7 @@ class CopyJournal:
         return journal, state
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the journal file, which releases its lock."""
         self._held.close()
 
     def begin(self, plan: TopicCopy, writer: ProcessIdentity) -> None:
@@ -119,11 +119,17 @@ class CopyJournal:
         self._write("writer", **writer._asdict())
 
     def stored(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write the next offsets of source partitions."""
+        """Write the next offsets to copy of source partitions to the journal.
+
+        The destination has stored the records before them.
+        """
         self._write("stored", offsets=[[*key, offset] for key, offset in offsets.items()])
 
     def over(self, how: str) -> None:
-        """Write that the copy is over, and how it ended."""
+        """Write that the copy is over; `how` is how it ended.
+
+        After it the journal's plan is no longer resumed.
+        """
         self._write("over", how=how)
 
     def _write(self, step: str, **fields: Any) -> None:

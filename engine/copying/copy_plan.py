@@ -58,7 +58,11 @@ class TopicCopy(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the transactional id, which is also the group that progress is committed for."""
+        """Return the name of the copy.
+
+        It is the transactional id of its producer, and the group that its progress is committed
+        for.
+        """
         return f"{NAME_PREFIX}{self.copy_id}"
 
     def destinations(self) -> dict[TopicPartition, TopicPartition]:

@@ -71,23 +71,29 @@ class CopyWriter(Protocol):
     """Writes records to the destination, and then the positions in the source."""
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Return the next offset to copy of each source partition."""
+        """Prepare the writer, and return the next offset to copy of each source partition."""
         ...
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
-        """Add a record; `offset` is its offset at the source."""
+        """Add a record to be sent to the destination; `offset` is its offset at the source."""
         ...
 
     def poll(self) -> None:
-        """Send what is ready; raises NotCopied."""
+        """Send the batches that are ready, and process responses.
+
+        Raises NotCopied if the destination refused a batch.
+        """
         ...
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Wait until all records are stored, then store the positions; raises NotCopied."""
+        """Wait until all added records are stored, then store the source positions after them.
+
+        Raises NotCopied if the destination refused a batch.
+        """
         ...
 
     def finish(self) -> None:
-        """Complete the copy, once all records are committed."""
+        """Complete the copy, once all its records are committed."""
         ...
 
     def abandon(self) -> None:
@@ -150,7 +156,10 @@ class ExactlyOnceWriter:
             self._producer.begin()
 
     def poll(self) -> None:
-        """Send what is ready; raises NotCopied."""
+        """Send the batches that are ready, and process responses.
+
+        Raises NotCopied if the destination refused a batch.
+        """
         self._check_results(self._producer.poll(0))
 
     def _check_results(self, results: Iterable[BatchResult]) -> None:
@@ -270,15 +279,18 @@ class AtLeastOnceWriter:
         self._producer = Producer(client, options, notes)
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Return the positions in the journal, after a check against the destination."""
+        """Return the next source offsets in the journal, after a check against the destination."""
         return find_resume_positions(self._client, self._plan, self._stored, self._stored)
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
-        """Add a record to the producer."""
+        """Add a record to the producer; its offset at the source is ignored."""
         self._producer.add(record, offset)
 
     def poll(self) -> None:
-        """Send what is ready; raises NotCopied."""
+        """Send the batches that are ready, and process responses.
+
+        Raises NotCopied if the destination refused a batch.
+        """
         self._check_results(self._producer.poll(0))
 
     def _check_results(self, results: Iterable[BatchResult]) -> None:

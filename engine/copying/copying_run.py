@@ -66,7 +66,7 @@ class CopiedCounts(NamedTuple):
 
 
 def no_counts() -> CopiedCounts:
-    """Return empty counts."""
+    """Return counts without any record."""
     return CopiedCounts(Counter(), Counter(), Counter())
 
 
@@ -111,7 +111,7 @@ class CopyingRun:
 
     @property
     def is_done(self) -> bool:
-        """Return True if every partition was read to its end."""
+        """Return True if every source partition was read to the end of its range."""
         return not self._fetcher.partitions
 
     @property

@@ -49,7 +49,7 @@ class GroupTranslation:
 
     @property
     def is_needed(self) -> bool:
-        """Return True while an offset is not translated yet."""
+        """Return True while a group offset has no destination offset yet."""
         return bool(self._pending)
 
     def stored(self, partition: TopicPartition, offsets: Sequence[int], base_offset: int) -> None:

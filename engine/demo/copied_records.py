@@ -60,7 +60,7 @@ def input_value(number: int) -> bytes:
 
 
 def transformed(value: bytes) -> bytes:
-    """Return the value of the output for a value of the input."""
+    """Return the value of the output record that the demo makes of an input record's value."""
     return _PREFIX + value
 
 

@@ -56,23 +56,26 @@ class InstanceProcess(Protocol):
 
     @property
     def exit_code(self) -> int | None:
-        """Return the exit code, None while it runs."""
+        """Return the exit code of the process, None while it runs."""
         ...
 
     def lines(self) -> list[bytes]:
-        """Return the lines received since the last call; after `close` all up to its end."""
+        """Return the lines that the process has sent since the last call.
+
+        After `close` they are all up to its end.
+        """
         ...
 
     def close_input(self) -> None:
-        """Close its standard input, which makes it end."""
+        """Close the standard input of the process, which makes it end."""
         ...
 
     def kill(self) -> None:
-        """Send SIGKILL."""
+        """Send SIGKILL to the process."""
         ...
 
     def close(self, wait_s: float) -> None:
-        """Wait until it ends; kill it after `wait_s` seconds."""
+        """Wait until the process ends; kill it after `wait_s` seconds."""
         ...
 
 
@@ -202,7 +205,7 @@ class _Instance:
 
 
 def _counts(report: Mapping[str, Any]) -> CopyCounts:
-    """Return the counts in an instance's report."""
+    """Return the counts that an instance has sent as a JSON report."""
     return CopyCounts(**{**report, "partitions": tuple(report["partitions"])})
 
 
@@ -264,7 +267,7 @@ class CopyRun:
         self._restart_broker()
 
     def totals(self) -> list[InstanceTotals]:
-        """Return the totals of each instance."""
+        """Return the totals of each instance, by number."""
         return [instance.totals() for instance in self._instances]
 
     def close(self) -> None:

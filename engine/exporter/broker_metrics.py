@@ -75,7 +75,10 @@ def _plain_properties(properties: str) -> list[tuple[str, str, str]]:
 
 @lru_cache(maxsize=_FAMILIES_MAX)
 def _family(domain: str, kind: str, name: str) -> str:
-    """Return the name of a family, with `_` in place of characters that are not allowed."""
+    """Return the metric family's name for the domain, type and name of a JMX object.
+
+    Characters that Prometheus does not allow become `_`.
+    """
     return re.sub(r"\W", "_", f"{domain}_{kind}_{name}").lower()
 
 
@@ -166,5 +169,5 @@ def _quantiles(
 
 
 def _total(labels: tuple[str, ...], reading: HistogramReading) -> SummaryTotal:
-    """Return the count and sum of a histogram, for `_count` and `_sum` of the summary."""
+    """Return the count and sum of a histogram, exported as `_count` and `_sum` of its summary."""
     return SummaryTotal(labels, reading.event_count, reading.total)

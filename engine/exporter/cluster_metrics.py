@@ -121,6 +121,7 @@ def _offset_families(sample: ClusterSample) -> Iterator[MetricFamily]:
 
 
 def _labels(key: TopicPartition) -> tuple[str, str]:
+    """Return the labels topic_name and partition_id of a partition."""
     return key.topic, str(key.partition)
 
 

@@ -207,7 +207,7 @@ class Exporter:
 
 
 def _is_due(done_ms: int | None, now_ms: int, age_ms: int) -> bool:
-    """Return True if something was never done, or at least `age_ms` ago."""
+    """Return True if an action was never done (None), or at least `age_ms` ago."""
     return done_ms is None or now_ms - done_ms >= age_ms
 
 

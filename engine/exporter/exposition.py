@@ -68,5 +68,8 @@ def _summary_lines(family: MetricFamily, number_text: NumberText) -> Iterator[st
 
 
 def _escape(value: str) -> str:
-    """Escape the value of a label, for both formats."""
+    """Return the value of a label with backslash, newline and quote escaped.
+
+    Both text formats use the same escapes.
+    """
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

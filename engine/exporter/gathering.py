@@ -275,11 +275,11 @@ class _Gathering:
         return None
 
     def policies(self) -> dict[str, str]:
-        """Return the cleanup policy by topic."""
+        """Return cleanup.policy by topic, of the topics whose settings were returned."""
         return self._settings(CLEANUP_POLICY)
 
     def min_isr(self) -> dict[str, int]:
-        """Return min.insync.replicas by topic."""
+        """Return min.insync.replicas by topic, of the topics whose settings were returned."""
         return {name: int(value or 1) for name, value in self._settings(MIN_ISR).items()}
 
     def _settings(self, key: str) -> dict[str, str]:

@@ -43,6 +43,7 @@ def group_metrics(
 
 
 def _labels(group: GroupSample, key: TopicPartition) -> tuple[str, str, str]:
+    """Return the labels of a group's partition: group id, topic and partition number."""
     return group.listing.group_id, key.topic, str(key.partition)
 
 
@@ -88,7 +89,7 @@ def _info_row(group: GroupSample) -> tuple[tuple[str, ...], float]:
 
 
 def _rows(counts: Mapping[tuple[str, str], int]) -> _Rows:
-    """Return counts as rows, sorted by labels."""
+    """Return counts by label values as rows of a family, sorted by labels."""
     return [(labels, float(count)) for labels, count in sorted(counts.items())]
 
 

@@ -54,7 +54,7 @@ class RequestPace:
             sent.append(at_ms)
 
     def await_room(self) -> None:
-        """Wait until a request may be sent to every known address."""
+        """Wait until a request may be sent to every address to which one was sent before."""
         self._pause_until(max(map(self._free_ms, self._sent), default=0))
 
     def take(self, calls: dict[K, tuple[Address, Call]]) -> dict[K, tuple[Address, Call]]:

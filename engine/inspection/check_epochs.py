@@ -42,11 +42,14 @@ class EpochCheck:
         self.runs: list[EpochRun] = []
 
     def enter(self, path: str) -> None:
-        """Start the next segment, whose .log is at `path`."""
+        """Start the check of the next segment, whose .log is at `path`; findings name this path."""
         self._path = path
 
     def follow(self, last_offset: int) -> None:
-        """Note that batches with the last one's epoch go up to an offset."""
+        """Extend the last run of batches with one leader epoch up to `last_offset` (inclusive).
+
+        It is called for batches with the same epoch that were checked on the fast path.
+        """
         self.runs[-1] = self.runs[-1]._replace(last_offset=last_offset)
 
     def see(self, position: int, batch: RecordBatch) -> None:

@@ -99,7 +99,10 @@ class OffsetIndexCheck:
             self._advance()
 
     def _advance(self) -> None:
-        """Go to the next entry; there is none after the first wrong one of an open segment."""
+        """Read the next index entry into `_head`, None if there is none.
+
+        After the first wrong entry of an open segment's index no entry is read.
+        """
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: OffsetPosition) -> bool:
@@ -176,7 +179,7 @@ class TimeIndexCheck:
             self._advance()
 
     def see_damage(self) -> None:
-        """Note damaged bytes: the largest timestamp may be among them."""
+        """Note damaged bytes: the largest timestamp so far is unknown from here on."""
         self._is_certain = False
 
     def finish(self) -> None:
@@ -195,7 +198,10 @@ class TimeIndexCheck:
                 self._wrong(rule, index_entry, reason, largest)
 
     def _advance(self) -> None:
-        """Go to the next entry; there is none after the first wrong one of an open segment."""
+        """Read the next index entry into `_head`, None if there is none.
+
+        After the first wrong entry of an open segment's index no entry is read.
+        """
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: TimestampOffset) -> bool:

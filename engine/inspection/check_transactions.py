@@ -77,7 +77,10 @@ class TransactionCheck:
             self._compare(batch, ended.aborted, is_complete=is_complete)
 
     def see_damage(self) -> None:
-        """Note damaged bytes in the segment: a marker may be among them."""
+        """Note damaged bytes in the segment, in which an ABORT marker may have been.
+
+        Index entries without a marker are then not reported.
+        """
         self._is_damaged = True
 
     def leave(self) -> None:

@@ -68,7 +68,7 @@ class Finding(NamedTuple):
 
     @property
     def is_problem(self) -> bool:
-        """Return True if the finding makes a check fail."""
+        """Return True if the finding makes a check fail, as warnings and errors do."""
         return self.severity is not Severity.NOTE
 
 

@@ -155,7 +155,7 @@ class _Side:
         self.head = next(self._batches, None)
 
     def advance(self) -> None:
-        """Go to the next batch."""
+        """Read the next batch of this copy into `head`, None after the last one."""
         self.head = next(self._batches, None)
 
     def read_to_end(self, other: tuple[int, int] | None) -> None:

@@ -179,7 +179,11 @@ class _Planner:
     def _recover_segment(
         self, base_offset: int, present: SegmentIndexes, *, is_last: bool, is_checked: bool
     ) -> SegmentRecovery:
-        """Read a .log; if no index can hold its offsets, it is damaged from its cut on."""
+        """Read a .log, and return what of it is valid, with new indexes.
+
+        If no index can hold its offsets, it counts as damaged from the position at which a broker's
+        recovery truncates it.
+        """
         name, _ = self._logs[base_offset]
         before = deepcopy(self._trail)
 
@@ -221,7 +225,10 @@ class _Planner:
     def _plan_truncation(
         self, base_offset: int, recovery: SegmentRecovery, size: int, later: list[int]
     ) -> None:
-        """Plan to truncate a segment after its good bytes, and to remove all later segments."""
+        """Plan to truncate a segment after its good bytes, and to remove all later segments.
+
+        `size` is the segment's size in bytes; `later` are the base offsets of the later ones.
+        """
         log = SegmentFileName(base_offset, FileKind.LOG).name
         self._lost_bytes = size - recovery.good_bytes
         self._lost_from = recovery.next_offset
@@ -337,7 +344,10 @@ class _Planner:
     # 4 leader epochs
 
     def _plan_epochs(self) -> None:
-        """Plan to write `leader-epoch-checkpoint` if it does not fit the repaired log."""
+        """Plan to write `leader-epoch-checkpoint` if it does not fit the repaired log.
+
+        A missing one is written if batches have leader epochs.
+        """
         name = leader_epoch_checkpoint.FILE_NAME
         path = self._layout.file_path(name)
         stored: tuple[EpochStart, ...] | None = None

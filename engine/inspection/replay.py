@@ -122,7 +122,7 @@ def partitions_of(log_dir: LogDir, topic: str | None) -> list[PartitionFolder]:
 
 
 def number_of(folder: PartitionFolder) -> int:
-    """Return the number of a partition, 0 if the folder's name does not have one."""
+    """Return the partition number in a folder's name, 0 if the name does not have one."""
     return folder.directory.partition if folder.directory else 0
 
 

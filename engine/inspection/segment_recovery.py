@@ -141,9 +141,10 @@ def recover_segment(
     trail: PartitionTrail,
     options: PassOptions,
 ) -> SegmentRecovery:
-    """Read a .log to its end or first damage, without changing it.
+    """Read a .log to its end or first damage, without changing it, and make its indexes.
 
-    Raises SegmentEmptied, after which the trail is not usable.
+    `trail` is the state of the segments before it, which is updated. Raises SegmentEmptied if no
+    index can hold the offsets, after which the trail is not usable.
     """
     builder = IndexBuilder(
         base_offset, options.interval_bytes, skips_disorder=options.skips_disorder
@@ -197,7 +198,10 @@ class _Pass:
         self._indexed = {transaction.last_offset: transaction for transaction in entries}
 
     def read_segment(self, files: Files, options: PassOptions) -> SegmentRecovery:
-        """Read the segment up to the first batch that a broker's recovery would not keep."""
+        """Read the segment up to the first batch that a broker's recovery would not keep.
+
+        Its position is the end of the good bytes. Returns the indexes made from the good batches.
+        """
         file = files.open(self._path)
         damage = None
         try:
@@ -231,7 +235,7 @@ class _Pass:
         return None
 
     def _add_batch(self, position: int, batch: RecordBatch) -> None:
-        """Add a good batch to the new indexes, and to the checks of the present ones."""
+        """Add a good batch to the trail and the new indexes, and check the present indexes by it."""
         last_offset, max_timestamp_ms = batch.last_offset, batch.max_timestamp_ms
         self._next_offset = last_offset + 1
         self._builder.add_batch(position, last_offset, max_timestamp_ms)
@@ -245,7 +249,10 @@ class _Pass:
             self._add_producer_batch(batch)
 
     def _add_producer_batch(self, batch: RecordBatch) -> None:
-        """Add a batch of a producer; an ABORT marker makes an entry of the transaction index."""
+        """Pass a producer's batch to the open transactions.
+
+        An ABORT marker that ends one makes an entry of the transaction index.
+        """
         try:
             ended = self._trail.transactions.process_batch(batch)
         except CorruptRecord:
@@ -286,7 +293,11 @@ class _Pass:
 def _earlier_entry(
     indexed: AbortedTransaction | None, producer_id: int, seen: AbortedTransaction | None
 ) -> AbortedTransaction | None:
-    """Return the present entry if it begins earlier than the one that was seen, else the latter."""
+    """Return the index entry of an aborted transaction that begins earlier.
+
+    `indexed` is the one in the present index, `seen` the one that the log shows; None means none.
+    An entry of another producer or with invalid offsets is ignored.
+    """
     if indexed is None or indexed.producer_id != producer_id:
         return seen
     if not 0 <= indexed.first_offset <= indexed.last_offset:

@@ -91,9 +91,10 @@ def verify_partition(
     *,
     on_read: Callable[[int], object] | None = None,
 ) -> PartitionReport:
-    """Check a partition directory; `state` is that of its log directory, if known.
+    """Check the files of a partition directory and return the report.
 
-    `on_read` gets the number of log bytes read since its last call.
+    `state` is that of its log directory, None if unknown: with it the log end is compared with the
+    checkpoints. `on_read` gets the number of log bytes read since its last call.
     """
     options = options or VerifyOptions()
     if options.compacted is None and _is_known_compacted(partition, state):
@@ -125,7 +126,7 @@ def verify_log_dir(log_dir: LogDir) -> list[Finding]:
 
 
 def verify_duplicates(dirs: list[LogDir]) -> list[Finding]:
-    """Return a finding for each live copy of a partition that has several in these directories."""
+    """Return a finding for each live copy of a partition that is in several log directories."""
     findings = Findings()
     for partition, paths in duplicate_partitions(dirs).items():
         for path in paths:
@@ -370,7 +371,10 @@ class _PartitionScan:
         return None
 
     def _next_offset(self) -> int:
-        """Return the offset after the last valid batch, or the segment's base offset."""
+        """Return the lowest offset that a batch after the current damage can have.
+
+        It is the one after the last valid batch, or the segment's base offset.
+        """
         return max(self._offsets.next_offset or 0, self._segment_base)
 
     def _skip_damage(

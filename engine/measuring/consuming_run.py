@@ -134,5 +134,5 @@ class ConsumingRun:
 
 
 def content_bytes(run: RecordRun) -> int:
-    """Return the size of all keys and values in a run."""
+    """Return the size of all keys and values in a run of records; headers do not count."""
     return sum(map(len, filter(None, run.keys))) + sum(map(len, filter(None, run.values)))

@@ -89,7 +89,7 @@ class LatencyRun:
 
     @property
     def is_done(self) -> bool:
-        """Return True if every record has arrived, or after an error."""
+        """Return True if every record sent was consumed, or after an error."""
         return self.error is not None or self._arrived >= self._record_count
 
     def warm_up(self, record_count: int) -> int:

@@ -75,7 +75,7 @@ class ProducingRun:
 
     @property
     def is_done(self) -> bool:
-        """Return True if every record is acknowledged, or after an error."""
+        """Return True if every record is acknowledged or has failed, or after an error."""
         return self.error is not None or self._done >= self._record_count
 
     def warm_up(self, record_count: int) -> int:
@@ -125,7 +125,7 @@ class ProducingRun:
 
     @property
     def _has_room(self) -> bool:
-        """Return True if less than PENDING_BYTES are outstanding."""
+        """Return True if less than PENDING_BYTES are sent and not acknowledged."""
         return (self._sent - self._done) * self._load.shape.size_bytes < PENDING_BYTES
 
     def _count_due(self, now_ns: int) -> int:

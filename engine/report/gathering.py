@@ -111,7 +111,7 @@ class _Gathering:
         self.not_known: list[Unknown] = []
 
     def _record_unknown(self, subject: str, part: str, error: EngineError) -> None:
-        """Note that a part of the report is unknown, with the error."""
+        """Record that a part of the report could not be requested, with the error."""
         self.not_known.append(Unknown(subject, part, str(error)))
 
     def health(self) -> list[HealthFinding]:

@@ -181,12 +181,12 @@ def _settings(row: dict[str, Any]) -> dict[str, str | None]:
 
 
 def _ids(row: dict[str, Any], key: str) -> tuple[int, ...]:
-    """Return the broker ids in a field; raises ValueError if it is not a list of integers."""
+    """Return the broker ids in the field `key`; raises ValueError if it is no list of integers."""
     return tuple(_of_type(value, int, key) for value in _field(row, key, list))
 
 
 def _rows(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the objects in a field; raises ValueError if it is not a list of objects."""
+    """Return the objects in the field `key`; raises ValueError if it is no list of objects."""
     return [_of_type(value, dict, f"a row of {key}") for value in _field(row, key, list)]
 
 

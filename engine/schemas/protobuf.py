@@ -59,7 +59,10 @@ def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[
 
 
 def compiled(schema: Schema, what: str) -> Schema:
-    """Return a schema with its descriptors; raises UnusableSchema."""
+    """Return a Protobuf schema with its compiled descriptors; raises UnusableSchema.
+
+    Compiled once, it needs no compiler where its values are decoded.
+    """
     return schema._replace(descriptors=_compile_descriptors(schema, what))
 
 
