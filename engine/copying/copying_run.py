@@ -250,9 +250,10 @@ class CopyingRun:
 
 
 def _fetch_options(rate_bytes_per_s: int | None) -> FetchOptions:
-    """Return the options of fetch requests: committed records only, at most one second's bytes.
+    """Return the options of fetch requests, which return committed records only.
 
-    `rate_bytes_per_s` None means no throttle, with the default sizes.
+    With a throttle of `rate_bytes_per_s` a response has at most about one second's bytes; None
+    means the default sizes.
     """
     options = FetchOptions(read_committed=True)
     if rate_bytes_per_s is None:

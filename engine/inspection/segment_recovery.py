@@ -235,7 +235,10 @@ class _Pass:
         return None
 
     def _add_batch(self, position: int, batch: RecordBatch) -> None:
-        """Add a good batch to the trail and the new indexes, and check the present indexes by it."""
+        """Add a good batch to the trail and to the new indexes.
+
+        The present indexes are checked by it as well, to find out if they can be kept.
+        """
         last_offset, max_timestamp_ms = batch.last_offset, batch.max_timestamp_ms
         self._next_offset = last_offset + 1
         self._builder.add_batch(position, last_offset, max_timestamp_ms)
