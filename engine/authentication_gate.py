@@ -60,15 +60,18 @@ class AuthenticatedClient(Protocol):
     """The connection that the gate protects."""
 
     def serve_frame(self, frame: memoryview) -> None:
-        """Serve one request frame of an authenticated client."""
+        """Serve one request frame of a client that is authenticated."""
         ...
 
     def respond(self, content: bytes) -> None:
-        """Send a response after those that are still pending."""
+        """Send a response to an authentication request, after the pending responses."""
         ...
 
     def end_unauthenticated(self, reason: str) -> None:
-        """Close the connection after the responses that are still pending."""
+        """Close the connection of a client that failed to authenticate.
+
+        The responses that are still pending are sent first.
+        """
         ...
 
 
@@ -92,7 +95,7 @@ class CertificateGate:
         connection.on_frame = self._on_frame
 
     def _on_frame(self, frame: memoryview) -> None:
-        """Authenticate the client by its certificate, then serve this frame and all later ones.
+        """Authenticate the client by its TLS certificate at its first frame, and serve all frames.
 
         Closes the connection if the certificate's name cannot be mapped to a principal.
         """
@@ -130,7 +133,7 @@ class AuthenticationGate:
         self._start_authentication()
 
     def close(self) -> None:
-        """Cancel the timer, because the connection has ended."""
+        """Cancel the timer of the authentication, because the connection has ended."""
         self._cancel()
 
     def _on_frame(self, frame: memoryview) -> None:
@@ -142,7 +145,11 @@ class AuthenticationGate:
         self._apply_step(authenticator.take(frame))
 
     def _on_authenticated_frame(self, frame: memoryview) -> None:
-        """Serve a frame, begin a re-authentication, or close a connection that has expired."""
+        """Serve a frame of a client that has authenticated.
+
+        A SaslHandshake may begin a re-authentication (KIP-368); any other frame after the session's
+        expiry closes the connection.
+        """
         authenticator = self._authenticator
         if (
             frame[: _KEY.size] == _KEY.pack(HANDSHAKE_KEY)
@@ -156,7 +163,10 @@ class AuthenticationGate:
             self._client.serve_frame(frame)
 
     def _apply_step(self, step: AuthenticationStep) -> None:
-        """Send the response of an authentication step, or fail; once complete, serve frames."""
+        """Send the response of an authentication step; close the connection if the step failed.
+
+        Once authentication is complete, its limits are removed and frames are served.
+        """
         if step.end_reason is not None:
             self._close_after_failure(step)
             return
@@ -181,19 +191,28 @@ class AuthenticationGate:
             self._schedule(authentication.deadline_ms, self._expire)
 
     def _schedule(self, delay_ms: int, run: Callable[[], None]) -> None:
-        """Call `action` after `delay_ms`, unless the connection closes before."""
+        """Call `run` after `delay_ms`, instead of what was scheduled before.
+
+        It is not called if the connection closes before.
+        """
         self._cancel()
         due_ms = self._authentication.clock.monotonic_ms() + delay_ms
         self._cancel = self._authentication.timers.call_at(due_ms, run)
 
     def _expire(self) -> None:
+        """Close a connection whose authentication has not completed before its deadline."""
         self._client.end_unauthenticated("Failed authentication (it took too long)")
 
     def _too_large(self, size_bytes: int) -> None:
+        """Fail the authentication, because the client sent a frame above the size limit."""
         self._apply_step(self._authenticator.refuse_large_frame(size_bytes))
 
     def _close_after_failure(self, step: AuthenticationStep) -> None:
-        """Close the connection after the delay that prevents fast retries."""
+        """Send the last response and close the connection of a client that failed to authenticate.
+
+        Both happen after `connection.failed.authentication.delay.ms`, which prevents fast retries;
+        nothing is read meanwhile.
+        """
         delay_ms = self._authentication.failure_delay_ms
         self._cancel()
         self._connection.pause(PauseReason.AUTHENTICATION)
@@ -210,4 +229,4 @@ class AuthenticationGate:
 
 
 def _nothing() -> None:
-    """Do nothing: the default cancel function."""
+    """Do nothing: cancels no timer while none is scheduled."""

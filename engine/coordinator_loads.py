@@ -50,7 +50,7 @@ class CoordinatorLoads:
         self._loads: dict[int, CoordinatorLoad] = {}
 
     def __contains__(self, partition: object) -> bool:
-        """Return True if a partition is being loaded."""
+        """Return True if a partition of the coordinator's topic is being loaded."""
         return partition in self._loads
 
     def __bool__(self) -> bool:
@@ -62,27 +62,36 @@ class CoordinatorLoads:
         return self._loads.get(partition)
 
     def begin(self, partition: int, leader_epoch: int) -> CoordinatorLoad:
-        """Begin a load of a partition; it replaces one in progress."""
+        """Return a new load of a partition; it replaces one in progress.
+
+        It is begun when the partition's leader has changed.
+        """
         load = self._loads[partition] = CoordinatorLoad(partition, leader_epoch)
         return load
 
     def end(self, partition: int) -> None:
         """End the load of a partition, if there is one.
 
-        It is complete, or the partition was lost.
+        It is called when the load is complete, or when the broker has lost the partition.
         """
         self._loads.pop(partition, None)
 
     def end_all(self) -> None:
-        """End all loads, because the broker stops."""
+        """End the loads of all partitions, because the broker stops."""
         self._loads.clear()
 
     def is_current(self, load: CoordinatorLoad) -> bool:
-        """Return True if a load has neither ended nor been replaced."""
+        """Return True if a load has neither ended nor been replaced by a newer one.
+
+        A newer one is begun if the leader of the same partition changes again.
+        """
         return self._loads.get(load.partition) is load
 
     def iter_while_current(self, load: CoordinatorLoad, items: Iterable[T]) -> Iterator[T]:
-        """Yield items until the load has ended."""
+        """Yield the items, but stop as soon as the load has ended or been replaced.
+
+        Reading takes several turns of the loop, in which the broker may lose the partition.
+        """
         for item in items:
             if not self.is_current(load):
                 return
@@ -95,10 +104,11 @@ class CoordinatorLoads:
         records_of: Callable[[int], Iterable[R]],
         apply: Callable[[T, R], object],
     ) -> T | None:
-        """Read a partition, and retry until it succeeds; None if the load ends before.
+        """Read a partition from its start, again after each error, and return its content.
 
-        Each attempt fills the object that `begin` returns: `apply` is called with each item of
-        `records_of`, in turns of the loop.
+        Each attempt fills a new object from `begin`: `apply` is called with the object and each
+        item of `records_of(partition)`, in turns of the loop. None means that the load has ended or
+        was replaced before.
         """
         while self.is_current(load):
             loaded = begin()

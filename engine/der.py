@@ -40,7 +40,7 @@ class DerValue(NamedTuple):
 
 
 def iter_der_values(content: bytes) -> Iterator[DerValue]:
-    """Yield the consecutive values in `content`; raises MalformedDer."""
+    """Yield the consecutive DER values in `content`; raises MalformedDer if one is truncated."""
     position = 0
     while position < len(content):
         value = _read_value(content, position)
@@ -49,7 +49,7 @@ def iter_der_values(content: bytes) -> Iterator[DerValue]:
 
 
 def read_der_value(content: bytes, tag: int) -> DerValue:
-    """Return the first value in `content`; raises MalformedDer if it has another tag."""
+    """Return the first DER value in `content`; raises MalformedDer if its tag is not `tag`."""
     value = _read_value(content, 0)
     if value.tag != tag:
         raise MalformedDer
@@ -57,7 +57,10 @@ def read_der_value(content: bytes, tag: int) -> DerValue:
 
 
 def read_object_identifier(content: bytes) -> str:
-    """Return an object identifier in dotted form; raises MalformedDer."""
+    """Return the dotted form of an object identifier, from the content of its DER value.
+
+    Raises MalformedDer if it is empty or its last number is truncated.
+    """
     numbers: list[int] = []
     number = 0
     for byte in content:
@@ -72,7 +75,10 @@ def read_object_identifier(content: bytes) -> str:
 
 
 def _read_value(content: bytes, position: int) -> DerValue:
-    """Read the value that begins at `position`; raises MalformedDer."""
+    """Return the DER value that begins at `position`.
+
+    Raises MalformedDer for a truncated value, a tag of several bytes, or an indefinite length.
+    """
     if position + 2 > len(content) or content[position] & _LONG_TAG == _LONG_TAG:
         raise MalformedDer
     length, start = content[position + 1], position + 2

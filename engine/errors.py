@@ -43,7 +43,10 @@ class ApiError(EngineError):
 
 
 def api_error(code: int, detail: str | None = None) -> ApiError:
-    """Return the error for a response's code; `detail` is the broker's message, if it sent one."""
+    """Return the error for an error code in a response.
+
+    `detail` is the broker's message; without one it is the meaning of the code.
+    """
     return ApiError(code, detail or kafka_error(code).meaning)
 
 
@@ -74,7 +77,11 @@ class CorruptRecord(StorageError):
         super().__init__(f"{where}{at}: expected {expected}, got {got}")
 
     def at(self, path: str | None, position: int | None) -> CorruptRecord:
-        """Return a copy with a path; `position` is added to the position inside the buffer."""
+        """Return a copy of the error with the path of the file in which the bytes are.
+
+        `position` is where the buffer begins in the file: it is added to the position in the
+        buffer. None for either leaves it as it is.
+        """
         base = position or 0
         inner = self.position or 0
         placed = type(self).__new__(type(self))

@@ -55,7 +55,7 @@ _Key = TypeVar("_Key")
 
 
 def in_hash_order(names: Iterable[str]) -> list[str]:
-    """Return distinct names in the order of a Scala mutable hash map."""
+    """Return distinct names in the iteration order of Scala's `mutable.HashMap`."""
     listed = list(names)
     chains = _CHAINS_MIN
     while len(listed) >= chains * 3 // 4:
@@ -71,11 +71,12 @@ def in_hash_order(names: Iterable[str]) -> list[str]:
 def partitions_in_hash_order(
     partitions: Iterable[TopicPartition], *, are_hosted: bool = False
 ) -> list[TopicPartition]:
-    """Return distinct partitions in the order of a Scala hash map.
+    """Return distinct partitions in the iteration order of Scala's `mutable.HashMap`.
 
     With `are_hosted` the keys are a broker's Partition objects, which have a different hash.
 
     Source: TopicPartition.hashCode, kafka.cluster.Partition.hashCode.
+
     """
     listed = list(partitions)
     chains = _CHAINS_MIN
@@ -93,9 +94,13 @@ def partitions_in_hash_order(
 
 
 def partition_indexes_in_hash_order(topic: str, indexes: Iterable[int], size: int) -> list[int]:
-    """Return partition numbers of a topic in the order of a Scala hash map with `size` partitions.
+    """Return partition numbers of a topic in the iteration order of Scala's `mutable.HashMap`.
+
+    `size` is the number of all partitions in the map, of this topic and others: it determines the
+    size of the table.
 
     Source: as `partitions_in_hash_order`.
+
     """
     chains, of_topic = _CHAINS_MIN, java_string_hash(topic)
     while size >= chains * 3 // 4:
@@ -111,11 +116,13 @@ def partition_indexes_in_hash_order(topic: str, indexes: Iterable[int], size: in
 def partitions_in_immutable_order(
     partitions: Iterable[TopicPartition], *, have_topic_ids: bool = False
 ) -> list[TopicPartition]:
-    """Return distinct partitions in the order of Scala's immutable map.
+    """Return distinct partitions in the iteration order of Scala's `immutable.Map`.
 
-    With `have_topic_ids` the keys have topic ids as well, all of them zero.
+    Up to four keep the given order. With `have_topic_ids` the keys have topic ids as well, all of
+    them zero.
 
     Source: TopicPartition.hashCode, TopicIdPartition.hashCode.
+
     """
     listed = list(partitions)
     if len(listed) <= SMALL_MAP_MAX:
@@ -130,12 +137,13 @@ def by_topic_in_hash_order(
     partitions: Iterable[TopicPartition],
     in_order: Callable[[Iterable[TopicPartition]], list[TopicPartition]] = partitions_in_hash_order,
 ) -> dict[str, list[TopicPartition]]:
-    """Return distinct partitions by topic, in the order of Scala's groupBy on a map.
+    """Return distinct partitions by topic, in the iteration order of Scala's `groupBy` on a map.
 
     `in_order` gives the order of the map's partitions and of those of a topic; topics are in a
-    tree.
+    tree, the immutable hash map.
 
     Source: scala.collection.IterableOps.groupBy.
+
     """
     topics: dict[str, list[TopicPartition]] = {}
     for key in in_order(partitions):
@@ -144,7 +152,10 @@ def by_topic_in_hash_order(
 
 
 def _in_tree(hashed: Sequence[tuple[int, _Key]]) -> Iterator[_Key]:
-    """Yield keys in the order of the tree; each has the bits of its hash from this node down."""
+    """Yield keys in the iteration order of Scala's immutable hash map.
+
+    Each key comes with its hash, shifted so that the lowest bits are those for the current node.
+    """
     places: list[list[tuple[int, _Key]]] = [[] for _ in range(1 << _PLACE_BITS)]
     for improved, key in hashed:
         places[improved & _PLACES_MASK].append((improved >> _PLACE_BITS, key))
@@ -168,9 +179,10 @@ def _tree_hash(number: int) -> int:
 
 
 def in_java_hash_order(names: Iterable[str]) -> list[str]:
-    """Return distinct names in the order of a Java hash map into which they were inserted.
+    """Return distinct names in the iteration order of a Java `HashMap`, given in insertion order.
 
     Differs: chains of eight and more, which Java turns into trees, are in insertion order too.
+
     """
     listed = list(names)
     mask = java_chains(len(listed)) - 1
@@ -178,12 +190,13 @@ def in_java_hash_order(names: Iterable[str]) -> list[str]:
 
 
 def in_concurrent_hash_order(names: Iterable[str], held_count: int = 0) -> list[str]:
-    """Return distinct names in the order of a Java concurrent map into which they were inserted.
+    """Return distinct names in the iteration order of a Java `ConcurrentHashMap`.
 
-    `held_count` is the most names that the map has ever had; removed names are assumed not to have
-    changed the order of the others as the map grew.
+    They are given in insertion order. `held_count` is the most names that the map has ever had;
+    removed names are assumed not to have changed the order of the others as the map grew.
 
     Differs: chains of eight and more, which Java turns into trees, are in insertion order too.
+
     """
     table: list[list[str]] = [[] for _ in range(_CHAINS_MIN)]
     for count, name in enumerate(names, 1):
@@ -196,14 +209,20 @@ def in_concurrent_hash_order(names: Iterable[str], held_count: int = 0) -> list[
 
 
 def _grown(table: list[list[str]]) -> list[list[str]]:
-    """Return the table after doubling its chains. Source: ConcurrentHashMap.transfer."""
+    """Return the chains of a ConcurrentHashMap after it has doubled their number.
+
+    Source: ConcurrentHashMap.transfer.
+    """
     size = len(table)
     halves = [_split(chain, size) for chain in table]
     return [low for low, _ in halves] + [high for _, high in halves]
 
 
 def _split(chain: list[str], bit: int) -> tuple[list[str], list[str]]:
-    """Split a chain by a bit of the hash, as Java does when the table is doubled."""
+    """Return the two chains into which Java splits a chain when the table is doubled.
+
+    The first has the keys whose hash lacks the new bit `bit`, the second those that have it.
+    """
     is_high = [bool(_improved_hash(name) & bit) for name in chain]
     run = len(chain)
     while run and is_high[run - 1] == is_high[-1]:
@@ -217,7 +236,7 @@ def _split(chain: list[str], bit: int) -> tuple[list[str], list[str]]:
 
 
 def numbers_in_java_hash_order(numbers: Iterable[int]) -> list[int]:
-    """Return distinct int64 numbers in the order of a Java hash map of `Long` keys."""
+    """Return distinct int64 numbers in the iteration order of a Java `HashMap` of `Long` keys."""
     listed = list(numbers)
     mask = java_chains(len(listed)) - 1
     return sorted(listed, key=lambda number: spread_hash(number ^ number >> 32) & mask)
@@ -226,12 +245,13 @@ def numbers_in_java_hash_order(numbers: Iterable[int]) -> list[int]:
 def partitions_in_java_hash_order(
     partitions: Iterable[TopicPartition], *, are_computed: bool = False
 ) -> list[TopicPartition]:
-    """Return distinct partitions in the order of a Java hash map.
+    """Return distinct partitions in the iteration order of a Java `HashMap`.
 
-    With `are_computed` they were added by `compute`, which inserts a key at the front of its chain,
-    instead of `put`.
+    They are given in insertion order. With `are_computed` they were added by `compute`, which
+    inserts a key at the front of its chain, instead of `put`.
 
     Source: TopicPartition.hashCode, HashMap.compute.
+
     """
     listed = list(partitions)
     if are_computed:
@@ -246,9 +266,10 @@ def partitions_in_java_hash_order(
 
 
 def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int]:
-    """Return distinct int64 numbers in the order of a Scala `LongMap`.
+    """Return distinct int64 numbers in the iteration order of a Scala `LongMap`.
 
     `capacity` is the number of keys that the map was created for.
+
     Source: scala.collection.mutable.LongMap, whose slots are hashed as MurmurHash3 ends.
     """
     listed = list(numbers)
@@ -259,7 +280,7 @@ def numbers_in_long_map_order(numbers: Iterable[int], capacity: int) -> list[int
 
 
 def in_immutable_set_order(names: Collection[str]) -> Iterator[str]:
-    """Yield distinct names in the order of Scala's immutable set.
+    """Yield distinct names in the iteration order of Scala's immutable set.
 
     Up to four names keep the given order; more are in an immutable hash set.
     """
@@ -267,12 +288,13 @@ def in_immutable_set_order(names: Collection[str]) -> Iterator[str]:
 
 
 def in_immutable_hash_set_order(names: Iterable[str]) -> Iterator[str]:
-    """Yield distinct names in the order of Scala's immutable hash set.
+    """Yield distinct names in the iteration order of Scala's immutable hash set.
 
     Only sets of more than `SMALL_MAP_MAX` names are of this kind; smaller ones keep the given
     order.
 
     Source: scala.collection.immutable.HashSet.
+
     """
     return _in_tree([(immutable_set_hash(name), name) for name in names])
 
@@ -284,9 +306,10 @@ def immutable_set_hash(name: str) -> int:
 
 
 def in_any_ref_map_order(names: Iterable[str], capacity: int) -> list[str]:
-    """Return distinct names in the order of a Scala `AnyRefMap`.
+    """Return distinct names in the iteration order of a Scala `AnyRefMap`.
 
     `capacity` is the number of keys that the map was created for.
+
     Source: scala.collection.mutable.AnyRefMap, whose slots are hashed as MurmurHash3 begins to end.
     """
     return _in_slots(((_ref_hash(name), name) for name in names), capacity)
@@ -294,6 +317,7 @@ def in_any_ref_map_order(names: Iterable[str], capacity: int) -> list[str]:
 
 def _ref_hash(name: str) -> int:
     # A hash of 0, that of a free slot, is replaced.
+    """Return the hash by which an AnyRefMap finds the slot of a name, never 0."""
     return _finished(java_string_hash(name)) & 0x7FFFFFFF or 0x41081989
 
 
@@ -331,7 +355,7 @@ def _claim_slot(slots: dict[int, tuple[int, _Key]], key: tuple[int, _Key], mask:
 
 
 def java_chains(size: int) -> int:
-    """Return the table size of a Java hash map that has held at most `size` keys."""
+    """Return the table size of a Java `HashMap` that has had at most `size` keys at a time."""
     chains = _CHAINS_MIN
     while size > chains * 3 // 4:
         chains *= 2
@@ -346,4 +370,5 @@ def spread_hash(number: int) -> int:
 
 @lru_cache(maxsize=_KEPT_HASHES)
 def _improved_hash(name: str) -> int:
+    """Return the hash by which Scala's and Java's maps find the chain of a name."""
     return spread_hash(java_string_hash(name))

@@ -26,13 +26,13 @@ class InvalidUuid(EngineError):
 
 
 def uuid_text(raw: bytes) -> str:
-    """Return an id of 16 bytes in Kafka's text format."""
+    """Return an id of 16 bytes, such as a topic id, in Kafka's text format: base64url, unpadded."""
     assert len(raw) == _UUID_BYTES
     return b2a_base64(raw, newline=False).translate(_TO_URL).decode("ascii").rstrip("=")
 
 
 def uuid_bytes(text: str) -> bytes:
-    """Return the 16 bytes of an id; raises InvalidUuid."""
+    """Return the 16 bytes of an id in Kafka's text format; raises InvalidUuid."""
     if len(text) != _UUID_CHARS or not _CHARS.issuperset(text):
         raise InvalidUuid(text)
     return a2b_base64(text.translate(_FROM_URL) + "==")

@@ -26,7 +26,10 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def encode_printable(raw: bytes) -> bytes:
-    """Return the UTF-8 bytes that Java prints for `raw`, with invalid bytes replaced."""
+    """Return the bytes that Java prints for UTF-8 bytes of a key or value.
+
+    Invalid sequences become the bytes of U+FFFD, as Java decodes the bytes before it prints them.
+    """
     if raw.isascii():
         return raw
     try:
@@ -46,12 +49,16 @@ def decode_java_utf8(raw: bytes | memoryview) -> str:
 
 def _replaced(raw: bytes) -> bytes:
     # A surrogate never overlaps a longer sequence, because ED is no continuation byte.
+    """Return the UTF-8 bytes with each invalid sequence replaced by U+FFFD, as Java does."""
     whole = _SURROGATE.sub(_REPLACEMENT, raw)
     return whole.decode("utf-8", "replace").encode("utf-8")
 
 
 def java_length(text: str) -> int:
-    """Return Java's String.length: a character above U+FFFF counts as two."""
+    """Return Java's `String.length` of a text: a character above U+FFFF counts as two.
+
+    Kafka limits the length of some fields by it.
+    """
     return len(text) if text.isascii() else len(text.encode(_UTF_16, "surrogatepass")) // 2
 
 

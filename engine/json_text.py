@@ -24,10 +24,10 @@ TOO_DEEP: Final = f"it is nested more than {JSON_DEPTH_MAX} levels deep"
 
 
 def read_json(raw: bytes | str) -> object:
-    """Parse a document that can also be written again; raises ValueError with the reason.
+    """Return the value of a JSON document that can also be written again.
 
-    Bytes are always UTF-8: Python's own detection would take the int 49 as Kafka writes it for the
-    document 1 in UTF-32.
+    Raises ValueError with the reason. Bytes are always UTF-8: Python's own detection would take the
+    int 49 as Kafka writes it for the document 1 in UTF-32.
     """
     import json
 
@@ -41,9 +41,10 @@ def read_json(raw: bytes | str) -> object:
 
 
 def json_text(document: object, *, separators: tuple[str, str] | None = None) -> str:
-    """Return plain values as JSON that can be encoded in UTF-8.
+    """Return JSON's plain types as JSON text that can be encoded in UTF-8.
 
-    Raises ValueError with the reason.
+    Raises ValueError with the reason: NaN or infinity, half of a surrogate pair, too deep nesting.
+    `separators` are those of `json.dumps`, None means its default.
     """
     import json
 
@@ -77,6 +78,7 @@ def is_too_deep(document: object) -> bool:
 
 
 def _no_constant(name: str) -> object:
+    """Raise ValueError for NaN or Infinity, which Python's parser would accept."""
     raise ValueError(f"{name} is no JSON value")
 
 

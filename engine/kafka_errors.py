@@ -305,7 +305,7 @@ class KafkaError(NamedTuple):
 
 @cache
 def kafka_errors() -> dict[int, KafkaError]:
-    """Return all error codes; 0 is `NONE`."""
+    """Return the entry of each error code of Kafka's protocol; 0 is `NONE`."""
     rows = (line.split(" ", 2) for line in _TABLE.splitlines())
     codes = globals()
     return {
@@ -315,11 +315,14 @@ def kafka_errors() -> dict[int, KafkaError]:
 
 
 def kafka_error(code: int) -> KafkaError:
-    """Return the entry of a code; an unknown code is not retriable and named by its number."""
+    """Return the entry of an error code.
+
+    A code that is not in the table is named by its number and not retriable.
+    """
     row = kafka_errors().get(code)
     return row or KafkaError(code, f"ERROR_{code}", "a code that this release does not know")
 
 
 def is_retriable(code: int) -> bool:
-    """Return True if the same request may succeed later."""
+    """Return True if Kafka's clients may repeat a request after this error code."""
     return code != NONE and kafka_error(code).is_retriable

@@ -13,6 +13,7 @@ class TopicPartition(NamedTuple):
     partition: int
 
     def __str__(self) -> str:
+        """Return "topic-partition", as Kafka writes a TopicPartition."""
         return f"{self.topic}-{self.partition}"
 
 
@@ -23,7 +24,10 @@ new_tuple: Final = tuple.__new__
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    """Return partitions grouped by topic, as Kafka's requests list them."""
+    """Return partitions grouped by topic, both in the given order.
+
+    Kafka's requests list partitions in this form.
+    """
     grouped: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         grouped.setdefault(partition.topic, []).append(partition)

@@ -203,7 +203,11 @@ def parse_topic_partition(name: str) -> TopicPartition:
 
 
 def parse_partition_directory(name: str) -> PartitionDirectory:
-    """Parse the name of a directory in a log directory; raises UnknownDirectoryName."""
+    """Return the parts of the name of a partition's directory in a log directory.
+
+    Its suffix shows if it is to be deleted, is a future replica, or is stray. Raises
+    UnknownDirectoryName.
+    """
     for kind in (DirectoryKind.DELETE, DirectoryKind.FUTURE, DirectoryKind.STRAY):
         if not name.endswith(kind.value):
             continue
@@ -222,7 +226,10 @@ _KINDS = {kind.value: kind for kind in FileKind}
 
 
 def parse_segment_file(name: str) -> SegmentFileName:
-    """Parse the name of a file in a partition directory; raises UnknownFileName."""
+    """Return the offset, kind and state in the name of a file in a partition directory.
+
+    Raises UnknownFileName if it is not a name of Kafka's.
+    """
     rest, state = name, FileState.LIVE
     for suffix, candidate in _CHANGE_SUFFIXES:
         if name.endswith(suffix):
@@ -244,17 +251,20 @@ def parse_segment_file(name: str) -> SegmentFileName:
 
 
 def _is_number(text: str, most: int) -> bool:
-    """Return True for a text of decimal digits with a value up to `most`.
+    """Return True if a text consists of decimal digits and its value is at most `most`.
 
-    Long texts are not parsed.
+    It is False for a text longer than an offset in a file name.
     """
     return 0 < len(text) <= _OFFSET_DIGITS and _DIGITS.issuperset(text) and int(text) <= most
 
 
 def coordinator_partition(key: str, partition_count: int) -> int:
-    """Return the coordinator topic's partition for a group id or transactional id.
+    """Return the partition of __consumer_offsets or __transaction_state for an id.
+
+    `key` is the group id or transactional id; the leader of the partition is its coordinator.
 
     Source: Utils.abs of String.hashCode; `formats.md` §7.
+
     """
     number = _key_hash(key) if len(key) <= HASHED_KEY_CHARS_MAX else java_string_hash(key)
     return 0 if number == _INT_MIN else abs(number) % partition_count
@@ -262,10 +272,15 @@ def coordinator_partition(key: str, partition_count: int) -> int:
 
 @lru_cache(HASHED_KEYS_MAX)
 def _key_hash(key: str) -> int:
+    """Return Java's hash of a group id or transactional id; short ids are cached."""
     return java_string_hash(key)
 
 
 def fits_coordinator_key(key: str) -> bool:
-    """Return True if a group id or transactional id fits into a key of its coordinator's topic."""
+    """Return True if an id fits into a record key of its coordinator's topic.
+
+    It is a group id or transactional id. A longer one must be rejected: the coordinator could not
+    store it.
+    """
     is_short = len(key) <= COORDINATOR_KEY_BYTES_MAX // _UTF8_BYTES_MAX
     return is_short or len(key.encode("utf-8", "surrogatepass")) <= COORDINATOR_KEY_BYTES_MAX

@@ -125,11 +125,11 @@ class RequestServer:
         self._is_held = False
 
     def hold(self) -> None:
-        """Read no requests of clients that connect from now on, until `begin`."""
+        """Accept connections from now on, but read no requests of them until `begin`."""
         self._is_held = True
 
     def begin(self) -> None:
-        """Serve the waiting connections, and all later ones."""
+        """Read the requests of the connections accepted since `hold`, and of all later ones."""
         self._is_held = False
         for client in list(self._clients):
             client.begin()
@@ -170,7 +170,7 @@ class RequestServer:
             client.close(reason)
 
     def forget(self, client: ClientConnection) -> None:
-        """Remove a closed connection."""
+        """Remove a closed connection from the connected clients; the connection calls it."""
         self._clients.pop(client, None)
 
     @property
@@ -235,7 +235,10 @@ class ClientConnection:
         connection.on_close = self._on_closed
 
     def authenticate(self, authentication: Authentication) -> None:
-        """Require SASL authentication before the first request (`authentication_gate.py`)."""
+        """Require SASL authentication before the client's first request.
+
+        It is called before any frame is read; see `authentication_gate.py`.
+        """
         server = self._server
         authenticator = SaslAuthenticator(
             self._session,
@@ -246,13 +249,14 @@ class ClientConnection:
         self._gate = AuthenticationGate(self._connection, self, authenticator, authentication)
 
     def identify(self, principal_of: Callable[[bytes | None], str]) -> None:
-        """Set the client's principal from its certificate at the first frame
-        (`authentication_gate.py`).
+        """Take the client's principal from its TLS certificate at the first frame.
+
+        `principal_of` returns the principal for a certificate; see `authentication_gate.py`.
         """
         CertificateGate(self._connection, self, self._session, principal_of)
 
     def serve_frame(self, frame: memoryview) -> None:
-        """Serve one request frame (steps 1 to 5): on the fast path of its API if that can.
+        """Serve one request frame (steps 1 to 5): on the fast path of its API if possible.
 
         If the client can be denied operations, the fast path checks the session's grants itself.
         """
@@ -293,7 +297,11 @@ class ClientConnection:
         response: FastResponse | Promise[FastResponse],
         began_ns: int,
     ) -> None:
-        """Reserve the slot of a fast-path response that cannot be sent at once."""
+        """Reserve the slot of a fast-path response that cannot be sent at once as plain bytes.
+
+        It is a promise, has parts or a callback, or must wait for the responses of earlier
+        requests.
+        """
         request = OpenRequest(number_of_frame(api), size_bytes, began_ns, self._now_ns())
         if isinstance(response, Promise):
             self._await_fast(api >> VERSION_BITS, response, request)
@@ -301,7 +309,10 @@ class ClientConnection:
             self._fill_fast(self._reserve_slot(None, request), request, response)
 
     def _serve_generally(self, frame: memoryview, began_ns: int) -> None:
-        """Serve a request frame by the dispatch table's row of its API."""
+        """Serve a request frame by the dispatch table's row of its API, without the fast path.
+
+        An unknown API, an unsupported version or invalid bytes close the connection.
+        """
         may_take_fast_path = self._session.may_take_fast_path
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -346,9 +357,9 @@ class ClientConnection:
     def _reserve_slot(
         self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
     ) -> _Slot:
-        """Append a slot for a response; pause the connection if it has too many.
+        """Append a slot for a response, which keeps its place in the order of the requests.
 
-        Slots keep responses in the order of their requests.
+        With too many slots the connection is paused until some responses are sent.
         """
         slot = _Slot(promise, request)
         self._slots.append(slot)
@@ -358,7 +369,7 @@ class ClientConnection:
         return slot
 
     def _await_fast(self, key: int, promise: Promise[FastResponse], request: OpenRequest) -> None:
-        """Reserve the slot of a promised fast-path response."""
+        """Reserve the slot of a promised fast-path response, to be filled when it is kept."""
         slot = self._reserve_slot(promise, request)
 
         def kept() -> None:
@@ -379,13 +390,16 @@ class ClientConnection:
         self._fill_and_send(slot, parts, on_sent)
 
     def _fault_of(self, key: int, error: Exception) -> None:
-        """Handle an error of the fast path, which knows only the API key of its request."""
+        """Close the connection after an exception on the fast path.
+
+        The fast path knows only the API key of its request.
+        """
         row = self._row_of(key)
         assert row is not None
         self._close_on_fault(row, error)
 
     def respond(self, content: bytes) -> None:
-        """Send a response after those of earlier requests."""
+        """Send an encoded response after those of earlier requests; authentication calls it."""
         if not self._slots:
             self._connection.send((content,), None)
             return
@@ -416,7 +430,10 @@ class ClientConnection:
         *,
         may_take_fast_path: bool,
     ) -> None:
-        """Decode a request, call its handler and send the response, or fill its slot."""
+        """Decode a request, call its handler, and send the response or fill its slot.
+
+        Without `may_take_fast_path` admission decides on the request first (step 4).
+        """
         version, decode = exchange.api_version, row.decode
         request: object
         if decode is not None:
@@ -474,13 +491,21 @@ class ClientConnection:
         self._close_on_fault(row, error)
 
     def _begin_size(self, number: int) -> Callable[[int], None]:
-        """Return the function that records a request's size; count a deprecated version."""
+        """Return the function that records the sizes of requests with an API and version.
+
+        `number` contains both. It is called at the first request of a kind, and at each one of a
+        deprecated version, which it also counts.
+        """
         session = self._session
         names = session.client_software_name, session.client_software_version
         return self._metrics.size_recorder(number, *names)
 
     def _pause_until_over(self, turns: Promise[None]) -> None:
-        """Read no more requests until `turns`, the last turn of a request, is over."""
+        """Read no more requests of the client until `turns` is over.
+
+        It is the last turn of a request that is served in several turns of the loop: the next
+        request must not overtake it.
+        """
 
         def over() -> None:
             if not self._is_closed:
@@ -496,7 +521,7 @@ class ClientConnection:
         self._pause_for_quota(throttle_ms)
 
     def _pause_for_quota(self, throttle_ms: int) -> None:
-        """Read no requests for `throttle_ms`."""
+        """Read no requests for `throttle_ms`; several throttle times may overlap."""
 
         def over() -> None:
             self._mutes -= 1
@@ -508,9 +533,10 @@ class ClientConnection:
         self._session.admission.quotas.call_later(throttle_ms, over)
 
     def _close_on_fault(self, row: ApiRow, error: Exception) -> None:
-        """Close the connection after a handler's error.
+        """Close the connection after an unexpected exception of a handler.
 
-        Raise an AssertionError to end the process.
+        A failed assertion is raised again and ends the process, as the broker's state is
+        inconsistent.
         """
         if isinstance(error, AssertionError):
             self._server.events.on_broken(row, error)
@@ -521,7 +547,10 @@ class ClientConnection:
     def _send_or_reserve(
         self, row: ApiRow, exchange: Exchange, handled: Handled, request: OpenRequest
     ) -> None:
-        """Send a response, or reserve its place after those of earlier requests."""
+        """Send a response, or reserve its slot if it cannot be sent yet.
+
+        It cannot if it is a promise that is not kept, or if earlier requests have no response.
+        """
         if isinstance(handled, Promise) and handled.is_kept and handled.turns is None:
             handled = _unwrap_response(handled)
         if isinstance(handled, Promise):
@@ -584,7 +613,11 @@ class ClientConnection:
     def _fill_and_send(
         self, slot: _Slot, parts: Sequence[SendPart] | None, on_sent: Callable[[], None] | None
     ) -> None:
-        """Fill a slot, then send all filled slots at the front."""
+        """Fill a slot, then send all filled slots at the front, in the order of the requests.
+
+        `parts` None means no response. On a closed connection only `on_sent` is called, which
+        releases what the parts refer to.
+        """
         if self._is_closed:
             if on_sent is not None:
                 on_sent()
@@ -607,7 +640,7 @@ class ClientConnection:
             self._connection.resume(PauseReason.SLOTS)
 
     def begin(self) -> None:
-        """Serve the frames that arrived while the server was held."""
+        """Serve the frames that the client sent while the server read no requests (`hold`)."""
         self._connection.resume(PauseReason.OPENING)
 
     def close(self, reason: str) -> None:
@@ -615,12 +648,15 @@ class ClientConnection:
         self._connection.close(reason)
 
     def _end(self, reason: str) -> None:
-        """Report a peer that breaks the protocol, and close its connection."""
+        """Report a client that breaks the protocol, and close its connection at once."""
         self._server.events.on_bad_request(self._connection.peer, reason)
         self._connection.close(reason)
 
     def _on_closed(self, _reason: str) -> None:
-        """Release the open requests of a closed connection and end its session."""
+        """Release the open requests of a closed connection, and end its session.
+
+        The connection calls it, for any reason of the end.
+        """
         self._is_closed = True
         if self._gate is not None:
             self._gate.close()
@@ -639,9 +675,9 @@ class ClientConnection:
 
 
 def _unwrap_response(kept: Promise[Response | CloseConnection]) -> Handled:
-    """Return the response in a kept promise.
+    """Return the response in a kept promise, so that it is sent without a slot.
 
-    The promise itself if it holds an error or CloseConnection.
+    The promise itself is returned if it has an error or CloseConnection.
     """
     response = None if kept.error is not None else kept.result()
     if kept.error is not None or isinstance(response, CloseConnection):
@@ -650,7 +686,10 @@ def _unwrap_response(kept: Promise[Response | CloseConnection]) -> Handled:
 
 
 def _collect_errors(row: ApiRow, response: Response) -> ErrorCounts | None:
-    """Return the error codes of a response; None for the most frequent ones of its API."""
+    """Return the number of each error code in a response, for the error metrics.
+
+    None means the counts that are most frequent for the API.
+    """
     if response is None:
         return _NO_ERRORS
     if isinstance(response, bytes):
@@ -663,7 +702,11 @@ def _collect_errors(row: ApiRow, response: Response) -> ErrorCounts | None:
 def _build_parts(
     row: ApiRow, exchange: Exchange, response: Struct | EncodedResponse | EncodedRows | bytes
 ) -> tuple[Sequence[SendPart], Callable[[], None] | None]:
-    """Return the parts to send, including the header, and the callback for when they are sent."""
+    """Return the parts to send, including the header, and the callback for when they are sent.
+
+    A throttle time is set in the message, if it has the field. The callback is None if there is
+    nothing to release.
+    """
     _, key, version, correlation_id, _, _, throttle_ms = exchange
     head = response_header_bytes(key, version, correlation_id)
     if isinstance(response, bytes):
@@ -679,7 +722,10 @@ def _build_parts(
 
 
 def _join_header(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:
-    """Return a header and parts; the header is joined with a short first part."""
+    """Return the parts to send: a response header, then the response's parts.
+
+    The header is joined with a short first part, to send one buffer less.
+    """
     first = parts[0]
     if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
         return [head + first, *parts[1:]]

@@ -36,9 +36,10 @@ class ContentRules(NamedTuple):
     hash_key: bytes | None = None
 
     def picks(self, key: bytes | None, partition: int, offset: int) -> bool:
-        """Return True if a record is copied: without a share, each; else by a hash of its key.
+        """Return True if a record is to be copied; without a share, every record is.
 
-        A record without a key is picked by its partition and offset.
+        Otherwise a hash of its key decides, so that all records of a key are copied or none. A
+        record without a key is picked by its partition and offset.
         """
         if self.share is None:
             return True
@@ -48,7 +49,10 @@ class ContentRules(NamedTuple):
     def content(
         self, key: bytes | None, value: bytes | None, headers: tuple[Header, ...]
     ) -> tuple[bytes | None, bytes | None, tuple[Header, ...]]:
-        """Return key, value and headers as they are copied; null is kept."""
+        """Return key, value and headers of a record as they are written to the destination.
+
+        Parts with a method are anonymised; a null key or value is kept.
+        """
         if not self.methods:
             return key, value, headers
         method = self.methods.get("headers")
@@ -62,14 +66,20 @@ class ContentRules(NamedTuple):
         )
 
     def _part(self, content: bytes | None, method: str | None) -> bytes | None:
-        """Return a key or value, anonymised if there is a method; null is kept."""
+        """Return a key, value or header value anonymised by `method`.
+
+        It is returned unchanged if it is null or `method` is None.
+        """
         if content is None or method is None:
             return content
         return anonymise_content(content, method, self.hash_key)
 
 
 def parse_anonymising(texts: tuple[str, ...]) -> dict[str, str]:
-    """Return the method of each part from texts such as `key=hash`; raises WrongCopyRule."""
+    """Return the anonymising method of each part of a record, from texts such as `key=hash`.
+
+    Raises WrongCopyRule for an unknown part or method, and for a part that is there twice.
+    """
     methods: dict[str, str] = {}
     for text in texts:
         part, _, method = text.partition("=")

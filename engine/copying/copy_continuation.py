@@ -80,7 +80,11 @@ def new_range(ends: PartitionEnds) -> CopyRange:
 
 
 def continue_range(partition: TopicPartition, ends: PartitionEnds, copied_to: int) -> CopyRange:
-    """Return the range after an earlier one, which ended at `copied_to`; raises SourceShorter."""
+    """Return the range of offsets to copy after an earlier copy that ended at `copied_to`.
+
+    It is empty if the source has no newer records. Raises SourceShorter if the source ends before
+    `copied_to`: its topic has lost records that were copied.
+    """
     if ends.end < copied_to:
         raise SourceShorter(partition, ends.end, copied_to)
     start = max(copied_to, ends.first)
@@ -88,7 +92,10 @@ def continue_range(partition: TopicPartition, ends: PartitionEnds, copied_to: in
 
 
 def check_same_topics(topics: Iterable[CopiedTopic], earlier: Iterable[CopiedTopic]) -> None:
-    """Raise SourceReplaced for a topic whose id has changed."""
+    """Raise SourceReplaced if a source topic has another id than at the earlier copy.
+
+    It was deleted and created again: its offsets mean other records. An unknown id is accepted.
+    """
     ids = {topic.source: topic.source_id for topic in earlier}
     for topic in topics:
         known = ids.get(topic.source)

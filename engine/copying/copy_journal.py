@@ -74,9 +74,11 @@ class CopyJournal:
     def lock(
         cls, files: HeldFiles, path: str, writer: ProcessIdentity
     ) -> tuple[CopyJournal, CopyState | None]:
-        """Hold a journal, created if it is missing; return it and the last copy in it.
+        """Lock a journal file, created if missing; return the journal and the last copy in it.
 
-        Errors: CopyJournalHeld, NoCopyJournal, StorageError.
+        The copy is None in an empty journal. If it is unfinished, `writer` is recorded as the
+        process that continues it. Errors: CopyJournalHeld if another process has the lock,
+        NoCopyJournal, StorageError.
         """
         try:
             held = files.hold(path, create=True)
@@ -93,11 +95,11 @@ class CopyJournal:
         return journal, state
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the journal file, which releases its lock."""
         self._held.close()
 
     def begin(self, plan: TopicCopy, writer: ProcessIdentity) -> None:
-        """Write the plan of a new copy."""
+        """Write the plan of a new copy, and the process that executes it, to the journal."""
         self._write(
             "begin",
             version=VERSION,
@@ -117,15 +119,25 @@ class CopyJournal:
         self._write("writer", **writer._asdict())
 
     def stored(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write the next offsets of source partitions."""
+        """Write the next offsets to copy of source partitions to the journal.
+
+        The destination has stored the records before them.
+        """
         self._write("stored", offsets=[[*key, offset] for key, offset in offsets.items()])
 
     def over(self, how: str) -> None:
-        """Write that the copy is over, and how it ended."""
+        """Write that the copy is over; `how` is how it ended.
+
+        After it the journal's plan is no longer resumed.
+        """
         self._write("over", how=how)
 
     def _write(self, step: str, **fields: Any) -> None:
-        """Append a step and sync it; the first one starts a new line after a truncated one."""
+        """Append a step as a line of JSON, and sync the file.
+
+        The first line after the file was opened begins with a newline if the last line is
+        truncated.
+        """
         line = json.dumps({"step": step, **fields}, separators=(",", ":")).encode()
         self._held.append(self._start + line + b"\n")
         self._start = b""
@@ -159,7 +171,7 @@ def read_copy(files: HeldFiles, path: str) -> CopyState | None:
 
 
 def _parse_plan(path: str, fields: dict[str, Any]) -> TopicCopy:
-    """Return the plan in a begin line; raises NoCopyJournal for another version."""
+    """Return the plan in a "begin" line of a journal; raises NoCopyJournal for another version."""
     if fields["version"] != VERSION:
         raise NoCopyJournal(path, f"its version is {fields['version']}, known is {VERSION}")
     return TopicCopy(

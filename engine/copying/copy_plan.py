@@ -58,7 +58,11 @@ class TopicCopy(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the transactional id, which is also the group that progress is committed for."""
+        """Return the name of the copy.
+
+        It is the transactional id of its producer, and the group that its progress is committed
+        for.
+        """
         return f"{NAME_PREFIX}{self.copy_id}"
 
     def destinations(self) -> dict[TopicPartition, TopicPartition]:
@@ -67,11 +71,11 @@ class TopicCopy(NamedTuple):
         return {key: TopicPartition(names[key.topic], key.partition) for key in self.ranges}
 
     def translated_offsets(self) -> list[GroupOffset]:
-        """Return the group offsets to translate; an offset before a range becomes its start.
+        """Return the committed group offsets to translate to the destination, as source offsets.
 
-        Records before the range are not copied, by choice or because the source has deleted them:
-        the group's next record is the first copied one. Offsets before a range that continues an
-        earlier copy are left out: the earlier copy has translated them.
+        An offset before the copied range becomes the range's start: records before it are not
+        copied, so the group's next record is the first copied one. Offsets before a range that
+        continues an earlier copy are left out: the earlier copy has translated them.
         """
         return [
             one._replace(offset=max(one.offset, self.ranges[one.partition].start))

@@ -47,10 +47,11 @@ def find_resume_positions(
     known: Mapping[TopicPartition, int],
     noted: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return the next offset to copy of each source partition.
+    """Return the next offset to copy of each source partition, when a copy is resumed.
 
     `known` are the authoritative positions, `noted` those in the journal; both by source partition.
-    Errors: ProgressLost, those of the requests.
+    A partition whose destination is empty starts again. Errors: ProgressLost if a known position is
+    below a noted one within the range, those of the requests.
     """
     ranges = plan.ranges
     begun = [
@@ -73,7 +74,10 @@ def find_resume_positions(
 def find_never_written(
     client: KafkaClient, plan: TopicCopy, keys: Iterable[TopicPartition]
 ) -> set[TopicPartition]:
-    """Return the source partitions whose destination never had a record, or does not exist."""
+    """Return the source partitions whose destination never had a record, or does not exist.
+
+    It never had one if its log end offset is 0. `keys` are the source partitions to look up.
+    """
     to = plan.destinations()
     there = {to[key]: key for key in keys}
     empty = set()

@@ -71,23 +71,29 @@ class CopyWriter(Protocol):
     """Writes records to the destination, and then the positions in the source."""
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Return the next offset to copy of each source partition."""
+        """Prepare the writer, and return the next offset to copy of each source partition."""
         ...
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
-        """Add a record; `offset` is its offset at the source."""
+        """Add a record to be sent to the destination; `offset` is its offset at the source."""
         ...
 
     def poll(self) -> None:
-        """Send what is ready; raises NotCopied."""
+        """Send the batches that are ready, and process responses.
+
+        Raises NotCopied if the destination refused a batch.
+        """
         ...
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Wait until all records are stored, then store the positions; raises NotCopied."""
+        """Wait until all added records are stored, then store the source positions after them.
+
+        Raises NotCopied if the destination refused a batch.
+        """
         ...
 
     def finish(self) -> None:
-        """Complete the copy, once all records are committed."""
+        """Complete the copy, once all its records are committed."""
         ...
 
     def abandon(self) -> None:
@@ -124,7 +130,11 @@ class ExactlyOnceWriter:
         self._results: list[BatchResult] = []
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Fence an earlier process, which ends its transaction, and return where to resume."""
+        """Initialize the transactional producer; return the next source offset of each partition.
+
+        InitProducerId fences an earlier process of the copy and ends its open transaction, so that
+        the positions it committed are final.
+        """
         self._producer.init()
         committed = committed_offsets(self._client, self._plan.name, self._from)
         known = {self._from[there]: offset for there, offset in committed.items()}
@@ -133,7 +143,10 @@ class ExactlyOnceWriter:
         return positions
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
-        """Add a record to the transaction; the first record begins it."""
+        """Send a record in the transaction; the first record begins it.
+
+        `offset` is that of the record at the source.
+        """
         self._begin()
         self._producer.add(record, offset)
 
@@ -143,18 +156,28 @@ class ExactlyOnceWriter:
             self._producer.begin()
 
     def poll(self) -> None:
-        """Send what is ready; raises NotCopied."""
+        """Send the batches that are ready, and process responses.
+
+        Raises NotCopied if the destination refused a batch.
+        """
         self._check_results(self._producer.poll(0))
 
     def _check_results(self, results: Iterable[BatchResult]) -> None:
-        """Raise NotCopied for a refused batch; keep results for the translation of offsets."""
+        """Raise NotCopied if the destination refused a batch.
+
+        Results are kept until the commit while group offsets remain to be translated.
+        """
         for result in results:
             _check(result, self._from)
             if self._translation.is_needed:
                 self._results.append(result)
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Commit the records, the positions, and the translated offsets of groups."""
+        """Commit a transaction with the records, the source positions and translated group offsets.
+
+        `positions` are the next source offsets to copy. They are committed as the offsets of a
+        group named after the copy.
+        """
         self._begin()
         self._check_results(self._producer.flush())
         self._record_stored()
@@ -166,7 +189,7 @@ class ExactlyOnceWriter:
         self._journal_positions(positions)
 
     def _journal_positions(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Write to the journal the first position of partitions, and positions at their end.
+        """Write each partition's first position, and one at the end of its range, to the journal.
 
         This must come after the commit: a resumed copy takes a noted end as complete, and raises
         ProgressLost for another noted position that is above the committed one.
@@ -182,12 +205,19 @@ class ExactlyOnceWriter:
             self._stored |= new
 
     def _send_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Add a group's offsets, given by source partition, to the transaction."""
+        """Add offsets of a group to the transaction, for the destination partitions.
+
+        `offsets` are given by source partition.
+        """
         there = {self._to[key]: offset for key, offset in offsets.items()}
         self._producer.send_offsets(GroupMembership(group_id), there)
 
     def _record_stored(self) -> None:
-        """Pass the offsets of stored records to the translation; raises OffsetUnknown."""
+        """Pass the destination offsets of stored batches to the translation of group offsets.
+
+        They are passed in the order of sending. Raises OffsetUnknown if the broker did not return a
+        batch's base offset.
+        """
         results, self._results = self._results, []
         for result in sorted(results, key=lambda one: one.batch.order):
             partition = result.batch.partition
@@ -197,7 +227,11 @@ class ExactlyOnceWriter:
             self._translation.stored(self._from[partition], offsets, result.base_offset)
 
     def _translate_at_ends(self, positions: Mapping[TopicPartition, int] | None) -> None:
-        """Translate group offsets after all copied records to the destination's log end."""
+        """Translate group offsets that no copied record follows to the end of the copied records.
+
+        These are the ones before `positions`; None means all that remain. A partition without any
+        copied record ends at the destination's log end offset.
+        """
         unseen = {self._to[key]: LATEST for key in self._translation.unseen(positions)}
         ends: dict[TopicPartition, int] = {}
         for there, found in list_offsets(self._client, unseen).items() if unseen else ():
@@ -207,7 +241,7 @@ class ExactlyOnceWriter:
         self._translation.settle(positions, ends)
 
     def finish(self) -> None:
-        """Commit the group offsets that are after all copied records."""
+        """Commit, in a last transaction, the group offsets that are after all copied records."""
         if not self._translation.is_needed:
             return
         self._translate_at_ends(None)
@@ -245,15 +279,18 @@ class AtLeastOnceWriter:
         self._producer = Producer(client, options, notes)
 
     def positions(self) -> dict[TopicPartition, int]:
-        """Return the positions in the journal, after a check against the destination."""
+        """Return the next source offsets in the journal, after a check against the destination."""
         return find_resume_positions(self._client, self._plan, self._stored, self._stored)
 
     def add(self, record: OutgoingRecord, offset: int) -> None:
-        """Add a record to the producer."""
+        """Add a record to the producer; its offset at the source is ignored."""
         self._producer.add(record, offset)
 
     def poll(self) -> None:
-        """Send what is ready; raises NotCopied."""
+        """Send the batches that are ready, and process responses.
+
+        Raises NotCopied if the destination refused a batch.
+        """
         self._check_results(self._producer.poll(0))
 
     def _check_results(self, results: Iterable[BatchResult]) -> None:

@@ -60,13 +60,13 @@ class CopiedCounts(NamedTuple):
     left_out: Counter[TopicPartition]
 
     def add(self, others: CopiedCounts) -> None:
-        """Add the counts of another."""
+        """Add the counts of `others` to these, for each partition."""
         for mine, theirs in zip(self, others, strict=True):
             mine.update(theirs)
 
 
 def no_counts() -> CopiedCounts:
-    """Return empty counts."""
+    """Return counts without any record."""
     return CopiedCounts(Counter(), Counter(), Counter())
 
 
@@ -111,7 +111,7 @@ class CopyingRun:
 
     @property
     def is_done(self) -> bool:
-        """Return True if every partition was read to its end."""
+        """Return True if every source partition was read to the end of its range."""
         return not self._fetcher.partitions
 
     @property
@@ -150,14 +150,20 @@ class CopyingRun:
         return arrived
 
     def _check_same_topics(self) -> None:
-        """Raise SourceReplaced before a record of a newly created topic of that name is copied."""
+        """Raise SourceReplaced if the fetched topic id of a name is not that of the plan.
+
+        The topic was deleted and created again; it is called before the fetched records are copied.
+        """
         for name, topic_id in self._fetcher.topic_ids.items():
             known = self._topic_ids.get(name)
             if known is not None and topic_id != NO_UUID and uuid_text(topic_id) != known:
                 raise SourceReplaced(name)
 
     def _pause_ms(self) -> int:
-        """Return how long to wait so that the throttle is kept, 0 without one."""
+        """Return how many milliseconds to wait before the next fetch, so that the throttle is kept.
+
+        It is 0 without a throttle.
+        """
         if self._rate is None:
             return 0
         tokens = self._bucket.refill(self._rate, self._clock.monotonic_ms())
@@ -189,7 +195,7 @@ class CopyingRun:
             self._fetcher.stop(key)
 
     def _copy_run(self, key: TopicPartition, run: RecordRun) -> None:
-        """Write the records that the rules select, and count them for the next commit."""
+        """Send the records of a run that the rules select, and count them for the next commit."""
         rules, writer, to = self._rules, self._writer, self._to[key]
         records = size_bytes = 0
         for offset, timestamp_ms, record_key, record_value, record_headers in zip(
@@ -222,9 +228,9 @@ class CopyingRun:
         )
 
     def commit(self) -> None:
-        """Wait until all records are stored, and commit the positions after them.
+        """Wait until all records are stored, and commit the source positions after them.
 
-        Errors: NotCopied.
+        Raises NotCopied if the destination refused a batch.
         """
         if self._uncommitted:
             self._writer.commit(self._uncommitted)
@@ -235,13 +241,20 @@ class CopyingRun:
         self._open_since_ms = self._clock.monotonic_ms()
 
     def finish(self) -> None:
-        """Commit the rest, and the offsets of groups; raises NotCopied."""
+        """Commit what is uncommitted, then the group offsets after all records.
+
+        Raises NotCopied if the destination refused a batch.
+        """
         self.commit()
         self._writer.finish()
 
 
 def _fetch_options(rate_bytes_per_s: int | None) -> FetchOptions:
-    """Return options to fetch committed records, with a throttle at most one second's bytes."""
+    """Return the options of fetch requests, which return committed records only.
+
+    With a throttle of `rate_bytes_per_s` a response has at most about one second's bytes; None
+    means the default sizes.
+    """
     options = FetchOptions(read_committed=True)
     if rate_bytes_per_s is None:
         return options

@@ -49,11 +49,15 @@ class GroupTranslation:
 
     @property
     def is_needed(self) -> bool:
-        """Return True while an offset is not translated yet."""
+        """Return True while a group offset has no destination offset yet."""
         return bool(self._pending)
 
     def stored(self, partition: TopicPartition, offsets: Sequence[int], base_offset: int) -> None:
-        """Note that the records at these source offsets were stored from `base_offset` on."""
+        """Note that the records at these source offsets were stored at `base_offset` and following.
+
+        Pending group offsets up to the last of them are translated: a group continues at the first
+        stored record at or after its offset.
+        """
         self._ends[partition] = base_offset + len(offsets)
         pending = self._pending.get(partition)
         while pending and pending[0].offset <= offsets[-1]:
@@ -63,7 +67,10 @@ class GroupTranslation:
             del self._pending[partition]
 
     def unseen(self, positions: Mapping[TopicPartition, int] | None) -> list[TopicPartition]:
-        """Return the partitions for which `settle` needs the end: no record was stored in them."""
+        """Return the partitions whose log end offsets the caller must pass to `settle`.
+
+        In them no record was stored, but a group offset is before the source position (None: any).
+        """
         return [
             key
             for key in self._pending
@@ -73,7 +80,10 @@ class GroupTranslation:
     def _passed_offsets(
         self, partition: TopicPartition, positions: Mapping[TopicPartition, int] | None
     ) -> list[GroupOffset]:
-        """Return the pending offsets before the partition's position; all of them for None."""
+        """Return a partition's untranslated group offsets below its source position.
+
+        All of them if `positions` is None.
+        """
         pending = self._pending[partition]
         if positions is None:
             return list(pending)
@@ -84,9 +94,10 @@ class GroupTranslation:
         positions: Mapping[TopicPartition, int] | None,
         ends: Mapping[TopicPartition, int],
     ) -> None:
-        """Translate offsets before positions (None: all) to the end of the copy.
+        """Translate the pending group offsets below `positions` (None: all) to the end of the copy.
 
-        `ends` has the ends of the partitions that `unseen` returned.
+        No copied record follows them. `ends` has the log end offsets of the partitions that
+        `unseen` returned.
         """
         for partition in list(self._pending):
             for one in self._passed_offsets(partition, positions):
@@ -96,10 +107,13 @@ class GroupTranslation:
                 del self._pending[partition]
 
     def _note(self, one: GroupOffset, offset: int) -> None:
-        """Note the offset of a group at the destination, for `take`."""
+        """Keep the destination offset of a group for the next `take`."""
         self._found.setdefault(one.group_id, {})[one.partition] = offset
 
     def take(self) -> GroupPositions:
-        """Return the offsets translated since the last call, by group and source partition."""
+        """Return the group offsets translated since the last call, by group and partition.
+
+        The partitions are those of the source, the offsets those of the destination.
+        """
         found, self._found = self._found, {}
         return found

@@ -77,11 +77,11 @@ def compare_topics(
     replication_factor: int | None,
     with_settings: bool,
 ) -> Destination:
-    """Return the topics that exist at the destination, and those to create.
+    """Return the topics that exist at the destination, and the requests to create the others.
 
-    Without `replication_factor` it is that of the source, but at most the number of brokers;
-    `with_settings` copies the source's settings. Errors: those of the requests,
-    DestinationTooSmall.
+    Without `replication_factor` a new topic gets that of the source, but at most the number of
+    brokers; `with_settings` copies the settings that the source topic overrides. Errors: those of
+    the requests, DestinationTooSmall if an existing topic has too few partitions.
     """
     view = destination.view({topic.destination for topic in topics})
     there, missing = [], []
@@ -135,7 +135,10 @@ def _request_settings(
 
 
 def check_empty(destination: KafkaClient, topics: Iterable[CopiedTopic]) -> None:
-    """Raise DestinationNotEmpty if a topic has records. Errors: also those of the requests."""
+    """Raise DestinationNotEmpty if a destination topic has records.
+
+    That is if its log end offset is above its log start offset. Errors: also those of the requests.
+    """
     keys = [
         TopicPartition(topic.destination, number)
         for topic in topics

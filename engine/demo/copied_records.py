@@ -60,7 +60,7 @@ def input_value(number: int) -> bytes:
 
 
 def transformed(value: bytes) -> bytes:
-    """Return the value of the output for a value of the input."""
+    """Return the value of the output record that the demo makes of an input record's value."""
     return _PREFIX + value
 
 
@@ -81,7 +81,11 @@ class PartitionCheck:
         self._out_of_order = 0
 
     def check_record(self, offset: int, key: bytes | None, value: bytes | None) -> None:
-        """Compare the next record of the output; raises UnexpectedRecord."""
+        """Check the next record of an output partition, which must be in the order of its number.
+
+        Gaps, duplicates and records out of order are counted; UnexpectedRecord is raised for a
+        record that no input record becomes.
+        """
         number = self._number_of(key)
         if number is None or value != transformed(input_value(number)):
             raise UnexpectedRecord(self._partition, offset)
@@ -96,7 +100,10 @@ class PartitionCheck:
             self._doubled += 1
 
     def count_faults(self) -> OutputFaults:
-        """Return the faults of the partition; call it after all records were taken."""
+        """Return the missing, duplicate and misplaced records of the partition.
+
+        It must be called after all records were checked.
+        """
         last = max(self._next, self._partition.partition)
         gaps = [*self._gaps, (last, self._end)]
         missing = sum(len(range(first, end, self._step)) for first, end in gaps)
@@ -111,7 +118,10 @@ class PartitionCheck:
         return number if is_here else None
 
     def _fill_gap(self, number: int) -> bool:
-        """Remove a number from the missing ranges; return False if it is not in one."""
+        """Remove a number from the missing ranges; return False if it is in none of them.
+
+        True means that its record arrived late, False that it arrived before.
+        """
         place = bisect_right(self._gaps, (number, self._end)) - 1
         if place < 0:
             return False

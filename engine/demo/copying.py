@@ -120,9 +120,10 @@ class CopyingInstance:
         return self._counts._replace(partitions=partitions)
 
     def step(self, wait_ms: int) -> None:
-        """Copy the records that arrive within about `wait_ms`, in transactions.
+        """Consume the records that arrive within about `wait_ms`, and copy them in transactions.
 
-        Errors: those of the group, of reading, and of brokers that remain unreachable.
+        After an aborted transaction the other records are left for the next step. Errors: those of
+        the group, of reading, and of brokers that remain unreachable.
         """
         for parts in split_into_transactions(self._consumer.poll(wait_ms)):
             if not self._copy_transaction(parts):
@@ -141,7 +142,11 @@ class CopyingInstance:
         )
 
     def _copy_transaction(self, parts: list[Part]) -> bool:
-        """Copy records in one transaction; return True if it was committed."""
+        """Copy records, and commit the consumer's offsets after them, in one transaction.
+
+        Returns True if it was committed; False if it was aborted, after which they are consumed
+        again.
+        """
         try:
             self._producer.begin()
             for part in parts:
@@ -160,19 +165,25 @@ class CopyingInstance:
         return True
 
     def _membership(self) -> GroupMembership:
-        """Return the member's generation, by which the coordinator refuses outdated offsets."""
+        """Return the member's id and generation, to be sent with the transaction's offsets.
+
+        By them the coordinator rejects offsets of a member that has lost its partitions.
+        """
         session = self._consumer.session
         return GroupMembership(self._names.group_id, session.generation_id, session.member_id)
 
     def outgoing(self, part: Part) -> Iterator[OutgoingRecord]:
-        """Yield the records to produce for consumed ones."""
+        """Yield the output record of each consumed record, for the partition of the same number."""
         number = part.partition.partition
         for key, value in zip(part.run.keys, part.run.values, strict=True):
             copy = transformed(value or b"")
             yield OutgoingRecord(self._names.output_topic, key, copy, self._headers, None, number)
 
     def _abort_and_rewind(self, error: ProducerFenced | TransactionFailed) -> None:
-        """Abort the transaction, and continue from the committed offsets."""
+        """Abort the transaction, and set the consumer back to its committed offsets.
+
+        A producer that was fenced or cannot abort is replaced by a new one.
+        """
         if self._producer.phase is TransactionPhase.TO_ABORT:
             try:
                 self._end_transaction(self._producer.abort)
@@ -186,7 +197,11 @@ class CopyingInstance:
         self._consumer.rewind()
 
     def _end_transaction(self, request: Callable[[], object]) -> None:
-        """Commit or abort; repeat it if there is no response, up to `_END_ATTEMPTS_MAX` times."""
+        """Call `request`, which commits or aborts, and repeat it if it fails.
+
+        It is called up to `_END_ATTEMPTS_MAX` times; the last error is raised. A request without a
+        response may have been executed: the coordinator then answers the repetition with success.
+        """
         for attempt in range(_END_ATTEMPTS_MAX):
             try:
                 request()
@@ -197,9 +212,9 @@ class CopyingInstance:
 
 
 def split_into_transactions(consumed: list[ConsumedRecords]) -> Iterator[list[Part]]:
-    """Split consumed records into transactions of at most RECORDS_PER_TRANSACTION.
+    """Yield lists of consumed records, each for a transaction of at most RECORDS_PER_TRANSACTION.
 
-    Raises the error of a partition that cannot be read.
+    After all records the error of a partition that cannot be read is raised.
     """
     parts: list[Part] = []
     room = RECORDS_PER_TRANSACTION

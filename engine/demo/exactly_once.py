@@ -115,7 +115,7 @@ class CheckedOutput(NamedTuple):
 
 
 def check_brokers(client: KafkaClient) -> None:
-    """Check that every broker is new enough (step 1); raises BrokerTooOld."""
+    """Raise BrokerTooOld for a broker whose TxnOffsetCommit cannot fence by generation (step 1)."""
     key = api("TxnOffsetCommit").key
     for broker_id in sorted(client.brokers_view().brokers):
         served = api_versions(client, broker_id).versions.get(key)
@@ -124,7 +124,10 @@ def check_brokers(client: KafkaClient) -> None:
 
 
 def recreate_topics(client: KafkaClient, plan: CopyPlan) -> None:
-    """Create both topics again and delete the group (step 2); raises ApiError, NotDeleted."""
+    """Delete and create both topics, and delete the group (step 2).
+
+    Raises ApiError, NotDeleted.
+    """
     names = [plan.input_topic, plan.output_topic]
     for error in delete_topics(client, names).values():
         if error is not None and error.code != UNKNOWN_TOPIC_OR_PARTITION:
@@ -140,9 +143,9 @@ def recreate_topics(client: KafkaClient, plan: CopyPlan) -> None:
 
 
 def _create_when_deleted(client: KafkaClient, topic: NewTopic) -> None:
-    """Create a topic, once the earlier topic of that name is deleted.
+    """Create a topic, repeating it until the deletion of the earlier topic is complete.
 
-    Errors: ApiError, NotDeleted.
+    Raises NotDeleted if that takes too long, ApiError.
     """
     deadline_ms = client.clock.monotonic_ms() + _DELETED_MS
     attempt = 0
@@ -186,7 +189,10 @@ def _count_stored(results: list[BatchResult]) -> int:
 
 
 def committed_count(client: KafkaClient, plan: CopyPlan) -> int:
-    """Return the number of input records that the group has committed."""
+    """Return the sum of the group's committed offsets in the input topic.
+
+    It is the number of copied records, as each partition begins at offset 0.
+    """
     committed = committed_offsets(client, plan.group_id)
     return sum(offset for key, offset in committed.items() if key.topic == plan.input_topic)
 
@@ -199,7 +205,8 @@ def check_output(
 ) -> CheckedOutput:
     """Read the output with read_committed and compare it with the input (step 5).
 
-    Errors: those of reading, UnexpectedRecord.
+    `on_count` is called with the number of records read so far. Errors: those of reading,
+    UnexpectedRecord.
     Source: TXN-2.
     """
     partitions = plan.partitions(plan.output_topic)
@@ -225,9 +232,10 @@ def check_output(
 def _await_stable_ends(
     client: KafkaClient, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """Return the high watermarks, once no transaction is open below them.
+    """Return the high watermark of each partition, once its last stable offset has reached it.
 
-    After acknowledging a commit, the coordinator still writes markers for a moment.
+    After acknowledging a commit, the coordinator still writes markers for a moment. Raises
+    TransactionStillOpen at the timeout.
     """
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     attempt = 0
@@ -263,7 +271,10 @@ class TransactionStillOpen(EngineError):
 
 
 def _check_consumed(check: PartitionCheck, consumed: ConsumedRecords, found: Counter[int]) -> None:
-    """Check consumed records, and count them by the instance that copied them."""
+    """Check consumed records, and count them in `found` by the instance that copied them.
+
+    The instance's number is in a header; -1 counts records without it.
+    """
     for run in consumed.runs:
         rows = zip(run.offsets, run.keys, run.values, run.headers, strict=True)
         for offset, key, value, headers in rows:

@@ -56,23 +56,26 @@ class InstanceProcess(Protocol):
 
     @property
     def exit_code(self) -> int | None:
-        """Return the exit code, None while it runs."""
+        """Return the exit code of the process, None while it runs."""
         ...
 
     def lines(self) -> list[bytes]:
-        """Return the lines received since the last call; after `close` all up to its end."""
+        """Return the lines that the process has sent since the last call.
+
+        After `close` they are all up to its end.
+        """
         ...
 
     def close_input(self) -> None:
-        """Close its standard input, which makes it end."""
+        """Close the standard input of the process, which makes it end."""
         ...
 
     def kill(self) -> None:
-        """Send SIGKILL."""
+        """Send SIGKILL to the process."""
         ...
 
     def close(self, wait_s: float) -> None:
-        """Wait until it ends; kill it after `wait_s` seconds."""
+        """Wait until the process ends; kill it after `wait_s` seconds."""
         ...
 
 
@@ -120,7 +123,7 @@ class KillSchedule(NamedTuple):
 
 
 def start_process(plan: CopyPlan, instance: int, access: ClusterAccess) -> ChildProcess:
-    """Start the process of an instance."""
+    """Start the child process of an instance, and send it its settings as JSON."""
     names = CopyNames(
         plan.input_topic,
         plan.output_topic,
@@ -151,7 +154,10 @@ class _Instance:
         self._now = CopyCounts()
 
     def read(self) -> None:
-        """Read the lines that its process has sent; raises InstanceFailed."""
+        """Read the counts that the instance's process has sent since the last call.
+
+        Raises InstanceFailed if it sent an error or has ended.
+        """
         process = self.process
         if process is None:
             return
@@ -199,7 +205,7 @@ class _Instance:
 
 
 def _counts(report: Mapping[str, Any]) -> CopyCounts:
-    """Return the counts in an instance's report."""
+    """Return the counts that an instance has sent as a JSON report."""
     return CopyCounts(**{**report, "partitions": tuple(report["partitions"])})
 
 
@@ -261,7 +267,7 @@ class CopyRun:
         self._restart_broker()
 
     def totals(self) -> list[InstanceTotals]:
-        """Return the totals of each instance."""
+        """Return the totals of each instance, by number."""
         return [instance.totals() for instance in self._instances]
 
     def close(self) -> None:
@@ -302,7 +308,7 @@ class CopyRun:
             del self._left[0]
 
     def _kill_instance(self, strikes: KillSchedule, now_ms: int) -> None:
-        """Kill a random running instance and schedule its restart."""
+        """Kill a random running instance and schedule its restart `_BACK_MS` later."""
         alive = [instance for instance in self._instances if instance.process is not None]
         if alive:
             victim = alive[strikes.entropy.random_below(len(alive))]
@@ -310,7 +316,7 @@ class CopyRun:
             strikes.on_strike(f"instance {victim.number} is killed")
 
     def _kill_broker(self, strikes: KillSchedule, now_ms: int) -> None:
-        """Kill a random broker and schedule its restart."""
+        """Kill a random broker and schedule its restart `_BACK_MS` later."""
         assert strikes.brokers is not None
         ids = strikes.brokers.broker_ids
         self._dead_broker = ids[strikes.entropy.random_below(len(ids))]
@@ -335,7 +341,10 @@ class KillPoint(NamedTuple):
 
 
 def plan_kills(plan: CopyPlan, *, has_brokers: bool) -> list[KillPoint]:
-    """Return the kills of a run in order, evenly spaced over its records."""
+    """Return the kills of instances and brokers in order, evenly spaced over the records to copy.
+
+    Brokers are killed only with `has_brokers`.
+    """
     kinds = [False] * _INSTANCE_KILLS
     if has_brokers:
         for number in range(_BROKER_KILLS):

@@ -118,7 +118,11 @@ class ProduceConsume:
         self._consumer.close()
 
     def _send_next(self, left: int | None) -> None:
-        """Send one record and wait for its result (sync), or send some without waiting (async)."""
+        """Send some records and report those that are acknowledged; `left` None means no limit.
+
+        In mode SYNC it sends one record and waits for its result; in mode ASYNC up to
+        `_ASYNC_CHUNK`, without waiting unless too many are in flight.
+        """
         if self._mode is SendMode.SYNC:
             self._add_next()
             self._report_stored(self._producer.flush())
@@ -138,7 +142,10 @@ class ProduceConsume:
         self._producer.add(OutgoingRecord(self._topic, key, value), number)
 
     def _report_stored(self, results: Sequence[BatchResult]) -> None:
-        """Report the records of acknowledged batches; raises the error of a failed one."""
+        """Count the records of acknowledged batches, and pass each to `on_record` with its latency.
+
+        Raises the error of a failed batch.
+        """
         now_ms = self._client.clock.monotonic_ms()
         for result in results:
             if result.error is not None:
@@ -166,7 +173,7 @@ class ProduceConsume:
             self._report(consumed)
 
     def _report(self, consumed: ConsumedRecords) -> None:
-        """Count consumed records and report each."""
+        """Count consumed records and pass each to `on_record`."""
         for run in consumed.runs:
             for offset, key, value in zip(run.offsets, run.keys, run.values, strict=True):
                 self.received_count += 1

@@ -39,7 +39,7 @@ class TemporaryCluster:
 
     def __enter__(self) -> TemporaryCluster:
         """Start the cluster. Errors: those of `daemon.start`."""
-        with self._turn():
+        with self._hold_lock():
             daemon.start(self._data, self._files, self._plan, _TIMEOUT_S)
         try:
             self.bootstrap_servers = daemon.status_of(self._data).bootstrap_servers or ""
@@ -52,7 +52,7 @@ class TemporaryCluster:
         """Stop and remove the cluster; signals are blocked, so that nothing remains."""
         with block_signals():
             daemon.stop(self._data, self._clock, _TIMEOUT_S, self._pause)
-            with self._turn():
+            with self._hold_lock():
                 daemon.destroy(self._data, self._files)
 
     def kill(self, broker_id: int) -> None:
@@ -61,11 +61,14 @@ class TemporaryCluster:
 
     def restart(self, broker_id: int) -> None:
         """Start a killed broker again."""
-        with self._turn():
+        with self._hold_lock():
             request_action(
                 self._data, Action.RESTART, broker_id, self._clock, _TIMEOUT_S, self._pause
             )
 
-    def _turn(self) -> AbstractContextManager[None]:
-        """Wait for the lock that commands on this cluster take, and return it."""
+    def _hold_lock(self) -> AbstractContextManager[None]:
+        """Return a context manager that holds the lock of commands that start or remove a cluster.
+
+        It waits for the lock on entry; ClusterBusy is raised at the timeout.
+        """
         return daemon.hold_start_lock(self._data, self._files, self._clock, _TIMEOUT_S, self._pause)

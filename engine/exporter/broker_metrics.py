@@ -50,7 +50,11 @@ class NamedMetric(NamedTuple):
 
 
 def parse_object_name(object_name: str) -> NamedMetric:
-    """Return family and labels for a JMX object name that has a type and a name; cached."""
+    """Return the metric family and the labels for the JMX name of a broker's metric; cached.
+
+    The name must have a type and a name. Example: "kafka.server:type=...,name=...,topic=t" gives
+    the label topic="t".
+    """
     match = _OBJECT_NAME.fullmatch(object_name)
     assert match is not None, object_name
     domain, kind, name, properties = match.groups()
@@ -71,7 +75,10 @@ def _plain_properties(properties: str) -> list[tuple[str, str, str]]:
 
 @lru_cache(maxsize=_FAMILIES_MAX)
 def _family(domain: str, kind: str, name: str) -> str:
-    """Return the name of a family, with `_` in place of characters that are not allowed."""
+    """Return the metric family's name for the domain, type and name of a JMX object.
+
+    Characters that Prometheus does not allow become `_`.
+    """
     return re.sub(r"\W", "_", f"{domain}_{kind}_{name}").lower()
 
 
@@ -83,7 +90,10 @@ def _unquote(text: str) -> str:
 def metric_families(
     metrics_by_broker: Mapping[int, Mapping[str, MetricValue]],
 ) -> Iterator[MetricFamily]:
-    """Yield a family for each kind of metric, with a row for each object of each broker."""
+    """Yield a metric family for each kind of broker metric, with a row for each JMX object.
+
+    `metrics_by_broker` has the metrics of each broker id by JMX object name.
+    """
     gathered: dict[str, _Gathered] = {}
     for broker_id, metrics in sorted(metrics_by_broker.items()):
         broker = str(broker_id)
@@ -101,7 +111,10 @@ def metric_families(
 
 
 def _kind_and_figure(value: MetricValue) -> tuple[str, _Figure]:
-    """Return the kind of family for a metric, and the figure to export."""
+    """Return the Prometheus type for a metric's value, and the number or quantiles to export.
+
+    Meters are counters of events, timers and histograms summaries, other metrics gauges.
+    """
     if isinstance(value, MeterReading):
         return COUNTER, value.event_count
     if isinstance(value, TimerReading):
@@ -118,12 +131,15 @@ class _Gathered:
         self._rows: list[tuple[str, tuple[tuple[str, str], ...], _Figure]] = []
 
     def add(self, broker: str, pairs: tuple[tuple[str, str], ...], value: _Figure) -> None:
-        """Add the metric of an object on a broker; `pairs` are its labels."""
+        """Add the value of one JMX object on a broker; `pairs` are its labels as (name, text)."""
         self._names[tuple([name for name, _ in pairs])] = None
         self._rows.append((broker, pairs, value))
 
     def family(self, name: str) -> MetricFamily:
-        """Return the added metrics as a family with a name."""
+        """Return the added metrics as a family of the given name.
+
+        Its labels are all those of its objects; an object without one of them gets an empty text.
+        """
         labels = ("broker_id", *dict.fromkeys(label for names in self._names for label in names))
         rows: list[tuple[tuple[str, ...], float]] = []
         totals: list[SummaryTotal] = []
@@ -147,11 +163,11 @@ class _Gathered:
 def _quantiles(
     labels: tuple[str, ...], reading: HistogramReading
 ) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield a row for each quantile of a histogram."""
+    """Yield a row for each quantile of a histogram, with the quantile as the last label."""
     for share, value in zip(QUANTILES, reading.quantiles, strict=True):
         yield (*labels, str(share)), value
 
 
 def _total(labels: tuple[str, ...], reading: HistogramReading) -> SummaryTotal:
-    """Return the count and sum of a histogram, for `_count` and `_sum` of the summary."""
+    """Return the count and sum of a histogram, exported as `_count` and `_sum` of its summary."""
     return SummaryTotal(labels, reading.event_count, reading.total)

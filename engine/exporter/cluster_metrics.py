@@ -21,7 +21,10 @@ _PARTITION = ("topic_name", "partition_id")
 
 
 def cluster_metrics(sample: ClusterSample, policies: Mapping[str, str]) -> Iterator[MetricFamily]:
-    """Yield the families for a sample; `policies` are the last known cleanup policies by topic."""
+    """Yield all metric families about the cluster, its brokers, topics and partitions.
+
+    `policies` are the last known cleanup policies by topic: they are not requested at each scrape.
+    """
     yield from _broker_families(sample)
     yield from _size_families(sample)
     yield from _topic_families(sample, policies)
@@ -61,6 +64,7 @@ def _broker_families(sample: ClusterSample) -> Iterator[MetricFamily]:
 
 
 def _broker_labels(sample: ClusterSample, broker_id: int) -> tuple[str, str, str, str]:
+    """Return the labels broker_id, address, port and rack_id of a broker."""
     broker = sample.view.brokers[broker_id]
     return str(broker_id), broker.address.host, str(broker.address.port), broker.rack or ""
 
@@ -117,6 +121,7 @@ def _offset_families(sample: ClusterSample) -> Iterator[MetricFamily]:
 
 
 def _labels(key: TopicPartition) -> tuple[str, str]:
+    """Return the labels topic_name and partition_id of a partition."""
     return key.topic, str(key.partition)
 
 
@@ -146,6 +151,9 @@ def _partitions(sample: ClusterSample) -> Iterator[tuple[TopicPartition, Partiti
 
 
 def _is_under_replicated(sample: ClusterSample, key: TopicPartition, row: PartitionView) -> bool:
-    """Return True if a replica is not in sync; those that a move adds do not count."""
+    """Return True if a replica is not in sync; those that a reassignment adds do not count.
+
+    Metadata lists the added ones as replicas; `sample.moves` shows which they are.
+    """
     move = (sample.moves or {}).get(key)
     return (row if move is None else row._replace(adding=move.adding)).is_under_replicated

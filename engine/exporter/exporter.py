@@ -87,7 +87,11 @@ class Exporter:
         self.is_up = False
 
     def families(self) -> list[MetricFamily]:
-        """Return all metrics, or those of the last scrape if it is recent. Never raises."""
+        """Return all metric families, or those of the last scrape if it is recent. Never raises.
+
+        It is recent for `min_interval_ms`, so that several Prometheus servers cause no more
+        requests.
+        """
         now_ms = self._client.clock.monotonic_ms()
         if self._done_ms is None or now_ms - self._done_ms >= self._options.min_interval_ms:
             self._families = list(self._scrape(now_ms))
@@ -95,9 +99,10 @@ class Exporter:
         return self._families
 
     def _scrape(self, began_ms: int) -> Iterator[MetricFamily]:
-        """Take a sample of the cluster and yield all families.
+        """Take a sample of the cluster and yield all metric families.
 
-        If no broker responds, only the families about the exporter itself are there.
+        `began_ms` is the monotonic time of the start. If no broker responds, only the families
+        about the exporter itself are there.
         """
         wants_policies = _is_due(self._policies_ms, began_ms, _POLICIES_AGE_MS)
         try:
@@ -129,7 +134,10 @@ class Exporter:
         yield from self._exporter_families(failures, began_ms)
 
     def _note_sample(self, sample: ClusterSample) -> None:
-        """Count the changes since the last scrape, and store the partitions' end offsets."""
+        """Count the changes since the last scrape, and store the partitions' end offsets.
+
+        The end offsets are used for the lag of groups in seconds.
+        """
         moving = None if sample.moves is None else frozenset(sample.moves)
         snapshot = ClusterSnapshot(sample.view, moving)
         if self._snapshot is not None:
@@ -167,7 +175,10 @@ class Exporter:
         yield MetricFamily("kctl_kafka_changes", text, ("change",), changes, COUNTER)
 
     def _certificate_families(self, sample: ClusterSample, now_ms: int) -> Iterator[MetricFamily]:
-        """Yield the expiry of each broker's certificate, which is read every few hours."""
+        """Yield the family with the expiry of each broker's certificate.
+
+        Certificates are read every few hours only; without `expiry_of` there is no family.
+        """
         if self._expiry_of is None:
             return
         if _is_due(self._expiries_ms, now_ms, _CERTIFICATES_AGE_MS):
@@ -183,7 +194,10 @@ class Exporter:
         yield MetricFamily(name, text, ("broker_id",), rows)
 
     def _read_certificates(self, sample: ClusterSample, expiry_of: ExpiryOf) -> None:
-        """Read the expiry of each broker's certificate; keep the last one after an error."""
+        """Connect to each responding broker to read when its certificate expires.
+
+        After an error its last known expiry is kept.
+        """
         for broker_id, broker in sorted(sample.view.brokers.items()):
             if broker_id in sample.silent:
                 continue
@@ -193,7 +207,7 @@ class Exporter:
 
 
 def _is_due(done_ms: int | None, now_ms: int, age_ms: int) -> bool:
-    """Return True if something was never done, or at least `age_ms` ago."""
+    """Return True if an action was never done (None), or at least `age_ms` ago."""
     return done_ms is None or now_ms - done_ms >= age_ms
 
 

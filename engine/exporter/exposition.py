@@ -20,7 +20,10 @@ NumberText = Callable[[float], str]
 def encode_families(
     families: Iterable[MetricFamily], number_text: NumberText, *, is_open_metrics: bool
 ) -> bytes:
-    """Return families as text, in the OpenMetrics or the plain format."""
+    """Return metric families as UTF-8 text, in the OpenMetrics or the plain Prometheus format.
+
+    `number_text` formats a value.
+    """
     lines: list[str] = []
     for family in families:
         is_counter = family.kind == COUNTER
@@ -42,7 +45,7 @@ def encode_families(
 def _row_lines(
     name: str, labels: Sequence[str], rows: Rows, number_text: NumberText
 ) -> Iterator[str]:
-    """Yield the line of each row, with its labels sorted by name."""
+    """Yield the text line of each row of a family, with its labels sorted by name."""
     order = sorted(range(len(labels)), key=labels.__getitem__)
     form = ",".join(f'{labels[index]}="%s"' for index in order)
     form = f"{name}{{{form}}} %s\n" if labels else f"{name} %s\n"
@@ -65,5 +68,8 @@ def _summary_lines(family: MetricFamily, number_text: NumberText) -> Iterator[st
 
 
 def _escape(value: str) -> str:
-    """Escape the value of a label, for both formats."""
+    """Return the value of a label with backslash, newline and quote escaped.
+
+    Both text formats use the same escapes.
+    """
     return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -81,7 +81,8 @@ def gather_sample(
 ) -> ClusterSample:
     """Request a sample of a cluster; raises the error of Metadata if no broker responds.
 
-    With a pace, `timeout_ms` applies only to that request.
+    Failures of other requests are in the sample. `pace` limits the requests to each broker; with
+    it, `timeout_ms` applies only to the Metadata request.
     """
     if pace is not None:
         pace.await_room()
@@ -129,7 +130,8 @@ class _Gathering:
     def send(self, requests: _Calls) -> None:
         """Send requests together, and wait up to half of the remaining time for responses.
 
-        The other half is for the requests that depend on these responses.
+        The other half is for the requests that depend on these responses. Brokers that did not
+        respond before get none.
         """
         silent = self.silent()
         now_ms = self._client.clock.monotonic_ms()
@@ -147,7 +149,10 @@ class _Gathering:
     def _exchange_by_pace(
         self, calls: dict[_Request, tuple[Address, Call]], pace: RequestPace
     ) -> None:
-        """Send requests in waves; a broker that does not respond gets no further ones."""
+        """Send requests in waves, each as soon as the pace permits; `calls` is emptied.
+
+        A broker that does not respond gets no further requests: they get the same error.
+        """
         while calls:
             wave = pace.take(calls)
             results = self._client.exchange(wave, pace.deadline_ms())
@@ -160,7 +165,10 @@ class _Gathering:
                         del calls[unsent]
 
     def first_calls(self, *, with_policies: bool, with_groups: bool) -> _Calls:
-        """Yield the requests of step 2: log directories, groups, offsets, moves and settings."""
+        """Yield the requests that need only metadata, each with the key of its result.
+
+        They are for log directories, groups, offsets, reassignments and topic settings.
+        """
         view = self._view
         led = self._led_partitions()
         for broker_id in sorted(view.brokers):
@@ -181,7 +189,7 @@ class _Gathering:
             yield request, configs_call(topics, (CLEANUP_POLICY, MIN_ISR))
 
     def _first_broker(self) -> int:
-        """Return the broker that responded first, or any if its address is another one."""
+        """Return the id of the broker with a ready connection, else the lowest id."""
         address = self._client.connections.ready_address()
         brokers = self._view.brokers
         return next((id_ for id_, b in brokers.items() if b.address == address), min(brokers))
@@ -198,7 +206,11 @@ class _Gathering:
         return led
 
     def fallback_commit_calls(self, listings: Sequence[GroupListing]) -> _Calls:
-        """Yield OffsetFetch requests for one group each, to coordinators that accept no more."""
+        """Yield OffsetFetch requests for one group each, to coordinators that accept no more.
+
+        They are of old releases, and answered the request for several groups with no common
+        version; those results are dropped.
+        """
         old = {
             request.broker_id
             for request, result in self._results.items()
@@ -221,12 +233,15 @@ class _Gathering:
                 yield request, result
 
     def silent(self) -> frozenset[int]:
-        """Return the brokers that did not respond to any request."""
+        """Return the ids of the brokers that responded to none of the requests sent to them."""
         heard = {q.broker_id for q, result in self._results.items() if not _is_silence(result)}
         return frozenset(q.broker_id for q in self._results if q.broker_id not in heard)
 
     def failures(self) -> Iterator[RequestFailure]:
-        """Yield the requests without a response, and those whose whole response is an error."""
+        """Yield the requests without a response, and those whose whole response is an error.
+
+        That an old broker does not know an API is not a failure.
+        """
         for request, result in self._results.items():
             error = result if isinstance(result, EngineError) else _refusal(request, result)
             # That an old broker does not know an API is not a failure.
@@ -260,15 +275,15 @@ class _Gathering:
         return None
 
     def policies(self) -> dict[str, str]:
-        """Return the cleanup policy by topic."""
+        """Return cleanup.policy by topic, of the topics whose settings were returned."""
         return self._settings(CLEANUP_POLICY)
 
     def min_isr(self) -> dict[str, int]:
-        """Return min.insync.replicas by topic."""
+        """Return min.insync.replicas by topic, of the topics whose settings were returned."""
         return {name: int(value or 1) for name, value in self._settings(MIN_ISR).items()}
 
     def _settings(self, key: str) -> dict[str, str]:
-        """Return the value of a setting by topic; topics with an error are left out."""
+        """Return the values of the setting `key` by topic; topics with an error are left out."""
         return {
             resource.name: entry.value or ""
             for _, response in self._responses("DescribeConfigs")
@@ -289,7 +304,10 @@ class _Gathering:
         return [by_name[name] for name in sorted(by_name)]
 
     def groups(self, listings: Sequence[GroupListing]) -> tuple[GroupSample, ...]:
-        """Return groups with the commits and descriptions that their coordinators returned."""
+        """Return the groups with the committed offsets and descriptions from their coordinators.
+
+        A group that was not described has None, one without known commits an empty map.
+        """
         commits = self._commits()
         descriptions = self._descriptions()
         return tuple(
@@ -298,7 +316,7 @@ class _Gathering:
         )
 
     def _commits(self) -> dict[str, dict[TopicPartition, CommitView]]:
-        """Return committed offsets by group; groups with an error are left out."""
+        """Return committed offsets by group and partition; groups with an error are left out."""
         found: dict[str, dict[TopicPartition, CommitView] | EngineError] = {}
         for request, response in self._responses("OffsetFetch"):
             if response.message.groups:
@@ -323,7 +341,7 @@ def _kind(group: GroupListing) -> str:
 
 
 def group_calls(listings: Sequence[GroupListing]) -> _Calls:
-    """Yield the requests of step 3.
+    """Yield the requests for committed offsets and descriptions of the listed groups.
 
     Share groups commit no offsets. Groups of other types than classic and consumer are not
     described: DescribeGroups returns them as dead, and their listing has the state.
@@ -346,7 +364,7 @@ def _is_silence(result: CallResult) -> bool:
 
 
 def _chunks(listings: Sequence[GroupListing]) -> Iterator[tuple[int, list[str]]]:
-    """Yield coordinators with as many of their groups as a request may have."""
+    """Yield (coordinator id, group ids), with at most as many groups as a request may have."""
     by_broker: dict[int, list[str]] = {}
     for group in listings:
         by_broker.setdefault(group.coordinator_id, []).append(group.group_id)
@@ -356,7 +374,7 @@ def _chunks(listings: Sequence[GroupListing]) -> Iterator[tuple[int, list[str]]]
 
 
 def _refusal(request: _Request, response: Response) -> EngineError | None:
-    """Return the error that is the whole response, None for any other response."""
+    """Return the error if the whole response is an error, None for any other response."""
     message = response.message
     if request.api_name == "DescribeLogDirs":
         log_dirs = log_dirs_of(message)

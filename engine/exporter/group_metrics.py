@@ -24,7 +24,10 @@ _Rows = list[tuple[tuple[str, ...], float]]
 def group_metrics(
     sample: ClusterSample, history: EndHistory, now_ms: int
 ) -> Iterator[MetricFamily]:
-    """Yield the families for all groups; lag only for partitions whose end is known."""
+    """Yield the metric families of all groups; lag only for partitions whose end is known.
+
+    `history` has the end offsets of earlier scrapes, for lag in seconds at the monotonic `now_ms`.
+    """
     yield from _member_families(sample)
     yield from _lag_families(sample)
     rows: _Rows = []
@@ -40,6 +43,7 @@ def group_metrics(
 
 
 def _labels(group: GroupSample, key: TopicPartition) -> tuple[str, str, str]:
+    """Return the labels of a group's partition: group id, topic and partition number."""
     return group.listing.group_id, key.topic, str(key.partition)
 
 
@@ -85,7 +89,7 @@ def _info_row(group: GroupSample) -> tuple[tuple[str, ...], float]:
 
 
 def _rows(counts: Mapping[tuple[str, str], int]) -> _Rows:
-    """Return counts as rows, sorted by labels."""
+    """Return counts by label values as rows of a family, sorted by labels."""
     return [(labels, float(count)) for labels, count in sorted(counts.items())]
 
 

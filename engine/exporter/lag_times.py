@@ -41,7 +41,10 @@ class EndHistory:
     def add_ends(
         self, ends: dict[TopicPartition, int], now_ms: int, known: set[TopicPartition]
     ) -> None:
-        """Add the end offsets of a scrape, and drop the partitions that are not in `known`."""
+        """Add the end offsets of a scrape at `now_ms`, and drop partitions that are not in `known`.
+
+        Of a long history every second entry of the older half is dropped.
+        """
         for key in [key for key in self._ends if key not in known]:
             del self._ends[key]
         for key, end_offset in ends.items():
@@ -58,7 +61,12 @@ class EndHistory:
                 seen[:half] = seen[:half:2]
 
     def lag_s(self, key: TopicPartition, committed: int, now_ms: int) -> float | None:
-        """Return for how many seconds an offset has been unread, None if no end is known."""
+        """Return for how many seconds the record at a committed offset has been unread.
+
+        It is 0.0 if the group has read all, None if no end offset of the partition is known. The
+        time of writing is interpolated between two scrapes; before the first one it is the lower
+        bound.
+        """
         seen = self._ends.get(key)
         if not seen:
             return None

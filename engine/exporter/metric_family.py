@@ -23,7 +23,7 @@ class SummaryTotal(NamedTuple):
 
 
 def only(value: float) -> Rows:
-    """Return the single row of a family without labels."""
+    """Return the rows of a metric family that has a single value and no labels."""
     return [((), float(value))]
 
 

@@ -48,17 +48,17 @@ class RequestPace:
         return self._clock.monotonic_ms() + self._response_wait_ms
 
     def note(self, addresses: Iterable[Address], at_ms: int) -> None:
-        """Count a request to each address, sent at a monotonic time."""
+        """Count a request to each address as sent at a monotonic time, against its limit."""
         for address in addresses:
             sent = self._sent.setdefault(address, deque(maxlen=self._request_count))
             sent.append(at_ms)
 
     def await_room(self) -> None:
-        """Wait until a request may be sent to every known address."""
+        """Wait until a request may be sent to every address to which one was sent before."""
         self._pause_until(max(map(self._free_ms, self._sent), default=0))
 
     def take(self, calls: dict[K, tuple[Address, Call]]) -> dict[K, tuple[Address, Call]]:
-        """Wait until a call may be sent; remove those that may from `calls` and return them.
+        """Wait until a request may be sent; remove all that may from `calls` and return them.
 
         `calls` must not be empty.
         """
@@ -72,7 +72,10 @@ class RequestPace:
         return taken
 
     def _free_ms(self, address: Address) -> int:
-        """Return the monotonic time from which a request may be sent to an address."""
+        """Return the monotonic time from which the next request to an address is within the limit.
+
+        It is 0 if the limit of the window is not reached.
+        """
         sent = self._sent.get(address)
         if sent is None or len(sent) < self._request_count:
             return 0

@@ -12,7 +12,7 @@ from engine.model import TopicPartition
 
 
 def take_snapshot(client: KafkaClient, timeout_ms: int) -> ClusterSnapshot:
-    """Return the metadata of the cluster, and the controller's reassignments.
+    """Request the metadata of the cluster, and the reassignments from the controller.
 
     Errors: those of requesting metadata.
     """

@@ -46,7 +46,10 @@ def check_library() -> None:
 
 
 def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
-    """Return metrics in the format that an Accept header asks for; raises NoPrometheusClient."""
+    """Return metric families in the format that an HTTP Accept header asks for.
+
+    Raises NoPrometheusClient if the library that parses the header is not installed.
+    """
     check_library()
     from prometheus_client.exposition import choose_encoder
     from prometheus_client.utils import floatToGoString
@@ -60,7 +63,10 @@ def metrics_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
 
 
 def library_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
-    """Return metrics as the library writes them, in formats that change their names."""
+    """Return metric families as Prometheus's library writes them.
+
+    It is slower, and needed only for formats that change the names of metrics.
+    """
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import choose_encoder
     from prometheus_client.registry import Collector
@@ -81,7 +87,7 @@ def library_page(families: Iterable[MetricFamily], accept: str) -> MetricsPage:
 
 
 def _library_metric(family: MetricFamily) -> Metric:
-    """Return a family as an object of Prometheus's client library."""
+    """Return a family as a metric object of Prometheus's client library."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     if family.kind == SUMMARY:

@@ -76,7 +76,11 @@ def newest_snapshot(before: ClusterSnapshot, after: ClusterSnapshot) -> ClusterS
 
 
 def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
-    """Return the newer state of each partition, since a broker's metadata may be outdated."""
+    """Return the newer state of each partition, by leader epoch.
+
+    The later response may be of a broker with outdated metadata. An error in it returns `old`,
+    another topic id returns `new`.
+    """
     if new.error_code != NONE:
         return old
     if old.topic_id != new.topic_id:
@@ -94,7 +98,10 @@ def _newest_topic(old: TopicView, new: TopicView) -> TopicView:
 
 
 def changes_between(before: ClusterSnapshot, after: ClusterSnapshot) -> list[Change]:
-    """Return the changes of controller, brokers, topics, partitions and moves, in this order."""
+    """Return the changes from one snapshot of a cluster to a later one.
+
+    They are in the order of controller, brokers, topics and partitions, reassignments.
+    """
     return [
         *_controller_changes(before.view, after.view),
         *_broker_changes(before.view, after.view),
@@ -139,7 +146,7 @@ def _topic_changes(before: ClusterView, after: ClusterView) -> Iterator[Change]:
 
 
 def _partitions_changes(old: TopicView, new: TopicView) -> Iterator[Change]:
-    """Yield the changes of partitions that are in both views."""
+    """Yield the changes of leaders and ISRs of the partitions that are in both views of a topic."""
     known = {row.partition: row for row in old.partitions}
     for row in new.partitions:
         if row.partition in known:
@@ -161,7 +168,7 @@ def _partition_changes(topic: str, old: PartitionView, new: PartitionView) -> It
 
 
 def _move_changes(before: ClusterSnapshot, after: ClusterSnapshot) -> Iterator[Change]:
-    """Yield the moves that ended, then those that began, if both snapshots know them."""
+    """Yield the reassignments that ended, then those that began, if both snapshots have them."""
     if before.moving is None or after.moving is None:
         return
     for key in sorted(before.moving - after.moving):

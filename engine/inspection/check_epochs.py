@@ -42,15 +42,22 @@ class EpochCheck:
         self.runs: list[EpochRun] = []
 
     def enter(self, path: str) -> None:
-        """Start the next segment, whose .log is at `path`."""
+        """Start the check of the next segment, whose .log is at `path`; findings name this path."""
         self._path = path
 
     def follow(self, last_offset: int) -> None:
-        """Note that batches with the last one's epoch go up to an offset."""
+        """Extend the last run of batches with one leader epoch up to `last_offset` (inclusive).
+
+        It is called for batches with the same epoch that were checked on the fast path.
+        """
         self.runs[-1] = self.runs[-1]._replace(last_offset=last_offset)
 
     def see(self, position: int, batch: RecordBatch) -> None:
-        """Check the next valid batch; batches of older formats have no epoch."""
+        """Record the leader epoch of the next valid batch, and report an epoch below the last one.
+
+        Batches must be passed in log order. A batch of magic 0 or 1 has no epoch (-1): it is
+        ignored.
+        """
         epoch = batch.leader_epoch
         if epoch < 0:
             return
@@ -81,7 +88,12 @@ def compare_epochs(
     entries: Sequence[EpochStart],
     end_offset: int,
 ) -> None:
-    """Report entries of a checkpoint that contradict the batches; the log ends at `end_offset`."""
+    """Report entries of `leader-epoch-checkpoint` that contradict the epochs of the batches.
+
+    `runs` are the runs of consecutive batches with one leader epoch, in log order; `end_offset` is
+    the log end offset (exclusive). Every run must lie between the start of its epoch's entry and
+    the start of the next entry.
+    """
     wrong = _Report(findings, path)
     _compare_order(wrong, entries, end_offset)
     starts = {epoch_start.epoch: epoch_start.start_offset for epoch_start in entries}
@@ -121,7 +133,11 @@ class _Report(NamedTuple):
     path: str
 
     def add(self, message: str, expected: object, got: object, offset: int | None = None) -> None:
-        """Add a warning about the leader epoch checkpoint."""
+        """Add a warning about the leader epoch checkpoint.
+
+        `offset` is that of the batch which contradicts it, None if the entries contradict each
+        other.
+        """
         self.findings.add(
             Severity.WARNING,
             "epochs-wrong",

@@ -50,13 +50,21 @@ class OffsetIndexCheck:
         self._open: OffsetPosition | None = None
 
     def has_interest(self, position: int) -> bool:
-        """Return True if a batch at this position concerns an entry."""
+        """Return True if `see` must be called for the batch at this position.
+
+        It must if an index entry at or before the position is unchecked, or if an entry waits for
+        the batch that ends at its offset. Other batches may be skipped.
+        """
         return self._open is not None or (
             self._head is not None and self._head.position <= position
         )
 
     def see(self, position: int, last_offset: int) -> None:
-        """Check the entries up to the next valid batch."""
+        """Check the index entries at or before the position of the next valid batch.
+
+        `last_offset` is the last offset of the batch. An entry whose position is not that of a
+        batch is reported.
+        """
         while self._head and self._head.position <= position:
             if self._rises(self._head):
                 self._report_open_entry()
@@ -69,7 +77,10 @@ class OffsetIndexCheck:
             self._open = None
 
     def see_damage(self, start: int, end: int) -> None:
-        """Skip damaged bytes [start, end): entries that point into them may be right."""
+        """Pass over entries that point into the damaged bytes [start, end): they may be right.
+
+        Entries before `start` that were not matched by a batch are reported.
+        """
         while self._head and self._head.position < end:
             if self._rises(self._head):
                 self._report_open_entry()
@@ -80,7 +91,7 @@ class OffsetIndexCheck:
         self._open = None
 
     def finish(self) -> None:
-        """Report the entries after the end of the log."""
+        """Report all unchecked entries: they point behind the last batch of the segment."""
         self._report_open_entry()
         while self._head:
             if self._rises(self._head):
@@ -88,11 +99,17 @@ class OffsetIndexCheck:
             self._advance()
 
     def _advance(self) -> None:
-        """Go to the next entry; there is none after the first wrong one of an open segment."""
+        """Read the next index entry into `_head`, None if there is none.
+
+        After the first wrong entry of an open segment's index no entry is read.
+        """
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: OffsetPosition) -> bool:
-        """Return True if an entry is above the last one; report it otherwise."""
+        """Return True if offset and position of an entry are both above the last valid entry's.
+
+        Otherwise the entry is reported.
+        """
         last = self._last
         if index_entry.offset > last.offset and index_entry.position > last.position:
             self._last = index_entry
@@ -101,9 +118,10 @@ class OffsetIndexCheck:
         return False
 
     def _report_open_entry(self) -> None:
-        """Report the last entry if no batch has ended at its offset.
+        """Report the last matched entry if no batch has ended at its offset.
 
-        An entry must have the last offset and the position of one batch.
+        The position of an entry must be the start of a batch, and its offset the last offset of
+        that batch or of one before the next entry.
         """
         if self._open:
             reason = "no batch from there to the next entry ends at that offset"
@@ -111,7 +129,7 @@ class OffsetIndexCheck:
             self._open = None
 
     def _wrong(self, rule: str, index_entry: OffsetPosition, reason: str) -> None:
-        """Report an entry that breaks a rule."""
+        """Report an entry; `rule` is the end of the finding's code ("entry", "order")."""
         message = f"offset {index_entry.offset} at position {index_entry.position}: {reason}"
         self._report.wrong(rule, message, position=index_entry.position, offset=index_entry.offset)
 
@@ -147,7 +165,11 @@ class TimeIndexCheck:
         self._is_in_order = True
 
     def see(self, last_offset: int, max_timestamp_ms: int) -> None:
-        """Check the entries up to the end of the next valid batch."""
+        """Check the time index entries up to the last offset of the next valid batch.
+
+        The timestamp of an entry must be the largest of all batches up to the one that contains its
+        offset.
+        """
         self._is_in_order = self._is_in_order and last_offset > self._last_offset
         self._last_offset = last_offset
         self._largest = max(self._largest, max_timestamp_ms)
@@ -157,7 +179,7 @@ class TimeIndexCheck:
             self._advance()
 
     def see_damage(self) -> None:
-        """Note damaged bytes: the largest timestamp may be among them."""
+        """Note damaged bytes: the largest timestamp so far is unknown from here on."""
         self._is_certain = False
 
     def finish(self) -> None:
@@ -176,11 +198,14 @@ class TimeIndexCheck:
                 self._wrong(rule, index_entry, reason, largest)
 
     def _advance(self) -> None:
-        """Go to the next entry; there is none after the first wrong one of an open segment."""
+        """Read the next index entry into `_head`, None if there is none.
+
+        After the first wrong entry of an open segment's index no entry is read.
+        """
         self._head = None if self._report.is_over else next(self._entries, None)
 
     def _rises(self, index_entry: TimestampOffset) -> bool:
-        """Return True if an entry is above the last one in timestamp and offset.
+        """Return True if timestamp and offset of an entry are both above the last valid entry's.
 
         Otherwise it is reported; with the same offset and a later timestamp it is only doubtful,
         since a batch may explain it.
@@ -198,9 +223,9 @@ class TimeIndexCheck:
         return False
 
     def _note_doubt(self, index_entry: TimestampOffset, reason: str) -> None:
-        """Note a doubtful entry.
+        """Keep a doubtful entry for `finish`, which reports it if the offsets of the batches rise.
 
-        After damage nothing is noted, as its timestamp cannot be known.
+        After damage nothing is kept, as the largest timestamp is then unknown.
         """
         if self._is_certain:
             self._doubts.append(("entry", index_entry, reason, self._largest))
@@ -208,7 +233,10 @@ class TimeIndexCheck:
     def _wrong(
         self, rule: str, index_entry: TimestampOffset, reason: str, largest: int | None = None
     ) -> None:
-        """Report an entry; `largest` is the timestamp that it should have."""
+        """Report an entry; `rule` is the end of the finding's code ("entry", "order").
+
+        `largest` is the timestamp that the entry should have; None means the largest one so far.
+        """
         message = f"timestamp {index_entry.timestamp} up to offset {index_entry.offset}: {reason}"
         self._report.wrong(
             rule,
@@ -240,7 +268,11 @@ class _Report:
         expected: object = None,
         got: object = None,
     ) -> None:
-        """Report an entry; of an open segment's index only the first one, as a note."""
+        """Report a wrong index entry, with the code "<index name>-<rule>".
+
+        In an open segment's index only the first wrong entry is reported, as a note: a broker keeps
+        the valid entries in memory, and the file may hold stale bytes behind them.
+        """
         if self.is_over:
             return
         severity, code = Severity.WARNING, f"{self._name}-{rule}"

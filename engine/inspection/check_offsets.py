@@ -71,7 +71,10 @@ class OffsetCheck:
         self.next_offset: int | None = None
 
     def enter(self, path: str, base_offset: int) -> None:
-        """Start the next segment, whose .log is at `path`."""
+        """Start the check of the next segment, whose .log is at `path`.
+
+        A base offset below the end of the segment before it is reported.
+        """
         self._path = path
         self._segment_base = base_offset
         if self._expected is None:
@@ -88,18 +91,24 @@ class OffsetCheck:
             )
 
     def see_damage(self) -> None:
-        """Note damaged bytes: offsets that are missing after them were lost there."""
+        """Note damaged bytes: a gap in the offsets right after them is reported as lost there."""
         self._after_damage = True
         self.is_complete = False
 
     def follow(self, next_offset: int) -> None:
-        """Note that valid batches continue the last one without a gap, up to an offset."""
+        """Take over the next expected offset after batches that were checked on the fast path.
+
+        These batches continue the last one without a gap, up to `next_offset` (exclusive).
+        """
         self.next_offset = self._expected = next_offset
         self._after_damage = False
         self._last_gap = self._last_overlap = None
 
     def see(self, position: int, batch: RecordBatch) -> None:
-        """Check the next valid batch."""
+        """Check the offsets of the next valid batch, at `position` in its segment's .log.
+
+        They must continue those of the batch before it, and lie within the range of the segment.
+        """
         last_offset = batch.last_offset
         try:
             base_offset = batch.base_offset
@@ -146,7 +155,10 @@ class OffsetCheck:
             self._findings.leave_out(path, "offset-gap", max(count - FINDINGS_OF_A_KIND_MAX, 0))
 
     def _check_segment(self, position: int, base_offset: int, last_offset: int) -> None:
-        """Report offsets below the segment's base, or more than 2^31 - 1 above it."""
+        """Report offsets of a batch below its segment's base, or more than 2^31 - 1 above it.
+
+        Index entries store an offset as a signed 32-bit difference from the base.
+        """
         if base_offset < self._segment_base:
             message = f"base offset {base_offset} lies below the segment's, {self._segment_base}"
             self._add("offset-below-base", message, position, base_offset)
@@ -155,10 +167,10 @@ class OffsetCheck:
             self._add("offset-overflow", message, position, base_offset)
 
     def _check_order(self, position: int, base_offset: int) -> None:
-        """Compare a batch's base offset with the expected one.
+        """Report a batch whose base offset is not the one expected after the last batch.
 
-        A wrong base offset makes a gap and then an overlap, or the reverse: it is reported once, as
-        a wrong base offset.
+        It is higher in a gap and lower in an overlap. A single wrong base offset makes both, in
+        either order: it is reported once, as a wrong base offset of the batch before.
         """
         expected = self._expected
         before, self._last_gap = self._last_gap, None
@@ -182,7 +194,7 @@ class OffsetCheck:
         self._record_gap(_Gap(self._path, position, expected, base_offset))
 
     def _record_gap(self, gap: _Gap) -> None:
-        """Report offsets lost in damage; keep other gaps while the log may be compacted.
+        """Report a gap after damage at once; keep any other until `finish`.
 
         A compacted log has gaps that are no damage: they are reported only if it turns out not to
         be compacted.
@@ -209,7 +221,11 @@ class OffsetCheck:
         )
 
     def _report_wrong_base(self, gap: _Gap, base_offset: int) -> None:
-        """Report that the previous batch has a wrong base offset, and continue from this batch."""
+        """Report that the batch before has a wrong base offset.
+
+        `gap` is the gap or overlap that it caused; `base_offset` is that of the current batch, from
+        which the check continues.
+        """
         self.next_offset = base_offset
         if self._gaps and self._gaps[-1] == gap:
             self._gaps.pop()
@@ -227,20 +243,27 @@ class OffsetCheck:
         )
 
     def _keep_gap(self, gap: _Gap) -> None:
-        """Keep a gap until it is known if the log is compacted; the number kept is limited."""
+        """Keep a gap until it is known if the log is compacted.
+
+        Only the first `FINDINGS_OF_A_KIND_MAX` of a file are kept; the others are counted.
+        """
         count = self._gap_counts.get(gap.path, 0) + 1
         self._gap_counts[gap.path] = count
         if count <= FINDINGS_OF_A_KIND_MAX:
             self._gaps.append(gap)
 
     def _add(self, code: str, message: str, position: int, offset: int | None = None) -> None:
+        """Report an error in the current segment, at a byte position in its .log."""
         self._findings.add(
             Severity.ERROR, code, self._path, message, position=position, offset=offset
         )
 
 
 def _is_compacted(batch: RecordBatch) -> bool:
-    """Return True if a batch shows that its log was compacted, False also if that is unknown."""
+    """Return True if a batch shows that its log was compacted, False also if that is unknown.
+
+    Compaction removes records but keeps the batch's offset range, or sets its delete horizon.
+    """
     count = batch.record_count
     if count is None:
         return False

@@ -14,7 +14,10 @@ from engine.records.view import RecordBatch
 
 
 def record_problem(batch: RecordBatch) -> str | None:
-    """Return what is wrong with the records of a batch with a valid checksum, None if nothing."""
+    """Return what is wrong with the records of a batch, None if nothing.
+
+    The batch's checksum must be valid already; records that do not decode are a problem as well.
+    """
     try:
         return _problem(batch)
     except StorageError as error:

@@ -46,7 +46,10 @@ def check_names(findings: Findings, partition: PartitionFiles) -> None:
 
 
 def check_metadata(findings: Findings, files: Files, partition: PartitionFiles) -> None:
-    """Report an unreadable partition.metadata; one may be missing, as in older releases."""
+    """Report an unreadable `partition.metadata`.
+
+    A missing one is valid: older releases do not write the file.
+    """
     if partition_metadata.FILE_NAME not in partition.side_files:
         return
     path = partition.file_path(partition_metadata.FILE_NAME)
@@ -59,7 +62,10 @@ def check_metadata(findings: Findings, files: Files, partition: PartitionFiles) 
 def read_epochs(
     findings: Findings, files: Files, partition: PartitionFiles
 ) -> tuple[EpochStart, ...] | None:
-    """Return the entries of the leader epoch checkpoint, None if it is missing or corrupt."""
+    """Return the entries of `leader-epoch-checkpoint`, None if it is missing or corrupt.
+
+    A corrupt file is also reported in `findings`.
+    """
     if leader_epoch_checkpoint.FILE_NAME not in partition.side_files:
         return None
     path = partition.file_path(leader_epoch_checkpoint.FILE_NAME)
@@ -73,7 +79,11 @@ def read_epochs(
 def check_snapshots(
     findings: Findings, files: Files, partition: PartitionFiles, end_offset: int
 ) -> None:
-    """Report producer snapshots that are damaged, or at an offset where none belongs."""
+    """Report producer snapshots that are damaged, or at an offset where none belongs.
+
+    They belong to the base offset of a segment, or to an offset from the last base to the log end
+    offset `end_offset`.
+    """
     bases = {segment.base_offset for segment in partition.segments}
     last_base = max(bases, default=0)
     for offset in partition.snapshots:
@@ -99,7 +109,10 @@ def check_snapshots(
 
 
 def _report_corrupt(findings: Findings, code: str, path: str, error: StorageError) -> None:
-    """Report a corrupt file, with position, expected and actual value if known."""
+    """Report a file that cannot be decoded, as a warning with the code `code`.
+
+    Position, expected and actual value are taken from the error if it has them.
+    """
     findings.add(
         Severity.WARNING,
         code,

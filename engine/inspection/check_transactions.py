@@ -41,7 +41,11 @@ class TransactionCheck:
         self._is_damaged = False
 
     def enter(self, log_path: str, path: str, index: TransactionIndex | None) -> None:
-        """Start the next segment; `index` is None if it has no transaction index."""
+        """Start the check of the next segment.
+
+        `log_path` is that of its .log, `path` that of its .txnindex; `index` is None if there is
+        none.
+        """
         self._log_path = log_path
         self._path = path
         self._has_file = index is not None
@@ -73,11 +77,17 @@ class TransactionCheck:
             self._compare(batch, ended.aborted, is_complete=is_complete)
 
     def see_damage(self) -> None:
-        """Note damaged bytes in the segment: a marker may be among them."""
+        """Note damaged bytes in the segment, in which an ABORT marker may have been.
+
+        Index entries without a marker are then not reported.
+        """
         self._is_damaged = True
 
     def leave(self) -> None:
-        """End the segment: report entries whose marker was not seen, unless there was damage."""
+        """End the segment: report index entries for which no ABORT marker was found.
+
+        None is reported after damage, in which the marker may have been.
+        """
         for indexed in () if self._is_damaged else self._entries.values():
             self._report_wrong(
                 indexed.last_offset, "no ABORT marker is at that offset", None, indexed
@@ -86,10 +96,10 @@ class TransactionCheck:
     def _compare(
         self, batch: RecordBatch, aborted: AbortedTransaction | None, *, is_complete: bool
     ) -> None:
-        """Compare the entry at a marker's offset with the transaction that the marker ended.
+        """Compare the index entry at an ABORT marker's offset with the transaction that it aborted.
 
-        Without `is_complete` records of the transaction may be missing from the log: the entry may
-        then begin earlier than the log shows.
+        `batch` is the marker; `aborted` is None if no record of the transaction was found. Without
+        `is_complete` records may be missing from the log: the entry may then begin earlier.
         """
         indexed = self._entries.pop(batch.base_offset, None)
         if indexed is None:
@@ -107,9 +117,9 @@ class TransactionCheck:
             self._report_wrong(indexed.last_offset, "differs from the log", aborted, indexed)
 
     def _report_missing(self, aborted: AbortedTransaction, *, is_complete: bool) -> None:
-        """Report an aborted transaction without entry.
+        """Report an aborted transaction that has no entry in the transaction index.
 
-        A warning if some of its records may be lost.
+        It is an error if the log `is_complete`, otherwise a warning: records of it may be lost.
         """
         self._findings.add(
             Severity.ERROR if is_complete else Severity.WARNING,
@@ -128,7 +138,10 @@ class TransactionCheck:
         expected: AbortedTransaction | None,
         indexed: AbortedTransaction,
     ) -> None:
-        """Report a wrong entry of the transaction index, as a warning."""
+        """Report a wrong entry of the transaction index, as a warning.
+
+        `offset` is the marker's; `expected` is None if the log has no such transaction.
+        """
         self._findings.add(
             Severity.WARNING,
             "txnindex-entry",

@@ -53,7 +53,11 @@ class FastBatches:
         self._offset_max = 0
 
     def enter(self, segment_base: int) -> None:
-        """Restart after a batch that was passed to all checks."""
+        """Restart the fast path after a batch that was passed to all checks, which set its state.
+
+        It stays off until the first batch with a leader epoch was checked. `segment_base` is the
+        base offset of the segment.
+        """
         runs = self._epochs.runs
         self._is_ready = bool(runs) and self._offsets.next_offset is not None
         if self._is_ready:
@@ -62,9 +66,10 @@ class FastBatches:
             self._offset_max = segment_base + _INT_MAX
 
     def take(self, position: int, view: memoryview) -> bool:
-        """Check a batch on the fast path if it qualifies, and return True.
+        """Check a batch without decoding it; return False if it must be passed to all checks.
 
-        False means that the batch must be passed to all checks.
+        It qualifies if it continues the last one without a gap, in the same epoch, with a valid
+        CRC, and is neither transactional nor a control batch.
         """
         if not self._is_ready or len(view) < HEADER_BYTES:
             return False
@@ -92,7 +97,10 @@ class FastBatches:
         return True
 
     def leave(self) -> None:
-        """Pass the state reached on the fast path to the checks, before they see the next batch."""
+        """Pass the offset reached on the fast path to the offset and epoch checks.
+
+        It is called before they check a batch themselves, and at the end of the scan.
+        """
         if self._is_moved:
             self._offsets.follow(self._next_offset)
             self._epochs.follow(self._next_offset - 1)

@@ -68,7 +68,7 @@ class Finding(NamedTuple):
 
     @property
     def is_problem(self) -> bool:
-        """Return True if the finding makes a check fail."""
+        """Return True if the finding makes a check fail, as warnings and errors do."""
         return self.severity is not Severity.NOTE
 
 
@@ -100,12 +100,15 @@ class Findings:
             )
 
     def leave_out(self, path: str, code: str, count: int) -> None:
-        """Count findings that the caller has not kept, after those that were added."""
+        """Count `count` findings that were not added, so that `all` mentions them as left out.
+
+        It must follow the findings with that code which were added for the file.
+        """
         if count:
             self._counts[path, code] = self._counts.get((path, code), 0) + count
 
     def all(self) -> list[Finding]:
-        """Return the findings in order, then notes on those that were only counted."""
+        """Return the kept findings as added, then a note for each file and code that has more."""
         left_out = [
             Finding(
                 Severity.NOTE,
@@ -119,7 +122,7 @@ class Findings:
         return self._kept + left_out
 
     def has(self, path: str, *code_starts: str) -> bool:
-        """Return True if a file has a finding whose code begins with one of these texts."""
+        """Return True if a file has a finding whose code begins with one of `code_starts`."""
         return any(
             finding_path == path and code.startswith(code_starts)
             for finding_path, code in self._counts

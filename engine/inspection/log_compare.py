@@ -74,7 +74,10 @@ class Comparison(NamedTuple):
 
 
 def compare_partitions(files: Files, left: PartitionFiles, right: PartitionFiles) -> Comparison:
-    """Compare two copies of a partition up to their first difference."""
+    """Compare two copies of a partition batch by batch, up to their first difference.
+
+    Both are then read to the end, for their end offsets and for damage.
+    """
     sides = left_side, right_side = _Side(files, left), _Side(files, right)
     difference = None
     equal = 0
@@ -92,7 +95,11 @@ def compare_partitions(files: Files, left: PartitionFiles, right: PartitionFiles
 
 
 def unlike_reason(files: Files, left: PartitionFolder, right: PartitionFolder) -> str | None:
-    """Return why two directories are not copies of one partition, None if they may be."""
+    """Return why two directories cannot be copies of one partition, None if they may be.
+
+    Names and topic ids are compared; a missing name or an unreadable `partition.metadata` is no
+    reason.
+    """
     names = [side.topic_partition for side in (left, right)]
     if None not in names and names[0] != names[1]:
         return f"{names[0]} and {names[1]} are different partitions"
@@ -109,7 +116,11 @@ def unlike_reason(files: Files, left: PartitionFolder, right: PartitionFolder) -
 
 
 def _difference_kind(left_batch: BatchPrint, right_batch: BatchPrint) -> str | None:
-    """Return the kind of difference between two batches, None if they are equal."""
+    """Return how two batches differ, None if they are equal.
+
+    "missing": their offset ranges do not overlap; "bounds": the ranges differ; "epoch": the leader
+    epochs differ; "bytes": size or content differ.
+    """
     if (
         left_batch.last_offset < right_batch.base_offset
         or right_batch.last_offset < left_batch.base_offset
@@ -144,7 +155,7 @@ class _Side:
         self.head = next(self._batches, None)
 
     def advance(self) -> None:
-        """Go to the next batch."""
+        """Read the next batch of this copy into `head`, None after the last one."""
         self.head = next(self._batches, None)
 
     def read_to_end(self, other: tuple[int, int] | None) -> None:
@@ -203,7 +214,11 @@ class _Side:
 
 
 def _aligned_batches(left: _Side, right: _Side) -> Iterator[tuple[BatchPrint, BatchPrint]]:
-    """Yield the next batches of both copies, from where both have begun until one ends."""
+    """Yield pairs of batches, one of each copy, until one copy ends.
+
+    The batches below the larger of the two log start offsets are skipped first. The pairs are by
+    number: the caller stops at the first pair that differs.
+    """
     if left.head is None or right.head is None:
         return
     start = max(left.head.base_offset, right.head.base_offset)

@@ -38,7 +38,7 @@ class PartitionSummary(NamedTuple):
 
 
 def summarize(files: Files, partition: PartitionFolder, state: LogDirState) -> PartitionSummary:
-    """Return the summary of a partition; columns of unreadable files are None."""
+    """Return a partition's sizes and offsets; a value that no readable file gives is None."""
     layout = partition.files
     key = partition.topic_partition
     directory = partition.directory

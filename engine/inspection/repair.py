@@ -43,9 +43,10 @@ class OutputExists(StorageError):
 
 
 def repair_in_place(files: Files, plan: RepairPlan, *, backup: bool = True) -> list[str]:
-    """Execute the plan in its own directory; return the names of the backups.
+    """Execute the plan in its own directory; return the names of the backup files.
 
-    No broker may be using the directory.
+    With `backup` a file is copied before it is truncated, and renamed instead of removed if its
+    action requires it. No broker may be using the directory.
     """
     backups = []
     for action in plan.actions:
@@ -71,9 +72,10 @@ def repair_in_place(files: Files, plan: RepairPlan, *, backup: bool = True) -> l
 
 
 def repair_into(files: Files, plan: RepairPlan, target: str) -> None:
-    """Write a repaired copy of the partition directory to `target`; raises OutputExists.
+    """Write a repaired copy of the partition directory to `target`, without changing the original.
 
-    The original is not changed. Only files that belong to the partition are copied.
+    Only files that belong to the partition are copied. Raises OutputExists if `target` is not
+    empty.
     """
     if files.exists(target) and (not files.is_dir(target) or files.list_dir(target)):
         raise OutputExists(target)
@@ -90,9 +92,10 @@ def repair_into(files: Files, plan: RepairPlan, target: str) -> None:
 
 
 def copy_state_files(files: Files, source: str, target: str) -> None:
-    """Copy meta.properties and the checkpoints of a log directory; raises OutputExists.
+    """Copy `meta.properties` and the checkpoint files of a log directory to another directory.
 
-    The clean shutdown marker is not copied, so that a broker checks the copy at its start.
+    The clean shutdown marker is not copied, so that a broker checks the copy at its start. Raises
+    OutputExists if `target` has one of the files.
     """
     files.make_dir(target)
     for name in (meta_properties.FILE_NAME, *offset_checkpoint.FILE_NAMES):
@@ -106,9 +109,10 @@ def copy_state_files(files: Files, source: str, target: str) -> None:
 def lower_checkpoints(
     files: Files, path: str, end_offsets: Mapping[TopicPartition, int]
 ) -> list[str]:
-    """Lower recovery points and high watermarks to the end of truncated logs.
+    """Lower recovery points and high watermarks in a log directory to the end of truncated logs.
 
-    Returns the changes as text. An unreadable checkpoint is left unchanged.
+    `end_offsets` are the new log end offsets. Returns the changes as text. An unreadable checkpoint
+    is left unchanged.
     """
     changes: list[str] = []
     for name in (offset_checkpoint.RECOVERY_POINTS, offset_checkpoint.HIGH_WATERMARKS):
@@ -130,7 +134,7 @@ def lower_checkpoints(
 
 
 def _back_up(files: Files, path: str, name: str) -> str:
-    """Copy a file beside itself, completely or not at all; return the name of the copy."""
+    """Copy a file within its directory `path`, completely or not at all; return the copy's name."""
     backup = _free_name(files, path, name)
     temporary = f"{path}/{backup}{TEMPORARY_SUFFIX}"
     copy_file(files, f"{path}/{name}", temporary)
@@ -139,7 +143,7 @@ def _back_up(files: Files, path: str, name: str) -> str:
 
 
 def _free_name(files: Files, path: str, name: str) -> str:
-    """Return a name for a backup that does not exist yet."""
+    """Return a name for a backup of the file `name` that does not exist yet in `path`."""
     backup = name + BACKUP_SUFFIX
     number = 1
     while files.exists(f"{path}/{backup}"):

@@ -179,7 +179,11 @@ class _Planner:
     def _recover_segment(
         self, base_offset: int, present: SegmentIndexes, *, is_last: bool, is_checked: bool
     ) -> SegmentRecovery:
-        """Read a .log; if no index can hold its offsets, it is damaged from its cut on."""
+        """Read a .log, and return what of it is valid, with new indexes.
+
+        If no index can hold its offsets, it counts as damaged from the position at which a broker's
+        recovery truncates it.
+        """
         name, _ = self._logs[base_offset]
         before = deepcopy(self._trail)
 
@@ -208,9 +212,10 @@ class _Planner:
             return read(disorder.cut_at)._replace(damage=str(disorder))
 
     def _first_checked(self, bases: list[int]) -> int:
-        """Return the base offset of the first segment to check: that of the recovery point.
+        """Return the base offset of the segment that contains the recovery point.
 
-        It is 0 without a recovery point.
+        A broker checks segments from there on after an unclean stop. It is 0 without a recovery
+        point.
         """
         point = self._options.recovery_point
         if point is None:
@@ -220,7 +225,10 @@ class _Planner:
     def _plan_truncation(
         self, base_offset: int, recovery: SegmentRecovery, size: int, later: list[int]
     ) -> None:
-        """Plan to truncate a segment after its good bytes, and to remove all later segments."""
+        """Plan to truncate a segment after its good bytes, and to remove all later segments.
+
+        `size` is the segment's size in bytes; `later` are the base offsets of the later ones.
+        """
         log = SegmentFileName(base_offset, FileKind.LOG).name
         self._lost_bytes = size - recovery.good_bytes
         self._lost_from = recovery.next_offset
@@ -233,7 +241,10 @@ class _Planner:
         self._actions.append(CutFile(log, recovery.good_bytes, size, reason))
 
     def _plan_removal(self, base_offset: int, reason: str) -> None:
-        """Plan to remove all files of a segment, the `.log` last."""
+        """Plan to remove all files of a segment, the `.log` last.
+
+        If the repair is interrupted, the .log still shows that the segment exists.
+        """
         for kind in (
             FileKind.SNAPSHOT,
             FileKind.TXNINDEX,
@@ -247,7 +258,10 @@ class _Planner:
                 del self._present[name]
 
     def _read_indexes(self, base_offset: int) -> SegmentIndexes:
-        """Return a segment's usable indexes, None for each that a broker would rebuild."""
+        """Return the usable indexes of a segment.
+
+        An index is None if it is missing or has a fault for which a broker would rebuild it.
+        """
         index = time_index = txn_index = None
         path = self._present_path(base_offset, FileKind.INDEX)
         if path:
@@ -268,7 +282,10 @@ class _Planner:
         return SegmentIndexes(index, time_index, txn_index)
 
     def _present_path(self, base_offset: int, kind: FileKind) -> str | None:
-        """Return the path of a segment's file, None if it does not exist or will be removed."""
+        """Return the path of a segment's file, None if it does not exist or will be removed.
+
+        A file that the plan renames is still read under its old name.
+        """
         name = self._present.get(SegmentFileName(base_offset, kind).name)
         return self._layout.file_path(name) if name else None
 
@@ -280,7 +297,11 @@ class _Planner:
         *,
         is_last: bool,
     ) -> None:
-        """Plan to write the indexes that are missing, unusable, wrong, or to be rebuilt."""
+        """Plan to write the indexes of a segment that are missing, unusable or wrong.
+
+        `present` are the usable indexes on disk, `recovery` has those made from the .log. After
+        damage, or if all are to be rebuilt, also indexes that fit are written.
+        """
         forced = self._options.rebuild_all or recovery.damage is not None
         # A broker creates the indexes of a new segment when it first needs them; but Kafka's dump
         # tool fails without them, so a segment that is emptied gets them.
@@ -314,7 +335,7 @@ class _Planner:
             )
 
     def _plan_write(self, base_offset: int, kind: FileKind, content: bytes, reason: str) -> None:
-        """Plan to write a file, unless it has this content."""
+        """Plan to write a file of a segment, unless the present one has this content already."""
         path = self._present_path(base_offset, kind)
         if path and self._files.read_bytes(path) == content:
             return
@@ -323,7 +344,10 @@ class _Planner:
     # 4 leader epochs
 
     def _plan_epochs(self) -> None:
-        """Plan to write `leader-epoch-checkpoint` if it does not fit the repaired log."""
+        """Plan to write `leader-epoch-checkpoint` if it does not fit the repaired log.
+
+        A missing one is written if batches have leader epochs.
+        """
         name = leader_epoch_checkpoint.FILE_NAME
         path = self._layout.file_path(name)
         stored: tuple[EpochStart, ...] | None = None
@@ -342,7 +366,11 @@ class _Planner:
             self._actions.append(WriteFile(name, encode_leader_epochs(entries), reason))
 
     def _rebuilt_epochs(self, stored: tuple[EpochStart, ...]) -> tuple[EpochStart, ...]:
-        """Return the entries that a broker's recovery would leave, else those of the batches."""
+        """Return the epoch entries for the repaired log, from the stored entries and the batches.
+
+        They are those that a broker's recovery would leave; if these contradict the batches, one
+        entry for each epoch of the batches.
+        """
         runs = self._trail.epochs.runs
         entries: tuple[EpochStart, ...] = ()
         for epoch_start in stored:
@@ -357,7 +385,7 @@ class _Planner:
         return tuple(EpochStart(run.epoch, run.first_offset) for run in runs)
 
     def _epochs_fit(self, entries: tuple[EpochStart, ...]) -> bool:
-        """Return True if the leader epochs of the batches agree with these entries."""
+        """Return True if these checkpoint entries agree with the leader epochs of the batches."""
         findings = Findings()
         compare_epochs(
             findings,

@@ -39,7 +39,7 @@ class ReplayBounds(NamedTuple):
     to_timestamp_ms: int | None = None
 
     def has(self, offset: int, timestamp_ms: int) -> bool:
-        """Return True if a record is within all bounds."""
+        """Return True if a record is within all bounds: lower inclusive, upper exclusive."""
         return (
             (self.from_offset is None or offset >= self.from_offset)
             and (self.to_offset is None or offset < self.to_offset)
@@ -73,7 +73,11 @@ class Pace:
         self._began_ms = 0
 
     def due_ms(self, order_ms: int, now_ms: int) -> int:
-        """Return when a record is due, on the clock of `now_ms`; the first one is due now."""
+        """Return when a record is to be sent, in milliseconds on the clock of `now_ms`.
+
+        The first record is due now; later ones after the difference of their `order_ms`, divided by
+        the speed. Without a speed or a timestamp every record is due now.
+        """
         if self._speed is None or order_ms == NO_TIMESTAMP:
             return now_ms
         if self._first_ms is None:
@@ -94,7 +98,8 @@ class NoSuchTopic(StorageError):
 def partitions_of(log_dir: LogDir, topic: str | None) -> list[PartitionFolder]:
     """Return the partitions of a topic, ordered by number; `topic` None means the only topic.
 
-    Errors: NoSuchTopic, HoldsPartitions if there are several topics and none is named.
+    Errors: NoSuchTopic if there is none of that name; HoldsPartitions if `topic` is None and there
+    are several topics, or no partition.
     """
     live = [
         folder
@@ -117,7 +122,7 @@ def partitions_of(log_dir: LogDir, topic: str | None) -> list[PartitionFolder]:
 
 
 def number_of(folder: PartitionFolder) -> int:
-    """Return the number of a partition, 0 if the folder's name does not have one."""
+    """Return the partition number in a folder's name, 0 if the name does not have one."""
     return folder.directory.partition if folder.directory else 0
 
 
@@ -128,10 +133,11 @@ def source_records(
     *,
     on_read: Callable[[int], object] | None = None,
 ) -> Iterator[SourceRecord]:
-    """Yield the records of partitions in the order of their timestamps.
+    """Yield the records of several partitions, merged in the order of their timestamps.
 
-    `on_read` gets the bytes of each batch. CorruptRecord is raised at damage, after all earlier
-    records of that partition; a truncated batch at the end of the file is ignored.
+    `on_read` is called with the size of each batch read, in bytes. CorruptRecord is raised at
+    damage, after all earlier records of that partition; a truncated batch at the end of the file is
+    ignored.
     """
     streams = [_partition_records(files, folder, bounds, on_read) for folder in partitions]
     return heapq.merge(*streams, key=attrgetter("order_ms"))
@@ -184,7 +190,10 @@ def _partition_records(
 def _wanted_segments(
     segments: Sequence[SegmentFiles], bounds: ReplayBounds
 ) -> Iterator[SegmentFiles]:
-    """Yield the segments that may contain a record within the offset bounds."""
+    """Yield the segments that may contain a record at or after the lower offset bound.
+
+    A segment ends where the next one starts; the end of the last one is unknown.
+    """
     for number, segment in enumerate(segments):
         is_last = number == len(segments) - 1
         end = None if is_last else segments[number + 1].base_offset
@@ -194,7 +203,11 @@ def _wanted_segments(
 
 
 def _may_hold(batch: RecordBatch, bounds: ReplayBounds) -> bool:
-    """Return True if a batch may contain records to replay; raises CorruptRecord."""
+    """Return True if a batch may contain records to replay.
+
+    Control batches and batches below the lower offset bound contain none. CorruptRecord is raised
+    if the batch is damaged.
+    """
     batch.ensure_valid()
     if batch.is_control:
         return False
@@ -202,7 +215,11 @@ def _may_hold(batch: RecordBatch, bounds: ReplayBounds) -> bool:
 
 
 def _read_aborted(files: Files, folder: PartitionFolder) -> dict[int, list[AbortedTransaction]]:
-    """Return the aborted transactions of a partition by producer id, from its `.txnindex` files."""
+    """Return the aborted transactions of a partition by producer id, from its `.txnindex` files.
+
+    Raises CorruptFile for an index that cannot be decoded: without it aborted records would be
+    replayed.
+    """
     found: dict[int, list[AbortedTransaction]] = {}
     for segment in folder.files.segments:
         if FileKind.TXNINDEX not in segment.sizes:

@@ -107,12 +107,19 @@ class PartitionTrail:
         self._next_offset = 0
 
     def is_overlap(self, batch: RecordBatch) -> bool:
-        """Return True if a batch is not after all batches before it."""
+        """Return True if a batch begins below the end of the batches before it.
+
+        A message of magic 0 or 1 is judged by its last offset, as its first one is unknown unless
+        it is decompressed.
+        """
         first = batch.base_offset if batch.magic >= MAGIC else batch.last_offset
         return first < self.end_offset
 
     def see(self, batch: RecordBatch) -> None:
-        """Add the next good batch."""
+        """Add the next batch that the recovery keeps: count overlaps and raise the end offset.
+
+        `is_complete` becomes False at the first batch with missing offsets or of an older format.
+        """
         self.overlaps += self.is_overlap(batch)
         self.end_offset = max(self.end_offset, batch.next_offset)
         if not self.is_complete:
@@ -134,9 +141,10 @@ def recover_segment(
     trail: PartitionTrail,
     options: PassOptions,
 ) -> SegmentRecovery:
-    """Read a .log to its end or first damage, without changing it.
+    """Read a .log to its end or first damage, without changing it, and make its indexes.
 
-    Raises SegmentEmptied, after which the trail is not usable.
+    `trail` is the state of the segments before it, which is updated. Raises SegmentEmptied if no
+    index can hold the offsets, after which the trail is not usable.
     """
     builder = IndexBuilder(
         base_offset, options.interval_bytes, skips_disorder=options.skips_disorder
@@ -174,7 +182,7 @@ class _Pass:
         self._aborted: list[AbortedTransaction] = []
 
     def compare(self, present: SegmentIndexes, *, is_last: bool) -> None:
-        """Check the present indexes while the segment is read."""
+        """Prepare to check the present indexes of the segment while its batches are read."""
         index, times = present.offset_index, present.time_index
         if index is not None:
             is_closed = not (is_last and index.padding_bytes)
@@ -190,7 +198,10 @@ class _Pass:
         self._indexed = {transaction.last_offset: transaction for transaction in entries}
 
     def read_segment(self, files: Files, options: PassOptions) -> SegmentRecovery:
-        """Read the segment up to the first batch that a broker's recovery would not keep."""
+        """Read the segment up to the first batch that a broker's recovery would not keep.
+
+        Its position is the end of the good bytes. Returns the indexes made from the good batches.
+        """
         file = files.open(self._path)
         damage = None
         try:
@@ -224,7 +235,10 @@ class _Pass:
         return None
 
     def _add_batch(self, position: int, batch: RecordBatch) -> None:
-        """Add a good batch to the new indexes, and to the checks of the present ones."""
+        """Add a good batch to the trail and to the new indexes.
+
+        The present indexes are checked by it as well, to find out if they can be kept.
+        """
         last_offset, max_timestamp_ms = batch.last_offset, batch.max_timestamp_ms
         self._next_offset = last_offset + 1
         self._builder.add_batch(position, last_offset, max_timestamp_ms)
@@ -238,7 +252,10 @@ class _Pass:
             self._add_producer_batch(batch)
 
     def _add_producer_batch(self, batch: RecordBatch) -> None:
-        """Add a batch of a producer; an ABORT marker makes an entry of the transaction index."""
+        """Pass a producer's batch to the open transactions.
+
+        An ABORT marker that ends one makes an entry of the transaction index.
+        """
         try:
             ended = self._trail.transactions.process_batch(batch)
         except CorruptRecord:
@@ -279,7 +296,11 @@ class _Pass:
 def _earlier_entry(
     indexed: AbortedTransaction | None, producer_id: int, seen: AbortedTransaction | None
 ) -> AbortedTransaction | None:
-    """Return the present entry if it begins earlier than the one that was seen, else the latter."""
+    """Return the index entry of an aborted transaction that begins earlier.
+
+    `indexed` is the one in the present index, `seen` the one that the log shows; None means none.
+    An entry of another producer or with invalid offsets is ignored.
+    """
     if indexed is None or indexed.producer_id != producer_id:
         return seen
     if not 0 <= indexed.first_offset <= indexed.last_offset:

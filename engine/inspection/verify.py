@@ -91,9 +91,10 @@ def verify_partition(
     *,
     on_read: Callable[[int], object] | None = None,
 ) -> PartitionReport:
-    """Check a partition directory; `state` is that of its log directory, if known.
+    """Check the files of a partition directory and return the report.
 
-    `on_read` gets the number of log bytes read since its last call.
+    `state` is that of its log directory, None if unknown: with it the log end is compared with the
+    checkpoints. `on_read` gets the number of log bytes read since its last call.
     """
     options = options or VerifyOptions()
     if options.compacted is None and _is_known_compacted(partition, state):
@@ -125,7 +126,7 @@ def verify_log_dir(log_dir: LogDir) -> list[Finding]:
 
 
 def verify_duplicates(dirs: list[LogDir]) -> list[Finding]:
-    """Return a finding for each live copy of a partition that has several in these directories."""
+    """Return a finding for each live copy of a partition that is in several log directories."""
     findings = Findings()
     for partition, paths in duplicate_partitions(dirs).items():
         for path in paths:
@@ -173,7 +174,10 @@ class _PartitionScan:
         self._reported_bytes = position
 
     def run(self, reached_offset: int | None) -> PartitionReport:
-        """Check the partition; `reached_offset` is an offset that its log had reached, or None."""
+        """Check the partition and return its report.
+
+        `reached_offset` is an offset that its log has reached by the checkpoints, None if unknown.
+        """
         check_names(self._findings, self._layout)
         check_metadata(self._findings, self._files, self._layout)
         for segment in self._layout.segments:
@@ -277,7 +281,10 @@ class _PartitionScan:
         return index
 
     def _has_index(self, segment: SegmentFiles, kind: FileKind) -> bool:
-        """Return True if a segment has an index; report a missing one."""
+        """Return True if a segment has the index of this kind; report a missing one.
+
+        An empty last segment may lack it.
+        """
         if kind in segment.sizes:
             return True
         # A broker creates the indexes of a new segment when it first needs them.
@@ -290,7 +297,10 @@ class _PartitionScan:
     def _check_form(
         self, path: str, name: str, index: OffsetIndex | TimeIndex, *, is_closed: bool
     ) -> None:
-        """Report faults for which a broker rebuilds an index; for an open one only as a note."""
+        """Report faults within an index for which a broker rebuilds it when it loads the log.
+
+        They are only a note in the index of an open segment, which a broker writes late.
+        """
         severity, code = Severity.WARNING, f"{name}-corrupt"
         if not is_closed and not index.leftover_bytes:
             severity, code = Severity.NOTE, f"{name}-stale"
@@ -302,7 +312,10 @@ class _PartitionScan:
             self._findings.add(severity, code, path, message)
 
     def _check_batches(self, file: File) -> None:
-        """Pass all batches of a .log to the checks, continuing after damage if possible."""
+        """Pass all batches of a .log to the checks, continuing after damage if possible.
+
+        After `DAMAGES_OF_A_SEGMENT_MAX` attempts the remaining bytes are reported as unread.
+        """
         start: int | None = 0
         for _ in range(DAMAGES_OF_A_SEGMENT_MAX):
             size_bytes = file.size_bytes()
@@ -358,7 +371,10 @@ class _PartitionScan:
         return None
 
     def _next_offset(self) -> int:
-        """Return the offset after the last valid batch, or the segment's base offset."""
+        """Return the lowest offset that a batch after the current damage can have.
+
+        It is the one after the last valid batch, or the segment's base offset.
+        """
         return max(self._offsets.next_offset or 0, self._segment_base)
 
     def _skip_damage(
@@ -394,7 +410,11 @@ class _PartitionScan:
         return following
 
     def _pass_batch(self, position: int, batch: RecordBatch) -> bool:
-        """Pass a batch to the checks; return False if its bytes cannot be trusted."""
+        """Pass a batch to all checks; return False if its bytes cannot be trusted.
+
+        That is if its CRC is wrong or its magic negative: it is then reported, and no check sees
+        it.
+        """
         self._batches += 1
         magic = batch.magic
         if not 0 <= magic <= MAGIC:
@@ -443,7 +463,7 @@ class _PartitionScan:
 
 
 def _is_whole(batch: RecordBatch) -> bool:
-    """Return True if the CRC is valid; False also if it cannot be read."""
+    """Return True if the batch's CRC is valid; False also if the CRC cannot be read."""
     try:
         return batch.is_crc_valid()
     except CorruptRecord:
@@ -453,7 +473,10 @@ def _is_whole(batch: RecordBatch) -> bool:
 def _short_log_finding(
     partition: PartitionFolder, state: LogDirState, report: PartitionReport
 ) -> list[Finding]:
-    """Return a finding if a log ends below an offset in a checkpoint."""
+    """Return a finding for each checkpointed offset that lies behind the end of the log.
+
+    The list is empty if there is none.
+    """
     segments = partition.files.segments
     end_offset = max(report.next_offset or 0, segments[-1].base_offset if segments else 0)
     findings = Findings()

@@ -56,7 +56,7 @@ class ConsumingRun:
 
     @property
     def is_done(self) -> bool:
-        """Return True if all records or the requested number were read, or after an error."""
+        """Return True after an error, or when all records or the requested number were read."""
         if self.error is not None or not self._fetcher.partitions:
             return True
         return self._records_max is not None and self.measurement.records >= self._records_max
@@ -64,7 +64,7 @@ class ConsumingRun:
     def warm_up(self, record_count: int) -> int:
         """Read records that are not measured, evenly from all partitions; return their number.
 
-        Errors: those of requesting metadata.
+        The measurement starts after them. Errors: those of requesting metadata.
         """
         share = math.ceil(record_count / max(len(self._starts), 1))
         ends = {key: min(at + share, self._ends[key]) for key, at in self._starts.items()}
@@ -77,12 +77,15 @@ class ConsumingRun:
         return read_count
 
     def _fetcher_to(self, ends: Mapping[TopicPartition, int]) -> Fetcher:
-        """Return a fetcher for the partitions that have records before these ends."""
+        """Return a new fetcher for the partitions that have records before these end offsets."""
         left = {key: start for key, start in self._starts.items() if start < ends[key]}
         return Fetcher(self._client, left, self._options)
 
     def _read_up_to(self, ends: Mapping[TopicPartition, int]) -> int:
-        """Read up to these ends; then wait for outstanding responses, which would delay others."""
+        """Read all partitions up to these end offsets; return the number of records.
+
+        It also waits for outstanding responses, which would delay those of the measurement.
+        """
         read_count = 0
         fetcher = self._fetcher_to(ends)
         while fetcher.partitions or fetcher.is_waiting:
@@ -93,7 +96,10 @@ class ConsumingRun:
         return read_count
 
     def step(self) -> None:
-        """Wait for records, and count those that arrive."""
+        """Wait for records for a short time, and add those that arrive to the measurement.
+
+        The caller repeats it until `is_done`.
+        """
         began_ns = self._now_ns()
         arrived = self._fetcher.poll(_WAIT_MS)
         now_ns = self._now_ns()
@@ -109,7 +115,10 @@ class ConsumingRun:
     def _count_before_end(
         self, fetcher: Fetcher, consumed: ConsumedRecords, ends: Mapping[TopicPartition, int]
     ) -> tuple[int, int]:
-        """Return number and bytes of the fetched records before the partition's end."""
+        """Return number and bytes of the fetched records before the partition's end offset.
+
+        At the end the fetcher stops reading the partition. The first error is kept in `error`.
+        """
         end = ends[consumed.partition]
         runs = [run.select_offsets(0, end) for run in consumed.runs]
         if consumed.error is not None:
@@ -119,11 +128,11 @@ class ConsumingRun:
         return sum(run.record_count for run in runs), sum(map(content_bytes, runs))
 
     def finish(self) -> Measurement:
-        """Complete the measurement and return it."""
+        """End the measurement at the last record and return it."""
         self.measurement.finish()
         return self.measurement
 
 
 def content_bytes(run: RecordRun) -> int:
-    """Return the size of all keys and values in a run."""
+    """Return the size of all keys and values in a run of records; headers do not count."""
     return sum(map(len, filter(None, run.keys))) + sum(map(len, filter(None, run.values)))

@@ -89,13 +89,13 @@ class LatencyRun:
 
     @property
     def is_done(self) -> bool:
-        """Return True if every record has arrived, or after an error."""
+        """Return True if every record sent was consumed, or after an error."""
         return self.error is not None or self._arrived >= self._record_count
 
     def warm_up(self, record_count: int) -> int:
-        """Send records that are not measured, one at a time; return their number.
+        """Send records that are not measured, each after the previous one was consumed.
 
-        There is at least one for each partition.
+        Returns their number, at least one for each partition.
         """
         wanted = max(record_count, self._shape.partition_count)
         counted, self._record_count = self._record_count, wanted
@@ -107,7 +107,10 @@ class LatencyRun:
         return wanted
 
     def step(self) -> None:
-        """Send a record that is due, or wait a little for records to arrive."""
+        """Send a record that is due by the rate, or wait a little for records to be consumed.
+
+        Without a rate a record is sent when the previous one was consumed.
+        """
         if self._shape.rate_per_s is None:
             self._step_one_at_a_time()
             return
@@ -124,20 +127,27 @@ class LatencyRun:
         self._poll(wait_ms)
 
     def _due_ns(self, number: int) -> int:
-        """Return the time at which a record is due by the rate, on the clock of the run."""
+        """Return when a record is due by the rate, in nanoseconds on the clock of the run.
+
+        `number` includes the records of the warm-up, which the rate does not.
+        """
         rate = self._shape.rate_per_s
         assert rate is not None
         count = number - self._began_number
         return self.measurement.began_ns + int(count * _NS_PER_S / rate)
 
     def _step_one_at_a_time(self) -> None:
-        """Send a record if the previous one has arrived, and wait a little for it."""
+        """Send a record if the previous one was consumed, and wait a little for it to arrive."""
         if not self._sent_ns:
             self._send(self._now_ns())
         self._poll(_WAIT_MS)
 
     def _send(self, began_ns: int) -> None:
-        """Send the next record; its latency starts at `began_ns`."""
+        """Send the next record; its latency counts from `began_ns`.
+
+        The value begins with the tag of the run and the record's number, by which it is found when
+        it is consumed.
+        """
         number, shape = self._sent, self._shape
         partition = None if shape.key_count else number % shape.partition_count
         key = b"%d" % (number % shape.key_count) if shape.key_count else None
@@ -164,9 +174,10 @@ class LatencyRun:
             self.error = TimedOut(what, self._producing.timeout_ms)
 
     def _count_consumed(self, consumed: ConsumedRecords, now_ns: int) -> None:
-        """Count the latency of each consumed record of this run, once.
+        """Measure the latency of consumed records of this run, each once.
 
-        Records of the warm-up arrive but do not count.
+        Records of the warm-up and of other producers do not count. An error of the partition is
+        kept.
         """
         if consumed.error is not None:
             self.error = self.error or consumed.error
@@ -186,7 +197,7 @@ class LatencyRun:
                 self.measurement.count(1, len(value), now_ns, {latency_us: 1})
 
     def finish(self) -> Measurement:
-        """Complete the measurement and return it."""
+        """End the measurement at the last record and return it."""
         self.measurement.finish()
         return self.measurement
 

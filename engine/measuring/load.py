@@ -50,7 +50,11 @@ class RecordLoad:
         self.chunk_records = max(min(_CHUNK_RECORDS_MAX, _CHUNK_BYTES // max(size, 1), count), 1)
 
     def build_chunk(self, first: int, count: int) -> Iterator[tuple[OutgoingValues, range]]:
-        """Yield `count` records from number `first` on, each with its positions in the chunk."""
+        """Yield `count` records from number `first` on, with their positions in the chunk.
+
+        There is one group for each partition; with keys there is a single one, which the producer's
+        partitioner distributes.
+        """
         start = first % len(self._values)
         values = (self._values[start:] + self._values[:start])[:count]
         shape = self.shape

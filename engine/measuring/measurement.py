@@ -30,7 +30,7 @@ class Latencies:
         self.count = self.total_us = self.max_us = 0
 
     def add(self, latency_us: int, count: int = 1) -> None:
-        """Count `count` records of one latency."""
+        """Count `count` records with one latency, rounded down to `_PRECISION_BITS` bits."""
         latency_us = max(latency_us, 0)
         shift = max(latency_us.bit_length() - _PRECISION_BITS, 0)
         self._counts[latency_us >> shift << shift] += count
@@ -39,7 +39,11 @@ class Latencies:
         self.max_us = max(self.max_us, latency_us)
 
     def percentile_us(self, percentage: float) -> int | None:
-        """Return the latency that a percentage of records has at most, None without records."""
+        """Return the latency that a percentage of records has at most, None without records.
+
+        `percentage` is from 0 to 100. The result is the upper bound of a bucket, so it is never too
+        low.
+        """
         needed = self.count * percentage / 100
         seen = 0
         for lower in sorted(self._counts):
@@ -50,7 +54,10 @@ class Latencies:
         return None
 
     def percentiles_ms(self) -> dict[str, float | None]:
-        """Return the percentiles, the maximum and the mean in ms, None without records."""
+        """Return the percentiles, "max" and "mean" of the latencies in milliseconds, by name.
+
+        They are None without records.
+        """
         found = {name: self.percentile_us(share) for name, share in PERCENTILES.items()}
         mean_us = self.total_us / self.count if self.count else None
         values = {**found, "max": self.max_us if self.count else None, "mean": mean_us}
@@ -102,7 +109,10 @@ class Measurement:
     def count(
         self, records: int, size_bytes: int, now_ns: int, latencies_us: Mapping[int, int]
     ) -> None:
-        """Count records that are complete now; `latencies_us` has the number for each latency."""
+        """Add records that are complete at `now_ns`, and close the intervals that ended before.
+
+        `latencies_us` has the number of records for each latency in microseconds.
+        """
         while now_ns - self._open_ns >= self._interval_ns:
             self._close_interval(self._open_ns + self._interval_ns)
         self._last_ns = now_ns
@@ -122,7 +132,7 @@ class Measurement:
         self._open_latencies = Latencies()
 
     def _end_open_interval(self, end_ns: int) -> Interval:
-        """Return the open interval as if it ended at `end_ns`."""
+        """Return the open interval as if it ended at `end_ns`; it is not closed."""
         return Interval(
             self._seconds(self._open_ns),
             self._seconds(end_ns),
@@ -132,7 +142,10 @@ class Measurement:
         )
 
     def latest_intervals(self, now_ns: int, count: int) -> list[Interval]:
-        """Return the last `count` complete intervals by now, with those after the last record."""
+        """Return the last `count` complete intervals at `now_ns`, the newest last.
+
+        Intervals after the last record, which are not closed yet, are included, most of them empty.
+        """
         over = self.intervals[-count:]
         passed = (now_ns - self._open_ns) // self._interval_ns
         if passed > 0:
@@ -154,6 +167,6 @@ class Measurement:
 
     @property
     def total(self) -> Interval:
-        """Return the whole window as one interval."""
+        """Return the whole measurement, up to its last record, as one interval."""
         end_s = (self._last_ns - self.began_ns) / _NS_PER_S
         return Interval(0.0, end_s, self.records, self.size_bytes, self.latencies)

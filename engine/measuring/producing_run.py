@@ -75,13 +75,14 @@ class ProducingRun:
 
     @property
     def is_done(self) -> bool:
-        """Return True if every record is acknowledged, or after an error."""
+        """Return True if every record is acknowledged or has failed, or after an error."""
         return self.error is not None or self._done >= self._record_count
 
     def warm_up(self, record_count: int) -> int:
-        """Store records that are not measured, at least one per partition; return their number.
+        """Send records that are not measured, at least one per partition; return their number.
 
-        Errors: those of the topic; that of a record which was not stored is in `error`.
+        The measurement starts when all have a result. Errors: those of the topic; that of a record
+        which was not stored is in `error`.
         """
         wanted = max(record_count, self._load.shape.partition_count)
         made = 0
@@ -96,14 +97,17 @@ class ProducingRun:
         return made
 
     def _note_failures(self, results: Iterable[BatchResult]) -> None:
-        """Keep the first error, and count the failed records."""
+        """Keep the first error of failed batches, and count their records."""
         for result in results:
             if result.error is not None:
                 self.error = self.error or result.error
                 self.failed_count += result.batch.record_count
 
     def step(self) -> None:
-        """Send records that are due or wait a little; process the responses that have arrived."""
+        """Send records that are due or wait a little; process the responses that have arrived.
+
+        The caller repeats it until the run is done.
+        """
         now_ns = self._now_ns()
         due = self._count_due(now_ns)
         if due > 0 and self._has_room:
@@ -121,11 +125,11 @@ class ProducingRun:
 
     @property
     def _has_room(self) -> bool:
-        """Return True if less than PENDING_BYTES are outstanding."""
+        """Return True if less than PENDING_BYTES are sent and not acknowledged."""
         return (self._sent - self._done) * self._load.shape.size_bytes < PENDING_BYTES
 
     def _count_due(self, now_ns: int) -> int:
-        """Return the number of records that may be sent now by the rate."""
+        """Return how many records may be sent now by the rate; all that remain without a rate."""
         left = self._record_count - self._sent
         rate = self._load.shape.rate_per_s
         if rate is None:
@@ -134,19 +138,26 @@ class ProducingRun:
         return min(left, int(elapsed_ns * rate / _NS_PER_S) + 1 - self._sent)
 
     def _due_ns(self, number: int) -> int:
-        """Return the time at which a record is due by the rate."""
+        """Return when a record is due by the rate, in nanoseconds on the clock of the run."""
         rate = self._load.shape.rate_per_s
         assert rate is not None
         return self.measurement.began_ns + int(number * _NS_PER_S / rate)
 
     def _wait_ms(self, now_ns: int) -> int:
-        """Return how long to wait for responses before the next record or batch is due."""
+        """Return how many milliseconds to wait for responses.
+
+        The wait ends when the next record, or a batch of the producer, is due to be sent.
+        """
         next_ms = max((self._due_ns(self._sent) - now_ns) // _NS_PER_MS, 0)
         batch_ms = self._producer.due_in_ms()
         return min(int(next_ms), _WAIT_MS if batch_ms is None else batch_ms, _WAIT_MS)
 
     def _send(self, count: int, now_ns: int) -> None:
-        """Send the next `count` records, as a chunk whose time is `now_ns`."""
+        """Send the next `count` records as a chunk, whose time of sending is `now_ns`.
+
+        Each record's place is the chunk's number and its position in the chunk, from which its
+        latency is computed when it is acknowledged.
+        """
         self._chunk_number += 1
         self._chunks[self._chunk_number] = now_ns, self._sent
         self._pending[self._chunk_number] = count
@@ -157,7 +168,7 @@ class ProducingRun:
         self._sent += count
 
     def _count_results(self, results: Iterable[BatchResult]) -> None:
-        """Count the records, bytes and latencies of acknowledged batches, and failed records."""
+        """Add acknowledged batches to the measurement, and count the records of failed ones."""
         now_ns = self._now_ns()
         for result in results:
             count = result.batch.record_count
@@ -173,7 +184,11 @@ class ProducingRun:
     def _count_latencies(
         self, result: BatchResult, chunks: Counter[int], now_ns: int
     ) -> Counter[int]:
-        """Return the number of records of a batch for each latency in µs."""
+        """Return the number of records of an acknowledged batch for each latency, in microseconds.
+
+        Latency counts from the time at which a record was due; without a rate from when it was
+        sent.
+        """
         if self._load.shape.rate_per_s is None:
             latencies: Counter[int] = Counter()
             for chunk, count in chunks.items():
@@ -186,13 +201,16 @@ class ProducingRun:
         )
 
     def _finish_chunks(self, done: Counter[int]) -> None:
-        """Count the records of chunks as done, and forget the chunks that are complete."""
+        """Count acknowledged records by chunk, and drop the chunks of which all are acknowledged.
+
+        `done` has the number of records of each chunk.
+        """
         for chunk, count in done.items():
             self._pending[chunk] -= count
             if not self._pending[chunk]:
                 del self._pending[chunk], self._chunks[chunk]
 
     def finish(self) -> Measurement:
-        """Complete the measurement and return it."""
+        """End the measurement at the last record and return it."""
         self.measurement.finish()
         return self.measurement

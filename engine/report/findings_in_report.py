@@ -100,7 +100,10 @@ ADVICE: Final[Mapping[str, Advice]] = {
 
 
 def add_advice(finding: HealthFinding, argument: str | None = None) -> ReportFinding:
-    """Return a finding with its advice; the command gets `argument`, by default its subject."""
+    """Return a finding for the report, with its meaning and a command to look into it.
+
+    The command is run with `argument`; None means the finding's subject.
+    """
     advice = ADVICE[finding.kind]
     argument = _argument(finding.subject, advice.command) if argument is None else argument
     command = advice.command.replace("{}", argument).rstrip()
@@ -109,7 +112,11 @@ def add_advice(finding: HealthFinding, argument: str | None = None) -> ReportFin
 
 
 def _argument(subject: str, command: str) -> str:
-    """Return the subject of a finding as an argument: TOPIC:PARTITION, an id or a name."""
+    """Return the subject of a finding as an argument of a command.
+
+    It is TOPIC:PARTITION for a partition, and the id or name without the word before it for a
+    broker, group or topic.
+    """
     kind, _, name = subject.partition(" ")
     if kind in ("broker", "group", "topic") and name:
         return shlex.quote(name)
@@ -121,7 +128,7 @@ def _argument(subject: str, command: str) -> str:
 
 
 def _group_findings(groups: Sequence[GroupLag]) -> Iterator[ReportFinding]:
-    """Yield a warning for each group with members whose verdict is not OK."""
+    """Yield a warning for each group with members whose lag verdict is not OK."""
     for group in groups:
         # Groups without members (STOP) are among the findings of `kctl check`.
         if group.verdict not in (LagVerdict.OK.value, LagVerdict.STOP.value):
@@ -142,7 +149,7 @@ def _imbalance_findings(imbalances: Iterable[Imbalance]) -> Iterator[ReportFindi
 
 
 def _setting_findings(differences: Iterable[SettingDifference]) -> Iterator[ReportFinding]:
-    """Yield a notice for each setting whose values differ between brokers."""
+    """Yield a notice for each setting whose values differ between brokers, with all values."""
     for one in differences:
         by_value: dict[str | None, list[int]] = {}
         for broker_id, value in one.values:
@@ -157,7 +164,11 @@ def _setting_findings(differences: Iterable[SettingDifference]) -> Iterator[Repo
 
 
 def _risk_findings(risks: Iterable[TopicRisk], broker_count: int) -> Iterator[ReportFinding]:
-    """Yield findings for topics with one replica, or with replicas that share a rack."""
+    """Yield findings for topics with one replica, or with replicas that share a rack.
+
+    One replica is only a notice, and none in a cluster of one broker. The other risks are findings
+    of `kctl check`.
+    """
     for one in risks:
         share = f"{one.partition_count} of {one.of_partitions} partitions"
         if one.risk == "one-replica" and broker_count > 1:
@@ -171,7 +182,10 @@ def _risk_findings(risks: Iterable[TopicRisk], broker_count: int) -> Iterator[Re
 def certificate_finding(
     broker_id: int, expires_at_ms: int | None, reason: str | None, now_ms: int
 ) -> ReportFinding | None:
-    """Return a finding on a broker's certificate, None if it is valid for more than 30 days."""
+    """Return a finding on a broker's certificate, None if it is valid for more than 30 days.
+
+    `expires_at_ms` is None if the certificate could not be verified, for the given `reason`.
+    """
     subject = f"broker {broker_id}"
     if expires_at_ms is None:
         cause = f"it is not trusted, or has expired: {reason}"
@@ -197,7 +211,7 @@ def collect_findings(
     certificates: Iterable[ReportFinding],
     broker_count: int,
 ) -> list[ReportFinding]:
-    """Return all findings, the most severe first."""
+    """Return all findings of a report with advice, the most severe first."""
     found = [
         *(add_advice(finding) for finding in health),
         *_group_findings(groups),

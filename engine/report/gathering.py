@@ -75,10 +75,11 @@ def gather_report(
     expiry_of: ExpiryOf | None = None,
     local_files: Files | None = None,
 ) -> Gathered:
-    """Request all parts of a report; this takes the interval and some seconds.
+    """Request all parts of a report; this takes the sampling interval and some seconds.
 
-    `expiry_of` is None if connections are not encrypted. With `local_files` the logs are on this
-    machine, and forecasts are exact. Errors: those of requesting metadata.
+    `expiry_of` returns when a broker's certificate expires; None if connections are not encrypted.
+    With `local_files` the logs are on this machine, and forecasts are exact. Errors: those of
+    requesting metadata; other parts that fail are listed as not known.
     """
     gathering = _Gathering(client, options)
     health = gathering.health()
@@ -110,11 +111,11 @@ class _Gathering:
         self.not_known: list[Unknown] = []
 
     def _record_unknown(self, subject: str, part: str, error: EngineError) -> None:
-        """Note that a part of the report is unknown, with the error."""
+        """Record that a part of the report could not be requested, with the error."""
         self.not_known.append(Unknown(subject, part, str(error)))
 
     def health(self) -> list[HealthFinding]:
-        """Return the findings of `kctl check`."""
+        """Return the findings of `kctl check` on the cluster and its consumer groups."""
         client, timeout_ms = self._client, self._options.timeout_ms
         facts = gather_facts(client, None, timeout_ms)
         thresholds = ReaderThresholds()
@@ -123,7 +124,10 @@ class _Gathering:
         return [*findings_of(facts), *reader_findings(readers, thresholds)]
 
     def samples(self) -> list[TimedSample]:
-        """Take the samples, evenly spaced over the interval, and return them."""
+        """Take the samples, evenly spaced over the interval, and return them in order of time.
+
+        The failed requests of the last one are listed as not known.
+        """
         options, clock = self._options, self._client.clock
         began_ms = clock.monotonic_ms()
         samples = []
@@ -136,7 +140,7 @@ class _Gathering:
         return samples
 
     def broker_configs(self, view: ClusterView) -> dict[int, Sequence[ConfigEntry] | EngineError]:
-        """Request the settings of all brokers."""
+        """Request the settings of all brokers; return them, or the error, by broker id."""
         resources = [Resource(ConfigResourceType.BROKER, str(id_)) for id_ in sorted(view.brokers)]
         described = describe_configs(self._client, resources)
         for resource, entries in described.items():
@@ -145,7 +149,10 @@ class _Gathering:
         return {int(resource.name): entries for resource, entries in described.items()}
 
     def topic_configs(self, view: ClusterView) -> dict[str, Sequence[ConfigEntry] | EngineError]:
-        """Request the settings of all topics."""
+        """Request the settings of all topics; return them, or the error, by topic name.
+
+        If the request fails as a whole, the result is empty. All errors are listed as not known.
+        """
         resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(view.topics)]
         try:
             described = describe_configs(self._client, resources) if resources else {}
@@ -160,7 +167,11 @@ class _Gathering:
     def forecasts(
         self, last: TimedSample, configs: Mapping[str, LogConfig], local_files: Files | None
     ) -> dict[TopicPartition, RetentionForecast]:
-        """Return forecasts for topics from which retention deletes and whose leaders respond."""
+        """Return retention forecasts by partition.
+
+        Only topics from which retention deletes and whose leaders respond have them; errors are
+        listed as not known.
+        """
         names = [name for name in sorted(configs) if self._is_forecast(name, last, configs[name])]
         now_ms = self._client.clock.wall_ms()
         cuts_ms = {now_ms - configs[name].retention_ms for name in names}
@@ -180,7 +191,11 @@ class _Gathering:
         return forecasts
 
     def _is_forecast(self, name: str, last: TimedSample, config: LogConfig) -> bool:
-        """Return True if retention deletes records of the topic and all its leaders respond."""
+        """Return True if the retention of a topic can be forecast.
+
+        It can if retention deletes its records by time or size and all its leaders respond. A
+        leader that does not is listed as not known.
+        """
         if not config.is_deleting or max(config.retention_ms, config.retention_bytes) < 0:
             return False
         sample = last.sample
@@ -204,7 +219,7 @@ class _Gathering:
 
 
 def _log_configs(topic_configs: _Configs) -> dict[str, LogConfig]:
-    """Return the settings of topics' logs; topics that cannot be read are left out."""
+    """Return the log settings of each topic whose configs were returned, by name."""
     configs = {}
     for name, entries in topic_configs.items():
         if not isinstance(entries, EngineError):

@@ -31,7 +31,10 @@ class Imbalance(NamedTuple):
 
 
 def imbalances(shares: Sequence[BrokerShare]) -> list[Imbalance]:
-    """Return the distribution of each measure that is not 0 everywhere, of several brokers."""
+    """Return how leaders, bytes and write rate are distributed over the brokers.
+
+    Left out is a measure that fewer than two brokers have or that is 0 everywhere.
+    """
     measures: list[tuple[str, str, dict[int, float]]] = [
         ("leaders", "partitions", {s.broker_id: s.leader_count for s in shares}),
         ("bytes", "bytes", {s.broker_id: s.size_bytes for s in shares if s.size_bytes is not None}),
@@ -56,6 +59,6 @@ def imbalances(shares: Sequence[BrokerShare]) -> list[Imbalance]:
 
 
 def is_uneven(imbalance: Imbalance) -> bool:
-    """Return True if the largest share is big and skewed enough for a finding."""
+    """Return True if the broker with the most has so much, and so skewed, that it is a finding."""
     is_large = imbalance.most >= _LEAST_OF_A_FINDING[imbalance.measure]
     return is_large and imbalance.skew >= SKEW_OF_A_FINDING

@@ -32,7 +32,10 @@ from engine.watching.timed_sample import TimedSample, leader_sizes, rate_sum, sa
 def build_report(
     gathered: Gathered, options: ReportOptions, since: SavedReport | None = None
 ) -> ClusterReport:
-    """Return the report, with the changes since an earlier report if one is given."""
+    """Return the report made of the gathered parts.
+
+    With `since`, an earlier report, it contains the changes from that one.
+    """
     last = gathered.samples[-1]
     sample, view = last.sample, last.sample.view
     rates = sample_rates(gathered.samples[0], last) if len(gathered.samples) > 1 else {}
@@ -89,7 +92,10 @@ def build_report(
 
 
 def saved_form(report: ClusterReport) -> SavedReport:
-    """Return a report in the form in which reports are compared."""
+    """Return a report as the part of it that `compare_reports` compares.
+
+    It equals what `parse_report` reads from the report's JSON.
+    """
     broker_ids = [share.broker_id for share in report.brokers]
     settings = {f"broker {row.broker_id}": row.settings for row in report.broker_settings}
     settings |= {f"topic {topic.topic}": topic.settings for topic in report.topics}
@@ -106,7 +112,7 @@ def saved_form(report: ClusterReport) -> SavedReport:
 
 
 def _reported_group(group: GroupLag) -> ReportedGroup:
-    """Return a group for the report, without its partitions."""
+    """Return a group's row of the report: state, lag and verdict without its partitions."""
     lag = group.lag, group.lag_per_s
     return ReportedGroup(
         group.group, group.state, group.member_count, *lag, group.verdict, group.reason
@@ -118,7 +124,7 @@ def _reported_topics(
     rates: Mapping[TopicPartition, PartitionRate],
     configs: Mapping[str, Sequence[ConfigEntry] | EngineError],
 ) -> list[ReportedTopic]:
-    """Return the topics for the report; sizes are those of the leaders."""
+    """Return the topics' rows of the report, by name; sizes are those of the leaders' logs."""
     sizes = leader_sizes(last.sample)
     states = []
     for name, topic in sorted(last.sample.view.topics.items()):

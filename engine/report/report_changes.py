@@ -36,7 +36,7 @@ class ReportChange(NamedTuple):
 
 
 def compare_reports(before: SavedReport, after: SavedReport) -> list[ReportChange]:
-    """Return the changes from one report to a newer one, findings first."""
+    """Return the changes from the report `before` to a newer one, the changes of findings first."""
     return [
         *_finding_changes(before, after),
         *_cluster_changes(before, after),
@@ -48,7 +48,10 @@ def compare_reports(before: SavedReport, after: SavedReport) -> list[ReportChang
 
 
 def _finding_changes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
-    """Yield new findings, then those that are gone."""
+    """Yield the new findings, then those that are gone.
+
+    Findings are compared by kind and subject, not by cause.
+    """
     for kind, subject in sorted(after.findings - before.findings):
         yield ReportChange("finding-new", f"{kind}: {subject}")
     for kind, subject in sorted(before.findings - after.findings):
@@ -87,7 +90,7 @@ def _partition_changes(before: SavedReport, after: SavedReport) -> Iterator[Repo
 
 
 def _setting_changes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
-    """Yield the settings that differ.
+    """Yield the settings of brokers and topics whose values differ.
 
     Brokers and topics that are not in both reports are skipped.
     """
@@ -99,7 +102,7 @@ def _setting_changes(before: SavedReport, after: SavedReport) -> Iterator[Report
 
 
 def _group_changes(before: SavedReport, after: SavedReport) -> Iterator[ReportChange]:
-    """Yield the groups whose verdict differs; a missing group has the verdict None."""
+    """Yield the groups whose lag verdict differs; a missing group has the verdict None."""
     for name in sorted(before.groups.keys() | after.groups.keys()):
         old, new = before.groups.get(name), after.groups.get(name)
         if old != new:

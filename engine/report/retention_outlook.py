@@ -55,7 +55,7 @@ _HOUR_MS: Final = 3_600_000
 def topic_retentions(
     forecasts: Forecasts, bounds: Mapping[str, RetentionBounds]
 ) -> list[TopicRetention]:
-    """Return the retention of each topic that has forecasts, by name.
+    """Return the retention forecast of each topic that has forecasts, by name.
 
     `bounds` are the settings retention.ms and retention.bytes by topic.
     """
@@ -68,7 +68,10 @@ def topic_retentions(
 def _topic_retention(
     name: str, forecasts: list[RetentionForecast], bounds: RetentionBounds
 ) -> TopicRetention:
-    """Return a topic's retention; rate and final size are None unless all partitions have one."""
+    """Return the sum of the forecasts of a topic's partitions, and its next deletion.
+
+    Bytes per day and final size are None unless all partitions have one.
+    """
     upcoming = [later for forecast in forecasts for later in forecast.later]
     first = min(upcoming, key=lambda later: later.when_ms, default=None)
     rates = [forecast.bytes_per_s for forecast in forecasts]
@@ -89,7 +92,10 @@ def _topic_retention(
 
 
 def deletions(forecasts: Iterable[RetentionForecast], now_ms: int) -> list[Deletion]:
-    """Return the bytes that will be deleted, by hour and topic; overdue deletions count as now."""
+    """Return the bytes that retention will delete, by hour and topic, sorted by both.
+
+    Overdue deletions count as now. Times are in milliseconds since the epoch.
+    """
     sums: dict[tuple[int, str], int] = {}
     for forecast in forecasts:
         topic = forecast.topic_partition.topic

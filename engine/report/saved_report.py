@@ -82,7 +82,10 @@ class SavedReport(NamedTuple):
 
 
 def parse_report(raw: bytes, path: str) -> SavedReport:
-    """Read a saved report; raises BadReport."""
+    """Return the report in the JSON text of a file; raises BadReport if it is malformed.
+
+    `path` is only for the error.
+    """
     try:
         document = read_json(raw)
         return _parse_document(_of_type(document, dict, "the document"))
@@ -91,7 +94,7 @@ def parse_report(raw: bytes, path: str) -> SavedReport:
 
 
 def _parse_document(document: dict[str, Any]) -> SavedReport:
-    """Read a report from its JSON document; raises ValueError for any malformed part."""
+    """Return the report in a JSON document; raises ValueError for any malformed part."""
     if document.get("format") != _FORMAT:
         raise ValueError(f"its format is {document.get('format')!r}, and {_FORMAT} is read")
     topics = [_parse_topic(row) for row in _rows(document, "topics")]
@@ -126,7 +129,10 @@ def snapshot_of(
     broker_ids: list[int],
     topics: list[ReportedTopic],
 ) -> ClusterSnapshot:
-    """Return the cluster of a report as a snapshot to compare, without moves."""
+    """Return the cluster of a report as a snapshot, so that two reports can be compared.
+
+    Reassignments, broker addresses and offline replicas are not in a report: the snapshot has none.
+    """
     nowhere = Address("", 0)
     views = {
         topic.topic: TopicView(
@@ -150,7 +156,7 @@ def _controller(document: dict[str, Any]) -> int | None:
 
 
 def _parse_topic(row: dict[str, Any]) -> ReportedTopic:
-    """Read a topic of a saved report; rates are not compared and not read."""
+    """Return a topic of a saved report; rates are left None, as they are not compared."""
     partitions = tuple(
         ReportedPartition(
             _field(one, "partition", int),
@@ -175,12 +181,12 @@ def _settings(row: dict[str, Any]) -> dict[str, str | None]:
 
 
 def _ids(row: dict[str, Any], key: str) -> tuple[int, ...]:
-    """Return the broker ids in a field; raises ValueError if it is not a list of integers."""
+    """Return the broker ids in the field `key`; raises ValueError if it is no list of integers."""
     return tuple(_of_type(value, int, key) for value in _field(row, key, list))
 
 
 def _rows(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the objects in a field; raises ValueError if it is not a list of objects."""
+    """Return the objects in the field `key`; raises ValueError if it is no list of objects."""
     return [_of_type(value, dict, f"a row of {key}") for value in _field(row, key, list)]
 
 
@@ -192,7 +198,10 @@ def _field(row: dict[str, Any], key: str, kind: type[T]) -> T:
 
 
 def _of_type(value: object, kind: type[T], what: str) -> T:
-    """Return the value if it has the type, else raise ValueError. A bool does not count as int."""
+    """Return the value if it has the type, else raise ValueError, which names it `what`.
+
+    A bool does not count as int, although Python's bool is one.
+    """
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ValueError(f"{what} is {type(value).__name__}, and not {kind.__name__}")
     return value

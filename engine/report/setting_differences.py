@@ -42,11 +42,11 @@ class SettingDifference(NamedTuple):
 def setting_differences(
     configs: Mapping[int, Sequence[ConfigEntry] | EngineError],
 ) -> list[SettingDifference]:
-    """Return the settings that differ between brokers, by name.
+    """Return the settings whose values differ between brokers, by name, with all values.
 
-    Brokers that did not return their settings are left out. A setting that a broker does not know
-    (being of another release) counts as one without a value. Secrets are not returned, so they are
-    not compared.
+    `configs` are the described settings by broker id. Brokers that did not return theirs are left
+    out. A setting that a broker does not know (being of another release) counts as one without a
+    value. Secrets are not returned by brokers, so they are not compared.
     """
     shown: dict[int, dict[str, str | None]] = {
         broker_id: {entry.name: entry.value for entry in entries if not entry.is_sensitive}

@@ -36,7 +36,10 @@ class TopicRisk(NamedTuple):
 
 
 def topic_risks(sample: ClusterSample) -> list[TopicRisk]:
-    """Return the risks of all topics, the worst first."""
+    """Return the risks of all topics, one row for each risk and topic, the worst risk first.
+
+    A row counts the affected partitions and names the first.
+    """
     found: dict[tuple[int, str], list[int]] = {}
     for name, topic in sorted(sample.view.topics.items()):
         for row in topic.partitions:
@@ -55,7 +58,7 @@ def topic_risks(sample: ClusterSample) -> list[TopicRisk]:
 
 
 def _partition_risks(name: str, row: PartitionView, sample: ClusterSample) -> Iterator[str]:
-    """Yield the risks of a partition."""
+    """Yield the names of a partition's risks, as they are in `RISKS`."""
     move = (sample.moves or {}).get(TopicPartition(name, row.partition))
     adding = () if move is None else move.adding
     trouble = partition_trouble(row, sample.min_isr.get(name), adding)
@@ -68,7 +71,10 @@ def _partition_risks(name: str, row: PartitionView, sample: ClusterSample) -> It
 
 
 def _is_badly_placed(row: PartitionView, view: ClusterView) -> bool:
-    """Return True if replicas share a rack although another rack has none."""
+    """Return True if replicas of a partition share a rack although another rack has none.
+
+    False if there are fewer than two racks, or a replica's broker or its rack is unknown.
+    """
     racks = {broker.rack for broker in view.brokers.values() if broker.rack is not None}
     placed = [view.brokers[id_].rack for id_ in row.replicas if id_ in view.brokers]
     if len(racks) < 2 or None in placed or len(placed) < len(row.replicas):

@@ -17,7 +17,10 @@ _FIELD = "value"
 
 
 def parse_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
-    """Return a schema with full names, and its types by full name; raises UnusableSchema."""
+    """Return the parsed schema with full names, and its named types by full name.
+
+    `what` names the schema in the error. Raises UnusableSchema if it is no Avro schema.
+    """
     from fastavro.schema import SchemaParseException, UnknownType
 
     named: dict[str, Any] = {}
@@ -40,9 +43,9 @@ def parse_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
 
 
 def _parse_types(texts: list[str]) -> dict[str, Any]:
-    """Return the types of schemas by full name.
+    """Return the named types of schemas in any order, by full name.
 
-    Schemas that refer to unknown types are left out.
+    Schemas that refer to types which none of them defines are left out.
     """
     from fastavro.schema import UnknownType
 
@@ -72,12 +75,14 @@ def _parse(text: str, named: dict[str, Any]) -> object:
 
 
 def make_avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], object]:
-    """Return a function that decodes values of a schema; raises UnusableSchema.
+    """Return a function that decodes Avro values of a schema; raises UnusableSchema.
 
-    The function raises ValueError for bytes that are no value of the schema.
+    The function raises ValueError for bytes that are no value of the schema. `is_enveloped` is True
+    for values that follow a schema id, whose bytes may lack a length.
 
     Source: Confluent's KafkaAvroSerializer, which writes a value of type bytes without its length
     after an envelope.
+
     """
     from io import BytesIO
 
@@ -122,7 +127,7 @@ def make_avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callab
 
 @cache
 def _bound_decimals() -> None:
-    """Make fastavro refuse very long decimals, in the complete process.
+    """Make fastavro raise ValueError for very long decimals, in the complete process.
 
     Their conversion takes time quadratic in the number of bytes.
     """
@@ -133,7 +138,10 @@ def _bound_decimals() -> None:
 
 
 def _decode_bounded(read: Callable[..., object], content: bytes, *schemas: object) -> object:
-    """Decode a decimal; raises ValueError above DECIMAL_BYTES_MAX bytes."""
+    """Decode a decimal with the reader `read` of fastavro.
+
+    Raises ValueError for more than DECIMAL_BYTES_MAX bytes.
+    """
     if len(content) > DECIMAL_BYTES_MAX:
         raise ValueError(f"a decimal has {len(content)} bytes")
     return read(content, *schemas)
@@ -154,7 +162,7 @@ def _wrap_in_record(text: str, named: dict[str, Any]) -> object:
 
 
 def _with_length(content: bytes) -> bytes:
-    """Return bytes in Avro's encoding: their length, then the bytes."""
+    """Return bytes in the encoding of Avro's type bytes: their length, then the bytes."""
     out = bytearray()
     write_varint(out, len(content))
     return bytes(out) + content

@@ -34,7 +34,11 @@ def is_recursive(named: Mapping[str, Any]) -> bool:
 
 
 def _is_within_itself(record: Any, named: Mapping[str, Any]) -> bool:
-    """Return True if a record type contains itself, directly or by other types."""
+    """Return True if a record type contains itself, directly or through other types.
+
+    `named` has the schema's types by full name. Only values of such a type can be nested without
+    bound.
+    """
     name, seen = record["name"], set()
     waiting = [field["type"] for field in record["fields"]]
     while waiting:
@@ -55,7 +59,11 @@ def _is_within_itself(record: Any, named: Mapping[str, Any]) -> bool:
 
 
 def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> None:
-    """Raise ValueError for a value that is nested too deeply, or does not fit the schema."""
+    """Raise ValueError for an Avro value that is nested too deeply, or does not fit the schema.
+
+    It walks over the bytes with a work list instead of recursion. `named` has the types of the
+    schema by full name.
+    """
     position = 0
     waiting: list[tuple[Any, int]] = [(schema, 0)]
     while waiting:
@@ -94,7 +102,8 @@ def _push_next_item(
 ) -> int:
     """Push an array's or map's next item, and the block's remaining items, to the work list.
 
-    Returns the position of the item in the value's bytes.
+    Returns the position of the item's value in the bytes; at the end of the blocks nothing is
+    pushed.
     """
     count = blocks.item_count
     if not count:
@@ -113,7 +122,10 @@ def _push_next_item(
 
 
 def _skip_bytes(content: bytes, position: int) -> int:
-    """Return the position after bytes with their length."""
+    """Return the position after a value of type bytes or string: its length, then the bytes.
+
+    Raises ValueError if it ends behind the content.
+    """
     length, position = _read_number(content, position)
     if not 0 <= length <= len(content) - position:
         raise ValueError(f"{length} bytes are no part of the value")
@@ -121,7 +133,7 @@ def _skip_bytes(content: bytes, position: int) -> int:
 
 
 def _read_number(content: bytes, position: int) -> tuple[int, int]:
-    """Return a number and the position after it; raises ValueError."""
+    """Return a varlong (zigzag) and the position after it; raises ValueError if it is truncated."""
     try:
         return read_varlong(content, position)
     except (VarintTruncated, VarintTooLong) as error:

@@ -76,7 +76,11 @@ class SchemaDecoder:
         self._passing: dict[int, _PassingFailure] = {}
 
     def decodes(self, raw: bytes | None) -> bool:
-        """Return True if there is a schema for these bytes."""
+        """Return True if these bytes are to be decoded by a schema.
+
+        They are if one schema is given for all values, or if they begin with the envelope of a
+        schema id. A null value is not.
+        """
         if raw is None:
             return False
         return self._one is not None or (
@@ -84,7 +88,10 @@ class SchemaDecoder:
         )
 
     def value(self, raw: bytes) -> object:
-        """Decode bytes for which `decodes` returned True; raises EngineError."""
+        """Return the value of bytes for which `decodes` returned True, in JSON's types.
+
+        Raises EngineError if the schema is unusable or the bytes do not fit it.
+        """
         if self._one is not None:
             return _read_value(self._one, raw, "the schema")
         envelope = open_envelope(raw)
@@ -93,7 +100,10 @@ class SchemaDecoder:
         return _read_value(self._find_reader(envelope.schema_id, what), envelope.content, what)
 
     def _find_reader(self, schema_id: int, what: str) -> Callable[[bytes], object]:
-        """Return the cached reader of a schema; raises the error that made it unusable."""
+        """Return the cached function that decodes values of a schema.
+
+        Raises the error that made the schema unusable.
+        """
         reader = self._readers.get(schema_id)
         if reader is None:
             reader = self._make_reader(schema_id, what)
@@ -102,7 +112,7 @@ class SchemaDecoder:
         return reader
 
     def _make_reader(self, schema_id: int, what: str) -> Callable[[bytes], object] | EngineError:
-        """Request a schema; return its reader, or the error that makes it unusable.
+        """Request a schema; return a function that decodes its values, or why it is unusable.
 
         A failure that may be temporary is kept only for a number of values, then the schema is
         requested again.
@@ -137,7 +147,10 @@ class SchemaDecoder:
 
 
 def _read_value(reader: Callable[[bytes], object], content: bytes, what: str) -> object:
-    """Return the decoded value; raises Undecodable for invalid bytes or too deep nesting."""
+    """Return the value that `reader` decodes; raises Undecodable for invalid bytes or deep nesting.
+
+    A value without a JSON text is invalid as well.
+    """
     try:
         value = reader(content)
         # Raises here the errors that output would raise later.
@@ -150,7 +163,10 @@ def _read_value(reader: Callable[[bytes], object], content: bytes, what: str) ->
 
 
 def require_package(schema: Schema) -> None:
-    """Raise SchemaPackageMissing if the package for a kind of schema is not installed."""
+    """Raise SchemaPackageMissing if the Python package for the schema's kind is not installed.
+
+    Compiled descriptors need no package.
+    """
     package = _PACKAGES.get(schema.kind)
     if package is not None and schema.descriptors is None and find_spec(package) is None:
         raise SchemaPackageMissing(schema.kind)
@@ -161,7 +177,8 @@ def make_reader(
 ) -> Callable[[bytes], object]:
     """Return a function that decodes values of a schema; it raises ValueError for invalid bytes.
 
-    Raises UnusableSchema, SchemaPackageMissing.
+    `what` names the schema in errors; `is_enveloped` is True if values follow a schema id;
+    `with_defaults` adds missing fields of Protobuf. Raises UnusableSchema, SchemaPackageMissing.
     """
     require_package(schema)
     if schema.kind is SchemaKind.AVRO:

@@ -41,7 +41,11 @@ def open_envelope(raw: bytes) -> Envelope | None:
 
 
 def split_message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
-    """Return the message indexes of a protobuf value, and its bytes; raises WrongEnvelope."""
+    """Return the message indexes of an enveloped Protobuf value, and the value's bytes.
+
+    The indexes lead from the schema's outermost messages to a nested one. A count of 0 is the short
+    form of (0,), the first message. Raises WrongEnvelope.
+    """
     try:
         count, position = read_varint(content, 0)
         if not 0 <= count <= _MESSAGE_DEPTH_MAX:

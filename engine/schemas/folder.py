@@ -24,7 +24,10 @@ class SchemaFolder:
         self._path = path
 
     def schema(self, schema_id: int) -> Schema:
-        """Return a schema; raises NoSuchSchema, UnusableSchema."""
+        """Return the schema in the file named by its id, with the other files that it may import.
+
+        Raises NoSuchSchema without such a file, UnusableSchema.
+        """
         names = self._files.list_dir(self._path)
         for extension, kind in _KINDS.items():
             name = f"{schema_id}{extension}"
@@ -38,13 +41,16 @@ class SchemaFolder:
 
 
 def _is_referred(name: str, extension: str) -> bool:
-    """Return True for a file that schemas may import: its name is not an id."""
+    """Return True if schemas may import the file: it has their extension and no id as its name."""
     stem = name.removesuffix(extension)
     return name.endswith(extension) and not stem.isdigit()
 
 
 def read_schema_file(files: Files, path: str) -> Schema:
-    """Return the schema of one file, `PATH` or `PATH.proto:MESSAGE`; raises UnusableSchema."""
+    """Return the schema in one file; raises UnusableSchema for an unknown extension.
+
+    `path` may be `PATH.proto:MESSAGE` to choose a message type of a Protobuf schema.
+    """
     name, _, message = path.partition(".proto:")
     if message:
         path = f"{name}.proto"

@@ -20,7 +20,7 @@ _FILE = "schema.kctl.proto"
 def make_protobuf_reader(
     schema: Schema, what: str, *, is_enveloped: bool, with_defaults: bool = False
 ) -> Callable[[bytes], object]:
-    """Return a function that decodes values of a schema; raises UnusableSchema.
+    """Return a function that decodes Protobuf values of a schema; raises UnusableSchema.
 
     With `with_defaults`, missing fields appear with their defaults. Without an envelope and a
     message name, the schema's first message is used. The function raises ValueError for bytes that
@@ -39,7 +39,11 @@ def make_protobuf_reader(
 
 
 def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[Descriptor]:
-    """Return the outermost message types of which values can be; raises UnusableSchema."""
+    """Return the descriptors of the message types of which values can be; raises UnusableSchema.
+
+    With an envelope these are all outermost ones, as its indexes choose one; otherwise it is the
+    one that the schema names, by default the first.
+    """
     from google.protobuf import descriptor_pb2, descriptor_pool
 
     files = descriptor_pb2.FileDescriptorSet.FromString(_compile_descriptors(schema, what))
@@ -55,7 +59,10 @@ def protobuf_messages(schema: Schema, what: str, *, is_enveloped: bool) -> list[
 
 
 def compiled(schema: Schema, what: str) -> Schema:
-    """Return a schema with its descriptors; raises UnusableSchema."""
+    """Return a Protobuf schema with its compiled descriptors; raises UnusableSchema.
+
+    Compiled once, it needs no compiler where its values are decoded.
+    """
     return schema._replace(descriptors=_compile_descriptors(schema, what))
 
 
@@ -76,7 +83,11 @@ def _split_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
 
 
 def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
-    """Return the descriptor at the path of indexes; raises ValueError."""
+    """Return the message descriptor to which the indexes of an envelope lead.
+
+    The first index is that of an outermost message, each next one that of a message nested in it.
+    Raises ValueError if there is none.
+    """
     level, message = messages, None
     for index in indexes:
         if not 0 <= index < len(level):
@@ -112,7 +123,10 @@ def _decode_message(descriptor: Descriptor, content: bytes, with_defaults: bool)
 
 
 def _compile_descriptors(schema: Schema, what: str) -> bytes:
-    """Return the descriptors of a schema and all its imports; raises UnusableSchema."""
+    """Return the serialized FileDescriptorSet of a schema and all its imports.
+
+    Raises UnusableSchema if the text is no Protobuf schema.
+    """
     if schema.descriptors is not None:
         return schema.descriptors
     try:

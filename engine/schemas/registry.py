@@ -61,7 +61,7 @@ class Registry:
         self._unknown_count = 0
 
     def schema(self, schema_id: int) -> Schema:
-        """Request a schema and its references.
+        """Request a schema and its references from the schema registry.
 
         Raises NoSuchSchema, UnusableSchema, RegistryRefused, HttpUnreachable. After
         UNKNOWN_SCHEMAS_MAX unknown ids no more are requested, and UnusableSchema is raised.
@@ -83,9 +83,10 @@ class Registry:
         return Schema(kind, str(answer["schema"]), tuple(references.items()))
 
     def _add_references(self, answer: JsonObject, found: dict[str, str], schema_id: int) -> None:
-        """Add the schemas that a schema refers to, and those that they refer to, to `found`.
+        """Add the texts of the schemas to which a response refers, also indirectly, to `found`.
 
-        The deepest come first.
+        The key is the name by which a schema is imported; it comes after those to which it refers
+        itself. Raises UnusableSchema if one is missing or there are too many.
         """
         what = f"schema {schema_id}"
         for name, path in _references(answer, what):
@@ -103,7 +104,10 @@ class Registry:
             found[name] = str(referred["schema"])
 
     def _get(self, path: str) -> JsonObject | None:
-        """Request a path; return its JSON object, None for status 404."""
+        """Request a path of the registry; return its JSON object, None for status 404.
+
+        Raises RegistryRefused for another status, or if the object is not that of a schema.
+        """
         import json
 
         url = self._url + path
@@ -123,7 +127,10 @@ class Registry:
 
 
 def _references(answer: JsonObject, what: str) -> list[tuple[str, str]]:
-    """Return the names and paths of the schemas referred to; raises UnusableSchema."""
+    """Return the (name, path in the registry) of each schema that a response refers to.
+
+    Raises UnusableSchema for a malformed reference.
+    """
     found = []
     rows = answer.get("references") or []
     for row in rows if isinstance(rows, list) else [rows]:
@@ -138,7 +145,10 @@ def _references(answer: JsonObject, what: str) -> list[tuple[str, str]]:
 
 
 def _authorization(auth: str) -> dict[str, str]:
-    """Return the header of basic authentication, empty without credentials."""
+    """Return the HTTP header of basic authentication, empty without credentials.
+
+    `auth` has the form "user:password".
+    """
     if not auth:
         return {}
     from base64 import b64encode

@@ -58,9 +58,10 @@ JSON = Shape(ShapeKind.JSON)
 
 
 def struct_of(fields: Iterable[tuple[str, Shape]], *, is_open: bool = False) -> Shape:
-    """Return a STRUCT; JSON text for one without fields, or with names that an engine rejects.
+    """Return a STRUCT with a column for each field.
 
-    Engines reject names that differ only in case, and names that `_is_name` excludes.
+    It is JSON without fields, or with names that an engine rejects: those that differ only in case,
+    and those that `_is_name` excludes. `is_open` permits values with other fields.
     """
     found = tuple(fields)
     if not found or len({name.lower() for name, _ in found}) < len(found):
@@ -78,13 +79,17 @@ def _is_name(text: str) -> bool:
 
 
 def merged(shapes: Iterable[Shape]) -> Shape:
-    """Return the shape that the values of all shapes fit; JSON for no shapes."""
+    """Return the shape that fits the values of all these shapes; JSON for no shapes."""
     found = list(shapes)
     return reduce(_merge, found) if found else JSON
 
 
 def _merge(left: Shape, right: Shape) -> Shape:
-    """Return the shape that values of both fit: DOUBLE for LONG and DOUBLE, else often JSON."""
+    """Return the shape that fits the values of both shapes.
+
+    LONG and DOUBLE become DOUBLE; the fields of two STRUCTs are united; other different kinds
+    become JSON.
+    """
     if left == right:
         return left
     kinds = {left.kind, right.kind}
@@ -129,7 +134,11 @@ def fit_to_shape(shape: Shape, value: object) -> object:
 
 
 def _fit_struct(shape: Shape, value: object) -> object:
-    """Return a dict with the value of each column, None for a missing field; raise ValueError."""
+    """Return a dict with the value of each column of a STRUCT, None for a missing field.
+
+    Raises ValueError if the value is no object, or has a field without a column and `is_open` is
+    False.
+    """
     if not isinstance(value, dict):
         raise _misfit(shape, value)
     fields = dict(shape.fields)
@@ -139,7 +148,10 @@ def _fit_struct(shape: Shape, value: object) -> object:
 
 
 def _fit_long(value: object) -> int:
-    """Return a 64-bit integer from a number or text; raises ValueError."""
+    """Return a 64-bit integer from a number without fraction or its text.
+
+    Raises ValueError for any other value.
+    """
     if (isinstance(value, str) and _LONG_TEXT.fullmatch(value)) or (
         isinstance(value, float) and value.is_integer()
     ):

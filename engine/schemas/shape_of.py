@@ -52,7 +52,7 @@ class _Fields:
         self._left = SHAPE_FIELDS_MAX
 
     def take(self, count: int) -> None:
-        """Count some more fields; raises _TooManyFields."""
+        """Count some more fields against the limit of a shape; raises _TooManyFields above it."""
         self._left -= count
         if self._left < 0:
             raise _TooManyFields
@@ -66,13 +66,20 @@ class _Around(NamedTuple):
     within: frozenset[str] = frozenset()
 
     def inside(self, levels: int = 1, name: str | None = None) -> _Around:
-        """Return the context for a type nested in this one, `levels` deeper."""
+        """Return the context for a type nested in the current one, with `levels` fewer levels left.
+
+        `name` is that of the current type, None if it has none: it is added to the enclosing types.
+        """
         within = self.within if name is None else self.within | {name}
         return self._replace(levels=self.levels - levels, within=within)
 
 
 def shape_of(schema: Schema, what: str, *, is_enveloped: bool) -> Shape:
-    """Return the shape of a schema's values; raises UnusableSchema."""
+    """Return the shape (the columns) of the values of a schema; raises UnusableSchema.
+
+    `what` names the schema in errors. With `is_enveloped` a Protobuf value may be any outermost
+    message, so the shape is that of all.
+    """
     if schema.kind is SchemaKind.AVRO:
         parsed, named = parse_avro(schema, what)
         return _within_limits(lambda around: _avro_shape(parsed, named, around))
@@ -85,7 +92,10 @@ def shape_of(schema: Schema, what: str, *, is_enveloped: bool) -> Shape:
 
 
 def _within_limits(shape_at: Callable[[_Around], Shape]) -> Shape:
-    """Return a shape with as many levels as its fields allow, JSON if one level has too many."""
+    """Return the shape that `shape_at` makes, with as many levels as the limit of fields allows.
+
+    It is JSON if one level has too many fields already.
+    """
     levels = SHAPE_DEPTH_MAX
     while levels > 0:
         try:
@@ -96,7 +106,7 @@ def _within_limits(shape_at: Callable[[_Around], Shape]) -> Shape:
 
 
 def _avro_shape(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape:
-    """Return the shape of an Avro schema.
+    """Return the shape of a parsed Avro schema; `named` has its types by full name.
 
     A record inside itself is JSON. A union of null and one type is that type.
     """
@@ -126,14 +136,17 @@ def _avro_shape(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape
 
 
 def _list(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
-    """Return a LIST; JSON if it would be too deep."""
+    """Return a LIST of the shape that `item_at` makes for the nested level; JSON if too deep."""
     if around.levels < 1:
         return JSON
     return Shape(ShapeKind.LIST, item=item_at(around.inside()))
 
 
 def _map(around: _Around, item_at: Callable[[_Around], Shape]) -> Shape:
-    """Return a MAP; JSON if it would be too deep: a MAP takes two levels."""
+    """Return a MAP to the shape that `item_at` makes for the nested level; JSON if too deep.
+
+    A MAP takes two levels.
+    """
     # A map is a list of pairs.
     if around.levels < 2:
         return JSON
@@ -146,7 +159,10 @@ def _is_time(name: str) -> bool:
 
 
 def _message_shape(descriptor: Any, around: _Around) -> Shape:
-    """Return the STRUCT of a message, with extensions; JSON if inside itself or too deep."""
+    """Return the STRUCT of a Protobuf message, including its extensions.
+
+    It is JSON if the message is inside itself or too deep.
+    """
     name = descriptor.full_name
     if descriptor.file.package == "google.protobuf":
         return TEXT if descriptor.name in _TEXTS_OF_GOOGLE else JSON
@@ -163,7 +179,7 @@ def _message_shape(descriptor: Any, around: _Around) -> Shape:
 
 
 def _field_shape(field: Any, around: _Around) -> Shape:
-    """Return the shape of a field: map, repeated or single."""
+    """Return the shape of a Protobuf field: a MAP, a LIST if repeated, or that of one value."""
     if _is_repeated(field):
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
             value = field.message_type.fields_by_name["value"]
@@ -181,7 +197,7 @@ def _is_repeated(field: Any) -> bool:
 
 
 def _single_shape(field: Any, around: _Around) -> Shape:
-    """Return the shape of one value: STRUCT, LONG, DOUBLE, BOOLEAN or TEXT."""
+    """Return the shape of one value of a Protobuf field: STRUCT, LONG, DOUBLE, BOOLEAN or TEXT."""
     if field.message_type is not None:
         return _message_shape(field.message_type, around)
     if field.cpp_type in (field.CPPTYPE_INT32, field.CPPTYPE_INT64, field.CPPTYPE_UINT32):
@@ -202,7 +218,7 @@ def _parse_document(schema: Schema, what: str) -> Any:
 
 
 def _json_shape(schema: Any, around: _Around) -> Shape:
-    """Return the shape of a JSON schema; JSON if several types are possible."""
+    """Return the shape of values of a JSON Schema; JSON if several types are possible."""
     schema = _only_kind(schema)
     if not isinstance(schema, dict) or "$ref" in schema:
         return JSON
@@ -218,9 +234,9 @@ def _json_shape(schema: Any, around: _Around) -> Shape:
 
 
 def _only_kind(schema: Any) -> Any:
-    """Return the only alternative besides null of a `oneOf` or `anyOf`, None for several.
+    """Return the only alternative besides null of a `oneOf` or `anyOf` in a JSON Schema.
 
-    A schema without alternatives is returned unchanged.
+    None if there are several. A schema without alternatives is returned unchanged.
     """
     while isinstance(schema, dict) and not ("$ref" in schema or schema.get("properties")):
         lists = [schema[word] for word in ("oneOf", "anyOf") if isinstance(schema.get(word), list)]
@@ -232,7 +248,7 @@ def _only_kind(schema: Any) -> Any:
 
 
 def _object_shape(schema: Any, around: _Around) -> Shape:
-    """Return the STRUCT of an object's properties; JSON if it would be too deep."""
+    """Return the STRUCT of the properties in a JSON Schema; JSON if it would be too deep."""
     if around.levels < 1:
         return JSON
     properties = schema["properties"]
