@@ -62,6 +62,8 @@ class DirectoryMoves:
         self._backoff_ms = backoff_ms
         #: Partitions that are being moved; the next chunk is copied for the first one.
         self._moving: deque[TopicPartition] = deque()
+        #: Partitions whose -future log is being flushed; their moves wait for it.
+        self._flushing: set[TopicPartition] = set()
         #: Whether a step is scheduled.
         self._is_busy = False
         self._is_stopped = False
@@ -180,10 +182,16 @@ class DirectoryMoves:
         due_ms = self._clock.monotonic_ms() + self._backoff_ms
         self._timers.call_at(due_ms, lambda: self.resume(topic_partition))
 
-    def _advance(self, topic_partition: TopicPartition) -> bool:
-        """Copy one chunk of a move, or exchange the logs when all is copied.
+    def _on_flush_end(self, topic_partition: TopicPartition) -> None:
+        """Resume a move that waited for the flush of its -future log, if that still exists."""
+        self._flushing.discard(topic_partition)
+        self.resume(topic_partition)
 
-        True if the move is complete or impossible, False if more remains to be copied.
+    def _advance(self, topic_partition: TopicPartition) -> bool:
+        """Copy one chunk of a move, or exchange the logs when all is copied and flushed.
+
+        True if the move is complete or impossible, or waits for a flush, after which it is resumed.
+        False if more remains to be copied.
         """
         replicas = self._replicas()
         partition = replicas.partitions.get(topic_partition)
@@ -191,6 +199,12 @@ class DirectoryMoves:
         if partition is None or future is None:
             return True
         move = DirectoryMove(partition, future)
+        if topic_partition in self._flushing:
+            return True
+        if move.needs_flush:
+            self._flushing.add(topic_partition)
+            future.start_flush(self._clock.wall_ms(), lambda: self._on_flush_end(topic_partition))
+            return True
         copied_bytes = move.run_step(self._chunk_bytes, self._clock.wall_ms())
         if copied_bytes is not None:
             self._quota.record(topic_partition, copied_bytes)

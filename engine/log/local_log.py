@@ -622,6 +622,14 @@ class LocalLog:
         self._truncation.finish_pending_steps()
         self._flush.flush(now_ms)
 
+    def start_flush(self, now_ms: int, on_end: Callable[[], None]) -> None:
+        """Flush all appended records on a worker thread; then call `on_end`, also after a failure.
+
+        A failure takes the log directory offline.
+        """
+        self._truncation.finish_pending_steps()
+        self._flush.start_flush(self.log_end_offset, now_ms, on_end)
+
     def close(self, now_ms: int) -> None:
         """Flush the log with its indexes and a producer snapshot, and close the files.
 

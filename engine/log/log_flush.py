@@ -99,10 +99,13 @@ class LogFlush:
         self._snapshots.note_synced(snapshots)
         self._mark_flushed(end, now_ms)
 
-    def start_flush(self, offset: int, now_ms: int) -> None:
+    def start_flush(
+        self, offset: int, now_ms: int, on_end: Callable[[], None] | None = None
+    ) -> None:
         """Flush all records below `offset`, and unsynced snapshots, on a worker thread.
 
         Then the recovery point rises to `offset`, or to the offset of a truncation meanwhile.
+        `on_end` is called after that, and after a failure too.
         """
         snapshots = self._snapshots.unsynced
         segments = self._segments_up_to(offset)
@@ -134,6 +137,8 @@ class LogFlush:
                 self._mark_flushed(flushed_offset, now_ms)
             else:
                 self._hooks.on_failure(failure)
+            if on_end is not None:
+                on_end()
 
         self._hooks.tasks.offload("flush-log", work, done)
 

@@ -7,7 +7,8 @@
               3 future is longer, without epochs ───> truncate it to the log end offset
               4 future is shorter ──────────────────> copy the next records; raise its end
                                                       if no records follow
-              5 future is complete ─────────────────> it replaces the log, which is deleted
+              5 future is complete ─────────────────> flush it as far as the log is flushed
+              6 future is complete and flushed ─────> it replaces the log, which is deleted
 ```
 
 The log is still appended to during the move. In the last step no event comes between the comparison
@@ -17,6 +18,7 @@ the files that it finds.
 
 Source: REPL-14, KIP-113; Kafka's ReplicaAlterLogDirsThread.
 Differs: the logs are compared at each step, so that a truncation of the log needs no notification.
+Kafka does not flush the new log: a power cut then loses records that were flushed before the move.
 Kafka's new log lacks epochs without records: a leader then answers followers in its epoch with
 OFFSET_OUT_OF_RANGE until the next record.
 """
@@ -76,6 +78,18 @@ class DirectoryMove:
     def __init__(self, partition: Partition, future: LocalLog) -> None:
         self.partition = partition
         self.future = future
+
+    @property
+    def needs_flush(self) -> bool:
+        """Return True if the future log is as long as the log, and less of it is flushed (step 5).
+
+        If it replaced the log now, a power cut could lose records that were flushed.
+        """
+        log, future = self.partition.log, self.future
+        return (
+            future.log_end_offset == log.log_end_offset
+            and future.recovery_point < log.recovery_point
+        )
 
     def run_step(self, max_bytes: int, now_ms: int) -> int | None:
         """Do the next step of the move: copy, truncate or replace the log.

@@ -92,6 +92,23 @@ def test_a_leader_moves_and_is_written_on() -> None:
     assert not [name for name in files.list_dir(before) if name.startswith("t-0")]
 
 
+def test_what_was_flushed_before_a_move_is_flushed_after_it() -> None:
+    cluster = cluster_of()
+    log, wanted = cluster.partition(1).log, other(cluster)
+    log.flush(0)
+    flushed = log.recovery_point
+    assert 0 == cluster.produce(1, 5).code()
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(100)
+    assert wanted == home(cluster)
+    assert flushed <= cluster.partition(1).log.recovery_point
+    cluster.cut_power(1)
+    cluster.start(1)
+    cluster.pass_time(100)
+    assert wanted == home(cluster)
+    assert flushed <= cluster.partition(1).log.log_end_offset
+
+
 def test_a_follower_moves_too_and_both_go_on_after_a_restart() -> None:
     cluster = cluster_of()
     wanted = "/two" if home(cluster, 2) == "/one" else "/one"
