@@ -20,6 +20,7 @@ from engine.errors import ApiError, StorageError, api_error
 from engine.host.ports import Clock, Timers
 from engine.kafka_errors import CORRUPT_MESSAGE, INVALID_TOPIC_EXCEPTION, LOG_DIR_NOT_FOUND
 from engine.log.directory.log_manager import LogManager
+from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.replication.directory_move import DirectoryMove
 from engine.replication.effects import RoleChanged
@@ -182,6 +183,16 @@ class DirectoryMoves:
         due_ms = self._clock.monotonic_ms() + self._backoff_ms
         self._timers.call_at(due_ms, lambda: self.resume(topic_partition))
 
+    def _start_flush(self, topic_partition: TopicPartition, future: LocalLog) -> None:
+        """Flush a -future log on a worker thread, and resume its move then."""
+        self._flushing.add(topic_partition)
+        try:
+            now_ms = self._clock.wall_ms()
+            future.start_flush(now_ms, lambda: self._on_flush_end(topic_partition))
+        except BaseException:
+            self._flushing.discard(topic_partition)
+            raise
+
     def _on_flush_end(self, topic_partition: TopicPartition) -> None:
         """Resume a move that waited for the flush of its -future log, if that still exists."""
         self._flushing.discard(topic_partition)
@@ -202,8 +213,7 @@ class DirectoryMoves:
         if topic_partition in self._flushing:
             return True
         if move.needs_flush:
-            self._flushing.add(topic_partition)
-            future.start_flush(self._clock.wall_ms(), lambda: self._on_flush_end(topic_partition))
+            self._start_flush(topic_partition, future)
             return True
         copied_bytes = move.run_step(self._chunk_bytes, self._clock.wall_ms())
         if copied_bytes is not None:

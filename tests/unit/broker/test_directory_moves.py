@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.broker.coordinator_topic import CoordinatorTopic
+from engine.errors import CorruptFile
 from engine.host.ports import LogDirOffline
 from engine.kafka_errors import (
     INVALID_TOPIC_EXCEPTION,
@@ -16,6 +17,7 @@ from engine.kafka_errors import (
     REPLICA_NOT_AVAILABLE,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
@@ -107,6 +109,26 @@ def test_what_was_flushed_before_a_move_is_flushed_after_it() -> None:
     cluster.pass_time(100)
     assert wanted == home(cluster)
     assert flushed <= cluster.partition(1).log.log_end_offset
+
+
+def test_a_move_whose_flush_cannot_start_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_of()
+    cluster.partition(1).log.flush(0)
+    before, wanted = home(cluster), other(cluster)
+
+    def refused(self: LocalLog, *_: object) -> None:
+        raise CorruptFile(self.directory, "a flush", "a refusal")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalLog, "start_flush", refused)
+        assert 0 == moved(cluster, wanted)
+        cluster.pass_time(1000)
+    assert before == home(cluster)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(1000)
+    assert wanted == home(cluster)
 
 
 def test_a_follower_moves_too_and_both_go_on_after_a_restart() -> None:
