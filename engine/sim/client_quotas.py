@@ -14,7 +14,7 @@ Source: KIP-13, KIP-219; `engine/api/enforced_quotas.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol
 
 from engine.client.connection import Call, Response
@@ -89,6 +89,24 @@ class QuotaRules:
         It must wait for the end of each throttle time.
         """
         self._waiting_clients.add(client)
+
+    def watch(self, node: SimulatedBroker, now_ms: Callable[[], int]) -> None:
+        """Check rule Q2 after each change of the quotas of a broker that has started, too.
+
+        A quota that is removed and set again between two checks limits nothing meanwhile: the
+        measurement starts again.
+        """
+        if node.broker is None:
+            return
+        quotas = node.broker.quotas
+        refresh = quotas.on_change
+
+        def refresh_and_check() -> None:
+            """Let the broker apply the change, then check the rule by it."""
+            refresh()
+            self.check((node,), now_ms())
+
+        quotas.on_change = refresh_and_check
 
     def record_request(self, client: str, address: Address, call: Call) -> int:
         """Record that a client sends a request; return the request's number, from 0 on."""

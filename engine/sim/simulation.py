@@ -225,9 +225,10 @@ class Simulation:
         self.trace.add(subject, text)
 
     def opened(self, node: SimulatedBroker) -> None:
-        """Watch the controller's phases of a broker that has started to serve."""
+        """Watch the controller's phases and the quotas of a broker that has started to serve."""
         if node.broker is not None:
             watch_phases(node.broker.controller.context, self.invariants.broke)
+        self.quotas.watch(node, lambda: self.loop.now_ms)
 
     def record_fatal(self, node: SimulatedBroker, reason: str) -> None:
         """Report a broker that cannot continue as a violation, unless its disk has failed."""

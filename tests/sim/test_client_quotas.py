@@ -46,7 +46,7 @@ def _taken(throttle_ms: int = 0) -> Response:
 
 def _broker(limits: QuotaLimits, life: int = 1) -> list[SimulatedBroker]:
     """Return one broker as the rules see it."""
-    broker = SimpleNamespace(quotas=SimpleNamespace(limits=limits))
+    broker = SimpleNamespace(quotas=SimpleNamespace(limits=limits, on_change=lambda: None))
     node = SimpleNamespace(name="b1", broker=broker, machine=SimpleNamespace(life=life))
     return [cast(SimulatedBroker, node)]
 
@@ -145,6 +145,36 @@ def test_what_was_taken_before_a_quota_was_removed_does_not_count_for_the_next_o
     _produce_for(rules, none, 10, 100_000, first_second=10)
     _produce_for(rules, limits, 10, 1_900, first_second=20)
     assert broken.rules == []
+
+
+def test_a_quota_that_is_gone_for_a_moment_between_two_checks_is_measured_again() -> None:
+    limits, owner = QuotaLimits(), QuotaOwner(NONE, "p0")
+    limit = {QuotaKind.PRODUCE.value: "1000"}
+    broken = Broken()
+    rules = QuotaRules(broken)
+    rules.check_quota_of("p0")
+    (node,) = _broker(limits)
+    now_ms = 0
+    rules.watch(node, lambda: now_ms)
+    assert node.broker is not None
+    on_change = node.broker.quotas.on_change
+    for at_ms, config in ((0, limit), (1_100, {}), (1_900, limit)):
+        now_ms = at_ms
+        limits.take(owner, config)
+        on_change()
+        if not config:
+            call = _produce(100_000)
+            _take_response(rules, call, rules.record_request("p0", _BROKER, call), 1_200, 1_205)
+    rules.check([node], 2_000)
+    assert broken.rules == []
+    # A change that leaves the client's quota as it is does not begin the measurement again.
+    for sent_ms in (2_000, 3_000):
+        call = _produce(100_000)
+        number = rules.record_request("p0", _BROKER, call)
+        _take_response(rules, call, number, sent_ms, sent_ms + 5)
+    now_ms = 4_000
+    on_change()
+    assert broken.rules == ["Q2"]
 
 
 def test_a_broker_that_knows_no_quota_may_take_any_number_of_bytes() -> None:
