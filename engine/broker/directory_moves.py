@@ -65,6 +65,8 @@ class DirectoryMoves:
         self._moving: deque[TopicPartition] = deque()
         #: Partitions whose -future log is being flushed; their moves wait for it.
         self._flushing: set[TopicPartition] = set()
+        #: The log end offset of the last flush of each -future log.
+        self._flushed_end_offsets: dict[TopicPartition, int] = {}
         #: Whether a step is scheduled.
         self._is_busy = False
         self._is_stopped = False
@@ -128,6 +130,7 @@ class DirectoryMoves:
 
     def stop(self, topic_partition: TopicPartition) -> None:
         """Stop the move of a partition, if there is one; its files remain."""
+        self._flushed_end_offsets.pop(topic_partition, None)
         if topic_partition in self._moving:
             self._moving.remove(topic_partition)
 
@@ -188,15 +191,24 @@ class DirectoryMoves:
         self._flushing.add(topic_partition)
         try:
             now_ms = self._clock.wall_ms()
+            self._flushed_end_offsets[topic_partition] = future.log_end_offset
             future.start_flush(now_ms, lambda: self._on_flush_end(topic_partition))
         except BaseException:
             self._flushing.discard(topic_partition)
             raise
 
     def _on_flush_end(self, topic_partition: TopicPartition) -> None:
-        """Resume a move that waited for the flush of its -future log, if that still exists."""
+        """Resume a move that waited for the flush of its -future log, if that still exists.
+
+        After a fault, or a truncation meanwhile, it is resumed after the back-off.
+        """
         self._flushing.discard(topic_partition)
-        self.resume(topic_partition)
+        future = self._logs.get(topic_partition, is_future=True)
+        wanted = self._flushed_end_offsets.get(topic_partition, 0)
+        if future is not None and future.recovery_point < wanted:
+            self._resume_later(topic_partition)
+        else:
+            self.resume(topic_partition)
 
     def _advance(self, topic_partition: TopicPartition) -> bool:
         """Copy one chunk of a move, or exchange the logs when all is copied and flushed.
@@ -212,13 +224,14 @@ class DirectoryMoves:
         move = DirectoryMove(partition, future)
         if topic_partition in self._flushing:
             return True
-        if move.needs_flush:
+        if move.needs_flush(self._flushed_end_offsets.get(topic_partition, -1)):
             self._start_flush(topic_partition, future)
             return True
         copied_bytes = move.run_step(self._chunk_bytes, self._clock.wall_ms())
         if copied_bytes is not None:
             self._quota.record(topic_partition, copied_bytes)
             return False
+        self._flushed_end_offsets.pop(topic_partition, None)
         partition.log = self._logs.promote_future(topic_partition)
         _log.info("%s has moved to %s", topic_partition, self._logs.directory_of(partition.log))
         # Delayed operations with positions in the old files are checked again.

@@ -7,8 +7,9 @@
               3 future is longer, without epochs ───> truncate it to the log end offset
               4 future is shorter ──────────────────> copy the next records; raise its end
                                                       if no records follow
-              5 future is complete ─────────────────> flush it as far as the log is flushed
-              6 future is complete and flushed ─────> it replaces the log, which is deleted
+              5 future is complete ─────────────────> flush it on a worker thread, once
+              6 future is complete and flushed ─────> flush what the log has flushed since; it
+                                                      replaces the log, which is deleted
 ```
 
 The log is still appended to during the move. In the last step no event comes between the comparison
@@ -18,7 +19,7 @@ the files that it finds.
 
 Source: REPL-14, KIP-113; Kafka's ReplicaAlterLogDirsThread.
 Differs: the logs are compared at each step, so that a truncation of the log needs no notification.
-Kafka does not flush the new log: a power cut then loses records that were flushed before the move.
+Kafka does not flush the new log: a power cut then loses records that were on disk before the move.
 Kafka's new log lacks epochs without records: a leader then answers followers in its epoch with
 OFFSET_OUT_OF_RANGE until the next record.
 """
@@ -79,17 +80,22 @@ class DirectoryMove:
         self.partition = partition
         self.future = future
 
-    @property
-    def needs_flush(self) -> bool:
-        """Return True if the future log is as long as the log, and less of it is flushed (step 5).
+    def needs_flush(self, flushed_end_offset: int) -> bool:
+        """Return True if the future log is complete and has to be flushed before step 6 (step 5).
 
-        If it replaced the log now, a power cut could lose records that were flushed.
+        `flushed_end_offset` is the log end offset of its last flush, -1 without one. Later records
+        are few: what the log has flushed of them, step 6 flushes. A truncation below it, or a
+        restart above it, needs another flush.
+
+        All records are flushed, not only those below the log's recovery point: after an unclean
+        stop that point is lower than what is on disk.
         """
-        log, future = self.partition.log, self.future
-        return (
-            future.log_end_offset == log.log_end_offset
-            and future.recovery_point < log.recovery_point
-        )
+        future = self.future
+        if future.log_end_offset != self.partition.log.log_end_offset:
+            return False
+        is_restarted = flushed_end_offset < future.log_start_offset
+        wanted = future.log_end_offset if is_restarted else flushed_end_offset
+        return future.recovery_point < wanted
 
     def run_step(self, max_bytes: int, now_ms: int) -> int | None:
         """Do the next step of the move: copy, truncate or replace the log.
@@ -109,6 +115,8 @@ class DirectoryMove:
             case RestartAt(offset):
                 future.restart_at(offset, now_ms)
             case ReplaceLog():
+                if future.recovery_point < self.partition.log.recovery_point:
+                    future.flush(now_ms)
                 future.take_over(self.partition.log)
                 return None
             case step:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from engine.broker.storage import Storage
@@ -12,7 +14,18 @@ from engine.replication.partition_types import ReplicationConfig
 
 def rolled_segments_are_not_synced(patch: pytest.MonkeyPatch) -> None:
     """Take segments for durable as soon as a roll asks for that: a power cut takes them."""
-    patch.setattr(LogFlush, "start_flush", LogFlush._mark_flushed)
+    start_flush = LogFlush.start_flush
+
+    def start(
+        self: LogFlush, offset: int, now_ms: int, on_end: Callable[[], None] | None = None
+    ) -> None:
+        if on_end is None:
+            self._mark_flushed(offset, now_ms)
+        else:
+            # A move between log directories waits for the flush of its copy.
+            start_flush(self, offset, now_ms, on_end)
+
+    patch.setattr(LogFlush, "start_flush", start)
 
 
 def a_higher_min_isr_is_not_heard_of(patch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from engine.broker.coordinator_topic import CoordinatorTopic
 from engine.errors import CorruptFile
+from engine.host.memory_network import MemoryWorkers
 from engine.host.ports import LogDirOffline
 from engine.kafka_errors import (
     INVALID_TOPIC_EXCEPTION,
@@ -109,6 +111,63 @@ def test_what_was_flushed_before_a_move_is_flushed_after_it() -> None:
     cluster.pass_time(100)
     assert wanted == home(cluster)
     assert flushed <= cluster.partition(1).log.log_end_offset
+
+
+def bytes_after_a_power_cut(cluster: MemoryCluster) -> int:
+    """Return how many bytes of the log a power cut of broker 1 would leave."""
+    disk = cluster.disks[1].after_crash()
+    return sum(
+        disk.size_bytes(f"{directory}/{folder}/{name}")
+        for directory in ("/one", "/two")
+        for folder in disk.list_dir(directory)
+        if folder.startswith("t-0") and not folder.endswith("-delete")
+        for name in disk.list_dir(f"{directory}/{folder}")
+        if name.endswith(".log")
+    )
+
+
+def test_what_was_on_disk_before_a_move_is_on_disk_after_it() -> None:
+    cluster = cluster_of()
+    disk = cluster.disks[1]
+    killed = disk.after_crash(kept_changes=disk.unsynced_changes())
+    cluster.cut_power(1)
+    cluster.disks[1] = killed
+    cluster.start(1)
+    cluster.pass_time(10_000)
+    # The recovery synced what it read, and the recovery point does not say so.
+    assert 0 == cluster.partition(1).log.recovery_point
+    bytes_before, wanted = bytes_after_a_power_cut(cluster), other(cluster)
+    assert bytes_before > 0
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(3000)
+    assert wanted == home(cluster)
+    assert bytes_before <= bytes_after_a_power_cut(cluster)
+
+
+def test_a_move_ends_though_its_log_is_flushed_more_often_than_its_copy_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_of()
+    submit = MemoryWorkers.submit
+
+    def submit_slowly(self: MemoryWorkers, name: str, work: Callable[[], None]) -> None:
+        """Take 300 ms for each flush."""
+        if name == "flush-log":
+            cluster.timers.call_at(cluster.clock.monotonic_ms() + 300, work)
+        else:
+            submit(self, name, work)
+
+    monkeypatch.setattr(MemoryWorkers, "submit", submit_slowly)
+    cluster.partition(1).log.flush(0)
+    wanted = other(cluster)
+    assert 0 == moved(cluster, wanted)
+    for _ in range(10):
+        assert 0 == cluster.produce(1, 1).code()
+        cluster.partition(1).log.flush(0)
+        flushed = cluster.partition(1).log.recovery_point
+        cluster.pass_time(100)
+    assert wanted == home(cluster)
+    assert flushed <= cluster.partition(1).log.recovery_point
 
 
 def test_a_move_whose_flush_cannot_start_is_asked_for_again(
