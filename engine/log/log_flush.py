@@ -130,15 +130,17 @@ class LogFlush:
             for segment, _ in segments:
                 segment.give_back()
             flushed_offset = self._in_progress.pop(number)
-            if faults:
-                raise faults[0]
-            if failure is None:
-                self._snapshots.note_synced(snapshots)
-                self._mark_flushed(flushed_offset, now_ms)
-            else:
-                self._hooks.on_failure(failure)
-            if on_end is not None:
-                on_end()
+            try:
+                if faults:
+                    raise faults[0]
+                if failure is None:
+                    self._snapshots.note_synced(snapshots)
+                    self._mark_flushed(flushed_offset, now_ms)
+                else:
+                    self._hooks.on_failure(failure)
+            finally:
+                if on_end is not None:
+                    on_end()
 
         self._hooks.tasks.offload("flush-log", work, done)
 

@@ -210,3 +210,16 @@ def test_a_flush_that_ends_with_a_fault_gives_its_segments_back() -> None:
     fill(log, [10])
     log.flush(NOW_MS)
     assert 20 == log.recovery_point
+
+
+def test_who_waits_for_a_flush_hears_of_its_end_though_a_fault_ends_it() -> None:
+    files, tasks, ends = FaultyFiles(), HeldTasks(), list[int]()
+    log, _ = open_log(files, SMALL, hooks_of(tasks))
+    fill(log, [10])
+    log.start_flush(NOW_MS, lambda: ends.append(log.recovery_point))
+    files.fault = ArithmeticError("ours")
+    with pytest.raises(ArithmeticError):
+        tasks.held.pop()()
+    log.start_flush(NOW_MS, lambda: ends.append(log.recovery_point))
+    tasks.held.pop()()
+    assert [0, 10] == ends
