@@ -31,6 +31,7 @@ from engine.host.memory_image import (
     Write,
     build_crash_image,
     draw_kept_changes,
+    flipped_paths,
     list_files,
     list_unsynced_changes,
 )
@@ -289,10 +290,9 @@ class MemoryFiles:
         """
         self._find_file(path).flipped[position] = bits
 
-    @property
-    def has_flipped(self) -> bool:
-        """Return True if any file has bits that are read wrongly."""
-        return any(content.flipped for content in list_files(self._root))
+    def flipped_paths(self) -> list[str]:
+        """Return the paths of all files that have bits which are read wrongly."""
+        return flipped_paths(self._root)
 
     def flip_back(self) -> None:
         """Make reads of all files return the bytes that were written."""

@@ -142,6 +142,17 @@ def list_files(root: Folder) -> list[Content]:
     return files
 
 
+def flipped_paths(root: Folder, path: str = "") -> list[str]:
+    """Return the paths of all files below `path` that have bits which are read wrongly."""
+    paths = []
+    for name, node in root.live.items():
+        if isinstance(node, Folder):
+            paths += flipped_paths(node, f"{path}/{name}")
+        elif node.flipped:
+            paths.append(f"{path}/{name}")
+    return paths
+
+
 def list_unsynced_changes(root: Folder, renamings: Sequence[Renaming]) -> list[Write | Renaming]:
     """Return every change that is not durable, in the order of the operations."""
     reachable = {id(content): content for content in list_files(root)}

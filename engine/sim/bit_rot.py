@@ -3,7 +3,8 @@
 ```
 begin ─ one batch of one replica ─┬─ reads of it are damaged ────────────────> the disk is repaired
                                   ├─ recovery truncates the log before it ─> nothing is left of it
-                                  └─ its bytes are written again ──────────> nothing is left of it
+                                  ├─ its bytes are written again ──────────> nothing is left of it
+                                  └─ the replica is deleted ───────────────> nothing is left of it
 ```
 
 Only one replica of a partition is damaged at a time, while another ISR member is undamaged. A
@@ -15,6 +16,7 @@ writes (`losses.py`) from the batch on, and none before it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import NamedTuple
 
 from engine.model import TopicPartition
@@ -68,13 +70,18 @@ class BitRotRules:
     def damage_of(self, broker_id: int) -> BitRot | None:
         """Return the present damage of a broker's disk, None if it has none.
 
-        A damage whose bytes the broker has written again meanwhile is ended first.
+        A damage whose bytes the broker has written again meanwhile is ended first. One of a log
+        that was deleted does not count: a new replica of the partition does not have it. (A power
+        cut may bring the log back.)
         """
         rot = self._rots.get(broker_id)
-        if rot is not None and not self._nodes[broker_id].disk.files.has_flipped:
-            self._end(rot)
+        if rot is None:
             return None
-        return rot
+        paths = self._nodes[broker_id].disk.files.flipped_paths()
+        if not paths:
+            self._end(rot)
+        is_in_log = any(PurePath(path).parent.name == str(rot.partition) for path in paths)
+        return rot if is_in_log else None
 
     def is_damaged(self, broker_id: int, partition: TopicPartition) -> bool:
         """Return True if a broker's replica of a partition has a damaged batch."""
@@ -146,6 +153,8 @@ class BitRotRules:
         path, position, size_bytes, base_offset = found[-1 - place]
         at = _LENGTH.start + draw // 3 % (size_bytes - _LENGTH.start)
         at += len(_UNCHECKED) if at in _UNCHECKED else 0
+        if node.broker_id in self._rots:
+            self._end(self._rots[node.broker_id])
         node.disk.files.flip(path, position + at, 1 << draw % 8)
         rot = self._rots[node.broker_id] = BitRot(
             node.broker_id,

@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 
+from engine.host.memory import MemoryFiles
 from engine.model import TopicPartition
 from engine.sim.bit_rot import BitRot, BitRotRules, whole_part
 from engine.sim.fault_kinds import FaultKind
@@ -91,14 +92,35 @@ def test_checksums_that_nobody_checks_are_noticed(
     assert violation.rule == rule
 
 
-def test_a_follower_that_failed_at_damage_may_stay_behind_until_the_next_leader_epoch() -> None:
-    key, history, disk = TopicPartition("t", 0), History("t-0"), SimpleNamespace(has_flipped=True)
-    history.state = PartitionStateNode(1, 1, 3, (1,))
-    node = SimpleNamespace(disk=SimpleNamespace(files=disk))
+def damaged_disk(key: TopicPartition, history: History) -> tuple[MemoryFiles, BitRotRules]:
+    """Return the disk of broker 2, on which a batch of a replica at offset 5 is damaged."""
+    files = MemoryFiles()
+    files.make_dir(f"/data/{key}")
+    files.replace_file(f"/data/{key}/{0:020}.log", b"abc")
+    files.flip(f"/data/{key}/{0:020}.log", 1, 1)
+    node = SimpleNamespace(disk=SimpleNamespace(files=files))
     rots = BitRotRules({key: history}, {2: cast(SimulatedBroker, node)})
     rots._rots[2] = BitRot(2, key, 5)
+    return files, rots
+
+
+def test_a_new_replica_does_not_have_the_damage_of_a_deleted_one() -> None:
+    key = TopicPartition("t", 0)
+    files, rots = damaged_disk(key, History("t-0"))
+    assert rots.is_damaged(2, key)
+    files.rename(f"/data/{key}", f"/data/{key}.{'0' * 32}-delete")
+    files.make_dir(f"/data/{key}")
+    files.replace_file(f"/data/{key}/{0:020}.log", b"abc")
+    assert not rots.is_damaged(2, key)
+    assert rots.damage_of(2) is None
+
+
+def test_a_follower_that_failed_at_damage_may_stay_behind_until_the_next_leader_epoch() -> None:
+    key, history = TopicPartition("t", 0), History("t-0")
+    history.state = PartitionStateNode(1, 1, 3, (1,))
+    files, rots = damaged_disk(key, history)
     assert rots.may_have_failed_at_damage(2, key)
-    disk.has_flipped = False
+    files.flip_back()
     assert rots.may_have_failed_at_damage(2, key)
     assert not rots.may_have_failed_at_damage(2, TopicPartition("t", 1))
     history.state = history.state._replace(leader_epoch=4)

@@ -249,6 +249,7 @@ def test_flipped_bits_are_read_until_the_byte_is_written_again() -> None:
     handle = files.open("/f", write=True)
     files.flip("/f", 2, 0x01)
     files.flip("/f", 4, 0x80)
+    assert ["/f"] == files.flipped_paths()
     buffer = bytearray(4)
     assert (b"abbd\xe5f", 4) == (handle.read_at(0, 10), handle.read_into(1, buffer))
     assert b"bbd\xe5" == buffer
@@ -256,7 +257,7 @@ def test_flipped_bits_are_read_until_the_byte_is_written_again() -> None:
     assert b"aBCd\xe5f" == handle.read_at(0, 10)
     handle.truncate(4)
     handle.append((b"ef",))
-    assert (b"aBCdef", False) == (handle.read_at(0, 10), files.has_flipped)
+    assert (b"aBCdef", []) == (handle.read_at(0, 10), files.flipped_paths())
 
 
 def test_flipped_bits_outlive_a_power_cut_and_are_not_seen_by_who_inspects() -> None:
