@@ -20,6 +20,7 @@ view `batches` and `kctl logs verify` show them. The options of `kafka-log` are 
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -126,8 +127,18 @@ class Logs:
         except DamagedData as refused:
             if damage.is_strict:
                 raise
-            # Of the line that called `sql`.
-            warnings.warn(f"{refused}; Logs.damage has each", DamageFound, stacklevel=3)
+            _warn(f"{refused}; Logs.damage has each")
+
+
+def _warn(text: str) -> None:
+    """Warn of damage at the line that called `sql`, or that read the end of a stream.
+
+    Python warns of the same text at the same line only once, and all cells of a notebook count as
+    one file: a registry of its own makes each read warn.
+    """
+    caller = sys._getframe(3)
+    path, line = caller.f_code.co_filename, caller.f_lineno
+    warnings.warn_explicit(text, DamageFound, path, line, registry={})
 
 
 def open_logs(

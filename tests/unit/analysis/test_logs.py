@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,14 @@ def test_a_query_warns_of_batches_that_it_skips(damaged: Logs) -> None:
     assert rows.num_rows < whole.sql("select key from records").num_rows
     assert {(place.topic, place.partition) for place in damaged.damage} == {("orders", 0)}
     assert whole.damage == []
+
+
+def test_each_query_of_a_line_warns(damaged: Logs) -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            damaged.sql("select key from records")
+    assert [__file__] * 3 == [warning.filename for warning in warned]
 
 
 def test_a_stream_warns_at_its_end(damaged: Logs) -> None:
