@@ -69,17 +69,18 @@ def splits_between(
 
     Both have offsets by `topic-partition`; `splits` have rising offsets in each partition. The
     returned copies are limited to the range. A partition that `start` lacks is read from its log
-    start offset; one that `end` lacks is not read. Raises RecordsGone if `fail_on_loss` and offsets
-    at or above `start` were deleted or truncated.
+    start offset; one that `end` lacks counts as ending at offset 0, and is not read. Raises
+    RecordsGone if `fail_on_loss` and records at or above `start` are gone: the log starts above it,
+    ends below it, or does not exist any more.
     """
     found = []
     seen: set[str] = set()
     for split in splits:
         place = place_of(split)
         first, last = start.get(place, 0), end.get(place, 0)
-        # The first split of a partition shows where its log starts.
-        log_start = max(split.log_start_offset, 0 if place in seen else split.base_offset)
         if fail_on_loss and place not in seen and place in start:
+            # The first split of a partition shows where its log starts.
+            log_start = max(split.log_start_offset, split.base_offset)
             if log_start > first and last > first:
                 raise RecordsGone(place, first, log_start, "the log starts at")
             if last < first:

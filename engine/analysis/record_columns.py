@@ -128,11 +128,13 @@ class RecordColumns:
     def add_run(self, run: BatchRun, note: Note) -> Iterator[pa.RecordBatch]:
         """Add the wanted records of a run of batches; yield an Arrow batch each time one is full.
 
+        `_rows` takes the batches up to the first one that it cannot read; that one is opened here.
         A batch whose records are damaged is reported through `note` and skipped.
         """
         number = 0
         while number < run.frame_count:
             if self._list_count:
+                # Records of opened batches come before those that `_rows` adds next.
                 self._parts.append(self._batch_of_lists())
             is_full = False
             # A compressed batch is decompressed by `add` if all records are wanted.

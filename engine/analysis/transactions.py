@@ -171,7 +171,9 @@ class PartitionTransactions:
         """Decide which offsets of transactions read_committed hides, after the last batch.
 
         The outcome also has those in doubt, because their marker may be in damaged bytes, and the
-        last stable offset.
+        last stable offset. A transaction in doubt is hidden if a trusted transaction index lists
+        its abort. It is hidden and undecided if such an index is missing, or if no later
+        marker of its producer follows; otherwise it counts as committed. To be called once.
         """
         self._damages += self._unbounded
         for doubts in self._doubts.values():

@@ -206,14 +206,17 @@ class ValueDecoder:
         return tuple(column for column in RECORDS if column.name in wanted)
 
     def decode_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return an Arrow batch with the decoded columns added and unwanted columns removed."""
+        """Return an Arrow batch with the decoded columns added and unwanted columns removed.
+
+        Without any decoded column the batch is returned as it is.
+        """
         import pyarrow as pa
 
         if not self._own:
             return batch
         made: dict[str, list[object]] = {KEY: [], VALUE: [], PROBLEM: []}
-        with_key, with_value = KEY in self._own, VALUE in self._own or PROBLEM in self._own
-        with_key = with_key or PROBLEM in self._own
+        # The column of problems reports those of both.
+        with_key, with_value = (bool({name, PROBLEM} & set(self._own)) for name in (KEY, VALUE))
         keys, values, controls = (batch.column(name).to_pylist() for name in _READ)
         for key, value, is_control in zip(keys, values, controls, strict=True):
             contents = (key if with_key else None, value if with_value else None)

@@ -254,7 +254,7 @@ class _ErrorContext(FetchContext):
         return SessionResponse([], NO_SESSION, self._error_code)
 
     def throttled(self) -> SessionResponse:
-        """Return the same error as `answer`: it comes before the throttling."""
+        """Return the response to a throttled fetch: the error of `answer`, which has precedence."""
         return self.answer([])
 
 

@@ -170,13 +170,13 @@ class ControllerContext:
         return [p for p in self.leaderships if p.topic not in being_deleted]
 
     def is_being_deleted(self, topic: str) -> bool:
-        """Return True if a topic is being deleted: its deletion waits for no reassignment.
+        """Return True if a topic is to be deleted and none of its partitions is being reassigned.
 
-        A topic whose deletion waits for a reassignment is still maintained: the reassignment needs
-        a leader, which needs its epoch, and followers, which fetch by the topic's id.
+        During a reassignment the topic's leaders are still elected, and its followers still fetch:
+        the reassignment needs both to complete, and the deletion follows it.
 
-        Differs: Kafka does not maintain it. It ends such a reassignment by the deletion, as soon
-        as a broker with a replica starts, and never if none does.
+        Differs: Kafka elects no leader for such a topic. Its reassignment ends only when the topic
+        is deleted, once a broker with a replica starts.
         """
         return topic in self.to_delete and all(
             partition.topic != topic for partition in self.reassigning

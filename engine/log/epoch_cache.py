@@ -12,7 +12,8 @@ entries returns True, and its caller writes the file: `encode` returns the conte
 A follower of a compacted log may find that an epoch's first batch does not follow its log end
 offset: compaction removed the batches between, and their epochs are unknown. Such an epoch starts
 at the log end offset, until its leader reports the end of the epoch before it. That also holds for
-the first epoch of an empty log that begins above offset 0 or at the start of a compacted log.
+the first epoch of a log without epochs, if the first batch begins above the log end offset. That
+the start is not exact is known in memory only, not after a restart.
 
 Source: REPL-1; Kafka's LeaderEpochFileCache; KIP-101, KIP-279.
 Differs: in Kafka such an epoch starts at the first remaining batch. A follower that led the epoch

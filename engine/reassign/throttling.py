@@ -103,9 +103,14 @@ class Throttling:
     def set(
         self, now: ObservedCluster, rates: ThrottleRates, moving: Iterable[PartitionChange]
     ) -> None:
-        """Set throttles for the partitions in `moving`, after reading the values to restore.
+        """Replace the throttles of this execution by those for the partitions in `moving`.
 
-        Raises ThrottleOfAnotherMove, with nothing set, and ThrottleNotSet.
+        1. Throttles of ours that `moving` does not need any more are restored.
+        2. The present values of the others are read and recorded, to be restored later.
+        3. Values that differ from the present ones, and ours, are recorded in the journal and set.
+           A setting whose present value could not be read is left out.
+
+        Raises ThrottleOfAnotherMove, with nothing set, and ThrottleNotSet, with some set.
         """
         settings = dict.fromkeys(settings_to_read(self._changes, rates))
         if not self._is_returned:

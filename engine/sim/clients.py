@@ -67,7 +67,7 @@ class ClientEvents(Protocol):
         """
         ...
 
-    def check_damaged(
+    def on_damaged_batch(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int
     ) -> None:
         """Record that a consumer received a batch with a wrong checksum from machine `host`."""

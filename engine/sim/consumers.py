@@ -134,7 +134,7 @@ class SimulatedConsumer:
             if next_position is not None:
                 self.positions[partition] = max(position, next_position)
             if damaged_offset is not None:
-                self._events.check_damaged(self.name, leader.host, partition, damaged_offset)
+                self._events.on_damaged_batch(self.name, leader.host, partition, damaged_offset)
                 self._find_leader(partition)
                 return
             now_ms = self._requests.timers.clock.monotonic_ms()

@@ -429,7 +429,7 @@ class Injector:
 
     def _set_store_back(self, fault: Fault) -> None:
         """Restore an older backup of the store while all brokers are down, as an operator would."""
-        found = self._server.snapshot(_AGES_MS[fault.other % len(_AGES_MS)])
+        found = self._server.preview_rollback(_AGES_MS[fault.other % len(_AGES_MS)])
         if found is None or not self._server.machine.is_running:
             self._trace.add("", "spared: the store is away")
             return

@@ -309,11 +309,11 @@ class History:
         if log_start_offset > self.committed_end:
             self.start = self.committed_end = log_start_offset
 
-    def begin_behind_losses(self, log_start_offset: int) -> None:
-        """Record that a leader's log starts above the committed end, if all between was lost.
+    def begin_after_lost_range(self, log_start_offset: int) -> None:
+        """Begin the history at `log_start_offset` if all committed records below it are lost.
 
-        It had records that an earlier leader lacked, and deleted them by age before it followed
-        that leader.
+        Otherwise nothing changes. Replica A has records that leader B lacks, and deletes them by
+        age before it follows B; as the next leader, its log starts above B's end.
         """
         between = range(self.committed_end, log_start_offset)
         if all(self.is_lost(offset, offset + 1) for offset in between):

@@ -423,7 +423,7 @@ class Invariants:
         member must have the records.
         """
         key = partition.topic_partition
-        history.begin_behind_losses(partition.log.log_start_offset)
+        history.begin_after_lost_range(partition.log.log_start_offset)
         # In a fork, a follower of a leader that lost writes may have a later high watermark.
         is_forked = history.is_forked(history.committed_end, high_watermark)
         if has_risen and not is_forked:

@@ -322,7 +322,7 @@ class Ledger:
             self._check_gaps(consumer, partition, content, (position, next_offset))
         return next_offset
 
-    def check_damaged(
+    def on_damaged_batch(
         self, consumer: str, host: str, partition: TopicPartition, base_offset: int
     ) -> None:
         """Check rule R14: bit rot on the disk of broker `host` explains a wrong checksum.

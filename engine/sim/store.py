@@ -134,10 +134,11 @@ class StoreServer:
             self.machine.clock.monotonic_ms(), stored
         )
 
-    def snapshot(self, age_ms: int) -> tuple[Stored, Stored] | None:
+    def preview_rollback(self, age_ms: int) -> tuple[Stored, Stored] | None:
         """Return the state that a rollback by `age_ms` would restore, and the present state.
 
-        None if no snapshots are kept.
+        What is restored is the snapshot of then, but for producer ids and leader epochs, which are
+        never used twice. None if no snapshots are kept.
         """
         now = self._journal.load()
         snapshot = self._snapshots.as_of(self.machine.clock.monotonic_ms() - age_ms)

@@ -27,7 +27,7 @@ from engine.wire.fetch_bytes import (
     RequestedPartition,
     RequestedTopic,
     decode_fetch_request,
-    encode_before_partition,
+    encode_single_topic_start,
 )
 
 _VERSION_WITH_RACK: Final = 11
@@ -150,7 +150,7 @@ def encode_response_head(
     TAGS_AFTER_RECORDS must follow the records.
     """
     index, watermark, stable, log_start = offsets
-    head = _HEAD_OF_ANSWER(0, 0, session_id) + encode_before_partition(version, topic)
+    head = _HEAD_OF_ANSWER(0, 0, session_id) + encode_single_topic_start(version, topic)
     if version >= FIRST_FLEXIBLE:
         one = _ONE_12(index, 0, watermark, stable, log_start, has_aborted, -1)
         return head + one + record_size_bytes(records_bytes)

@@ -117,7 +117,12 @@ def read_produce_fast(frame: memoryview) -> tuple[int, int, ProduceHead, memoryv
 
 @lru_cache(maxsize=PRODUCE_HEADS_KEPT)
 def _parse_head(head: bytes, version: int) -> ProduceHead | None:
-    """Return the fields from the client id to the index, None for a request off the fast path."""
+    """Parse a Produce request's start, and encode the fixed bytes of its response; None otherwise.
+
+    `head` begins after the correlation id, with the client id, and ends with the partition index. A
+    producer repeats it in each request: the result is cached. None if the fast path does not serve
+    such a request.
+    """
     if not FIRST_FLEXIBLE <= version <= LAST_VERSION:
         return None
     tags_at = _CLIENT_ID_AT + int.from_bytes(head[:_CLIENT_ID_AT])

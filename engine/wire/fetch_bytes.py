@@ -369,8 +369,12 @@ def encode_fetch_response_in_pieces(
 
 
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
-def encode_before_partition(version: int, topic: str | bytes) -> bytes:
-    """Return the bytes before the only partition of a Fetch response: counts and the topic."""
+def encode_single_topic_start(version: int, topic: str | bytes) -> bytes:
+    """Return the bytes between a Fetch response's session id and its only partition.
+
+    These are the count of topics, the topic, and the count of partitions. `topic` is a name, or a
+    topic id from version 13 on.
+    """
     writer = _Writer(version)
     writer.write_count(1)
     writer.write_topic(topic)

@@ -114,7 +114,8 @@ def levels_to_format(
     """Return the levels with which a cluster is formatted, metadata.version first, then by name.
 
     `release_text` is --release-version, None if it is not given; `wanted` are levels of --feature.
-    Features at level 0 are left out. Errors: TerseFailure, ToolFailure. Source: Formatter.
+    Features at level 0 are left out, and kraft.version, which is stored elsewhere. Before 4.0 only
+    metadata.version can be set. Errors: TerseFailure, ToolFailure. Source: Formatter.
     """
     metadata = _metadata_level_to_format(release_text, wanted, release)
     levels = {}

@@ -93,7 +93,7 @@ def list_consumer_groups(
 ) -> list[GroupListing]:
     """Return the consumer groups that `is_wanted` accepts, in the order of Java's HashMap.
 
-    Errors: ToolFailure.
+    `waits` is how many exceptions wrap a failure in the tool's output. Errors: ToolFailure.
     """
     return _in_map_order(
         group

@@ -21,7 +21,8 @@
 7. Records of a new epoch that do not continue the log, or do not begin it: the leader has
    compacted away the records between, and is requested for the end of the epoch before. Only
    after that the next fetch confirms the records: no replica with a wrong epoch start becomes
-   leader or joins the ISR.
+   leader or joins the ISR. (A broker that restarts before the response keeps the start at the log
+   end offset: the epoch before it then ends too early for consumers that validate their position.)
 
 Source: PART-9, PART-10, PART-11, REPL-2, REPL-4, R9; Kafka's AbstractFetcherThread of 3.9, with
 truncation by Fetch as it is since inter.broker.protocol.version 2.7.

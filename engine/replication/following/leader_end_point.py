@@ -192,7 +192,11 @@ def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPa
 
 
 def _build_epoch_request(replica_id: int, requested: Mapping[TopicPartition, EpochRequest]) -> Call:
-    """Return an OffsetForLeaderEpoch request for the epoch before each gap."""
+    """Return an OffsetForLeaderEpoch request for the partitions whose epochs have a gap.
+
+    A gap is an epoch of the follower's log whose first batches were compacted away. It starts where
+    the leader's epoch before it ends.
+    """
     request = messages.OffsetForLeaderEpochRequest
     topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
     for (name, index), (leader_epoch, gap) in requested.items():

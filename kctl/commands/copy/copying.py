@@ -333,7 +333,7 @@ def _print_failure(error: EngineError, plan: TopicCopy, path: str) -> None:
             "alone, and may copy records twice"
         )
     if not isinstance(error, ProgressLost):
-        notify(f"what is committed stays: the same command goes on behind it, by {path}")
+        notify(f"what is committed stays: the same command continues after it, by {path}")
 
 
 def _denies_transactions(error: EngineError) -> bool:
@@ -382,9 +382,11 @@ def _print_result(request: CopyRequest, job: _Job, ended: _Ended) -> int:
 
 
 def _topic_rows(job: _Job, ended: _Ended) -> list[OutputRow]:
-    """Return a row for each topic: copied and remaining records, and the result.
+    """Return a row for each topic: its offsets, those left, the records copied, and the result.
 
-    In a dry run, nothing is copied yet.
+    `ended.run` is None if nothing was copied: in a dry run, whose result begins with "would", and
+    after a failure before the first record. A topic with no offset left counts as copied, even if
+    the copy of another one failed.
     """
     plan, run = job.plan, ended.run
     missing = {topic.name for topic in job.topics.missing}

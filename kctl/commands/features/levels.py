@@ -119,17 +119,19 @@ def _feature_row(feature: ClusterFeature, epoch: int | None) -> OutputRow:
     return {
         "feature": feature.name,
         "level": feature.level,
-        "level_name": _name(feature.name, feature.level),
+        "level_name": _release_of_level(feature.name, feature.level),
         "supported_lowest": None if supported is None else supported.lowest,
         "supported_highest": None if supported is None else supported.highest,
-        "highest_name": None if supported is None else _name(feature.name, supported.highest),
+        "highest_name": None
+        if supported is None
+        else _release_of_level(feature.name, supported.highest),
         "may_rise": feature.may_rise,
         "epoch": epoch,
         "different": {str(id_): range_text(one) for id_, one in feature.different.items()},
     }
 
 
-def _name(feature: str, level: int) -> str | None:
+def _release_of_level(feature: str, level: int) -> str | None:
     """Return the release of a metadata.version level, such as 4.0-IV3; None for other features."""
     return metadata_name(level) if feature == METADATA else None
 
@@ -250,6 +252,6 @@ def _change_row(
         "feature": update.feature,
         "old_level": features.by_name[update.feature].level,
         "new_level": update.level,
-        "new_name": _name(update.feature, update.level),
+        "new_name": _release_of_level(update.feature, update.level),
         "result": f"would be {done}" if request.dry_run else done,
     }
