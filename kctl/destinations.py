@@ -13,7 +13,7 @@ class TargetInsideSource(EngineError):
     """The output path is inside the directory that is read."""
 
     exit_code = exits.USAGE
-    hint = "name a directory beside it"
+    hint = "name another directory"
 
     def __init__(self, target: str, source: str) -> None:
         super().__init__(f"{target}: lies inside {source}, which is read")

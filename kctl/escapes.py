@@ -19,10 +19,10 @@ def read_escape(text: str, position: int, what: str) -> tuple[bytes, int]:
     if letter == "x":
         digits = text[position + 2 : position + 4]
         if len(digits) != 2 or not set(digits) <= _HEX_DIGITS:
-            raise UnreadableArgument(what, text, "two hex digits behind \\x")
+            raise UnreadableArgument(what, text, "two hex digits after \\x")
         return bytes.fromhex(digits), position + 4
     if letter not in _ESCAPES:
-        raise UnreadableArgument(what, text, "n, t, r, 0, \\ or xNN behind \\")
+        raise UnreadableArgument(what, text, "n, t, r, 0, \\ or xNN after \\")
     return _ESCAPES[letter], position + 2
 
 

@@ -49,7 +49,7 @@ class NameNotTyped(EngineError):
         self.name = name
         self.command = command
         command_line = f"{CONFIRM_VARIABLE}={name} kctl {command}"
-        self.hint = f"run it in a terminal, or say that you mean it: {command_line}"
+        self.hint = f"run it in a terminal, or confirm with an option: {command_line}"
 
 
 class GuardedCluster(EngineError):

@@ -28,10 +28,10 @@ _BY_CODE = {
     "MESSAGE_TOO_LARGE": "`kctl topics alter TOPIC -c max.message.bytes=BYTES` lets it take more",
     "RECORD_LIST_TOO_LARGE": "`kctl topics alter TOPIC -c segment.bytes=BYTES` lets it take more",
     "SECURITY_DISABLED": "brokers have no authorizer; authorizer.class.name names one",
-    "REQUEST_TIMED_OUT": "it may still be done: look how far it is before asking again",
+    "REQUEST_TIMED_OUT": "it may still be done: check its state before asking again",
     "INVALID_REPLICATION_FACTOR": "`kctl brokers list` shows the brokers that are alive",
     "BROKER_NOT_AVAILABLE": "`kctl brokers list` shows the brokers that are alive",
-    "INVALID_CONFIG": "`kctl topics configs TOPIC --all --doc` says what each setting takes",
+    "INVALID_CONFIG": "`kctl topics configs TOPIC --all --doc` shows the values of each setting",
 }
 _FILES = "choose another path, or make this one readable and writable"
 _FULL = "make room, or choose another path"

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from engine.analysis.problem import Problem
 
 _PARTITIONS_MAX = 5
-UNCOUNTED = "a server of Spark Connect does not say what was damaged; --strict reads for that"
+UNCOUNTED = "a server of Spark Connect does not report what was damaged; --strict reads for that"
 HINT = (
     "`kctl logs verify` shows each place; rows with `not crcValid` of the view batches are whole"
     " batches whose bytes are wrong"
 )
 
 
-CHANGED_HINT = "run it again, or on a copy of the directory: a broker is at work in this one"
+CHANGED_HINT = "run it again, or on a copy of the directory: a broker is using this one"
 
 
 def damage_text(problems: list[Problem]) -> str:

@@ -120,7 +120,7 @@ def _parse_template(template: str) -> list[bytes | _Letter]:
             position += 2
         elif sign == "%":
             raise UnreadableArgument(
-                "a record format", template, "one of s k t p o T h e S K behind %"
+                "a record format", template, "one of s k t p o T h e S K after %"
             )
         elif sign == "\\":
             raw, position = read_escape(template, position, "a record format")

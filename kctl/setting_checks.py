@@ -150,11 +150,11 @@ def with_hint(
 def _listing_hint(resource: Resource) -> str:
     """Return a hint that names the command that lists the settings of a resource."""
     if resource.kind is ConfigResourceType.TOPIC:
-        return f"`kctl topics configs {resource.name} --all --doc` says what there is"
+        return f"`kctl topics configs {resource.name} --all --doc` shows what there is"
     if resource.kind is ConfigResourceType.BROKER_LOGGER:
         return f"`kctl configs describe --broker-logger {resource.name}` shows the loggers"
     broker = resource.name or "ID"
-    return f"`kctl configs describe --broker {broker} --all -o wide` says what can be changed"
+    return f"`kctl configs describe --broker {broker} --all -o wide` shows what can be changed"
 
 
 def _is_of_brokers(key: str) -> bool:

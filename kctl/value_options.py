@@ -82,7 +82,7 @@ def parse_wanted_values(
     if value_format == "schema" and not schemas:
         registry = registry or os.environ.get("KCTL_SCHEMA_REGISTRY")
         if not registry:
-            rule = "--schema-registry or --schemas says where schemas are"
+            rule = "--schema-registry or --schemas sets where schemas are"
             raise UnknownDecoding(
                 value_format, f"{rule}; --values utf8 needs none" if key_schema else rule
             )

@@ -86,9 +86,9 @@ def parse_anonymised_columns(
         found[entry.name] = entry
     for entry in found.values():
         if entry.column == "decoded_value" and "value" not in found:
-            raise WrongAnonymising(entry.name, "the value says it too: anonymise value as well")
+            raise WrongAnonymising(entry.name, "the value holds it too: anonymise value as well")
         if entry.column == "decoded_key" and "key" not in found:
-            raise WrongAnonymising(entry.name, "the key says it too: anonymise key as well")
+            raise WrongAnonymising(entry.name, "the key holds it too: anonymise key as well")
     return tuple(found.values())
 
 

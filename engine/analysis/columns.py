@@ -55,7 +55,7 @@ BATCHES = (
     ViewColumn("position", "long", False, "byte position in the segment"),
     ViewColumn("baseOffset", "long", False, "first offset; of a wrapper, its last"),
     ViewColumn("lastOffset", "long", False, "last offset, inclusive"),
-    ViewColumn("count", "int", True, "records; null in old formats, which do not say"),
+    ViewColumn("count", "int", True, "records; null in old formats, which do not store it"),
     ViewColumn("size", "int", False, "bytes on disk"),
     ViewColumn("codec", "string", False, "none, gzip, snappy, lz4, zstd or unknown"),
     ViewColumn("magic", "int", False, "0, 1 or 2"),

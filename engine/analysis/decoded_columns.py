@@ -55,7 +55,7 @@ GROUPS = (
 
 TRANSACTIONS = (
     ViewColumn("kind", "string", True, "state: of a coordinator; marker: in a partition's log"),
-    ViewColumn("transactionalId", "string", True, "null for a marker, which does not say"),
+    ViewColumn("transactionalId", "string", True, "null for a marker, which does not store it"),
     ViewColumn("producerId", "long", True, ""),
     ViewColumn("producerEpoch", "int", True, ""),
     ViewColumn("state", "string", True, "Empty, Ongoing, …; of a marker COMMIT or ABORT"),

@@ -58,7 +58,7 @@ def check_partitioning(names: Sequence[str], anonymised: Sequence[str] = ()) -> 
         if name not in PARTITIONINGS:
             raise WrongPartitioning(text, f"expected some of {', '.join(PARTITIONINGS)}")
         if name in anonymised or (name == "date" and _DATE_OF in anonymised):
-            raise WrongPartitioning(text, f"names of folders would tell {name}")
+            raise WrongPartitioning(text, f"names of folders would show {name}")
     if len(set(names)) < len(names):
         raise WrongPartitioning(text, "a name is there twice")
     return tuple(names)

@@ -42,7 +42,7 @@ class PartitionTwice(EngineError):
     """The same partition is in two directories of one broker: its records would count twice."""
 
     hint = (
-        "give one directory of each broker, with its meta.properties, which tells brokers apart,"
+        "give one directory of each broker, with its meta.properties, which identifies the broker,"
         " or choose with --topics"
     )
 

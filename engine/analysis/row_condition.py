@@ -61,7 +61,7 @@ def _check_form(text: str) -> None:
     except SqlglotError as error:
         raise QueryFailed(f"the condition {text}: {str(error).splitlines()[0]}") from error
     if any(tree.find(kind) for kind in (exp.Query, exp.AggFunc, exp.Window)):
-        raise StatementRefused("--where looks at one record: no subquery, aggregate or window")
+        raise StatementRefused("--where sees one record: no subquery, aggregate or window")
 
 
 def _used_columns(connection: DuckDBPyConnection, sql: str, views: Views) -> frozenset[str]:

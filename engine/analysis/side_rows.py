@@ -213,7 +213,7 @@ def _entry_rows(index: OffsetIndex | TimeIndex, check: IndexCheck | None) -> Ite
 def _file_problem(index: OffsetIndex | TimeIndex) -> str | None:
     """Return what is wrong behind the last entry of an index file, None if nothing is."""
     if index.leftover_bytes:
-        return f"{index.leftover_bytes} bytes behind the last whole entry"
+        return f"{index.leftover_bytes} bytes after the last whole entry"
     if index.hides_entries:
-        return "the space behind the last entry is not zero"
+        return "the space after the last entry is not zero"
     return None

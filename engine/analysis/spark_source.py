@@ -90,7 +90,7 @@ class _Options:
         given = {name.lower(): value for name, value in options.items()}
         self.paths = json.loads(given["paths"]) if "paths" in given else [given.get("path", "")]
         if not all(self.paths):
-            raise WrongOption("path", "load(PATH) says which log directory is read")
+            raise WrongOption("path", "load(PATH) names the log directory that is read")
         self.view = given.get("view", "records")
         if self.view not in VIEWS:
             raise WrongOption("view", f"{self.view}: expected one of {', '.join(VIEWS)}")

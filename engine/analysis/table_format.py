@@ -33,7 +33,7 @@ def parse_stored_form(out: str, text: str) -> Mapping[str, Any]:
     except ValueError:
         form = None
     if not isinstance(form, dict):
-        raise AppendMismatch(out, "what it says of its form cannot be read")
+        raise AppendMismatch(out, "the description of its form cannot be read")
     return form
 
 

@@ -191,7 +191,7 @@ class IsrWrites:
         else:
             # The next check sends them together with later changes.
             self._changed = changed | self._changed
-            _log.warning("changed in-sync sets are not told yet: %s", sending.error)
+            _log.warning("changed in-sync sets are not reported yet: %s", sending.error)
 
 
 def writes_sets_itself(release: str) -> bool:

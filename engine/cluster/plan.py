@@ -146,7 +146,7 @@ def _check_ports(plan: ClusterPlan) -> None:
     numbers = [broker_id - FIRST_BROKER_ID for broker_id in plan.broker_ids()]
     ports = [int(port) + number for port in _PORT.findall(text) for number in numbers]
     if len(set(ports)) < len(ports):
-        rule = f"each of {plan.broker_count} brokers has the ports behind those of the one before"
+        rule = f"each of {plan.broker_count} brokers has the ports after those of the one before"
         raise ConfigError("listeners", text, f"{rule}: leave room between them")
 
 

@@ -19,7 +19,7 @@ def read_last_error(files: Files, path: str, start: int) -> tuple[str, str | Non
     lines = _read_tail(files, path, start)
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     messages = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
-    return messages[-1] if messages else "it said nothing", hints[-1] if hints else None
+    return messages[-1] if messages else "it logged nothing", hints[-1] if hints else None
 
 
 def log_end(files: Files, path: str) -> tuple[str, ...]:

@@ -203,7 +203,7 @@ def _notes_on_topics(topics: Iterable[FoundTopic]) -> list[str]:
     if own:
         kept = " and ".join(f"{key}={value}" for key, value in _KEPT_FOR_GOOD.items())
         notes.append(
-            f"the settings of topics are lost: {kept} keep all records until you say otherwise, "
+            f"the settings of topics are lost: {kept}keep all records until you change that, "
             f"`kctl configs unset --topic TOPIC {' '.join(_KEPT_FOR_GOOD)}`"
         )
     for topic in topics:
@@ -212,7 +212,7 @@ def _notes_on_topics(topics: Iterable[FoundTopic]) -> list[str]:
             named = ", ".join(map(str, gaps))
             notes.append(f"{topic.name}: no directory of partition {named}: it begins empty")
         if topic.topic_id is None:
-            notes.append(f"{topic.name}: no partition.metadata says its id: it gets a new one")
+            notes.append(f"{topic.name}: no partition.metadata has its id: it gets a new one")
     return notes
 
 

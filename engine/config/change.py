@@ -237,7 +237,7 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
     if key is not None and key.update_mode is UpdateMode.READ_ONLY:
         raise ConfigError(name, text, "cannot be changed while the broker runs")
     if name in ONLY_BY_LISTENER:
-        raise ConfigError(name, HIDDEN, "can be changed only behind listener.name.<listener>.")
+        raise ConfigError(name, HIDDEN, "can be changed only after listener.name.<listener>.")
     if not per_broker and is_only_per_broker(name):
         shown = HIDDEN if key is None or key.is_sensitive else text
         raise ConfigError(name, shown, "can be set only for one broker")

@@ -124,7 +124,7 @@ def _unescaped(text: str, path: str) -> str:
             continue
         digits = text[index : index + _UNICODE_DIGITS]
         if len(digits) < _UNICODE_DIGITS or not _HEX.issuperset(digits):
-            raise CorruptFile(path, "four hexadecimal digits behind \\u", repr(digits))
+            raise CorruptFile(path, "four hexadecimal digits after \\u", repr(digits))
         parts.append(chr(int(digits, 16)))
         index += _UNICODE_DIGITS
     # An escape is half of a character beyond 16 bits.

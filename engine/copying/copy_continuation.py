@@ -25,7 +25,7 @@ class SourceReplaced(EngineError):
 
     hint = (
         "its records are those of another copy: with another --journal, and --prefix for another "
-        "name or --append behind the copied records"
+        "name or --append after the copied records"
     )
 
     def __init__(self, topic: str) -> None:

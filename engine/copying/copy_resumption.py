@@ -30,7 +30,7 @@ class ProgressLost(EngineError):
 
     hint = (
         "a coordinator forgets offsets after offsets.retention.minutes: begin another copy, with "
-        "another --journal and --prefix, or behind what is there, with --append and --from"
+        "another --journal and --prefix, or after what is there, with --append and --from"
     )
 
     def __init__(self, partition: TopicPartition, group_id: str) -> None:

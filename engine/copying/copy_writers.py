@@ -60,7 +60,7 @@ class NotCopied(EngineError):
 class OffsetUnknown(EngineError):
     """The destination has a batch already and does not return its offset, which groups need."""
 
-    hint = "run the same command again: it goes on behind what is committed"
+    hint = "run the same command again: it continues after what is committed"
 
     def __init__(self, partition: TopicPartition) -> None:
         super().__init__(f"{partition}: the broker does not say at which offset it stored a batch")

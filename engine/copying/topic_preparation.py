@@ -43,7 +43,7 @@ class DestinationTooSmall(EngineError):
 class DestinationNotEmpty(EngineError):
     """A topic at the destination has records already that are not from an earlier copy."""
 
-    hint = "--append copies behind them; --prefix gives the copy another name"
+    hint = "--append copies after them; --prefix gives the copy another name"
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"there are records already at the destination: {', '.join(names)}")

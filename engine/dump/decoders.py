@@ -38,7 +38,7 @@ Text = bytes | None
 class UndecodableRecord(StorageError):
     """The decoder cannot read a key or value, which ends the dump as in Kafka's tool."""
 
-    hint = "choose int, long or hex to see the records behind it, or no decoder for bytes as text"
+    hint = "choose int, long or hex to see the records after it, or no decoder for bytes as text"
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(f"record at offset {offset} cannot be decoded: {reason}")

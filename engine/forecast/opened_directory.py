@@ -36,7 +36,7 @@ class NoBrokersDirectory(EngineError):
 
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
-        self.hint = "name a broker's log directory; `kctl retention plan --dir` looks at any"
+        self.hint = "name a broker's log directory; `kctl retention plan --dir` reads any"
         super().__init__(f"{path}: {reason}")
 
 
@@ -46,7 +46,7 @@ class DirectoryFailed(EngineError):
     def __init__(self, path: str, error: StorageError) -> None:
         self.path = path
         self.error = error
-        self.hint = "`kctl logs verify` says what is wrong there"
+        self.hint = "`kctl logs verify` shows what is wrong there"
         super().__init__(f"{path}: {error}")
 
 

@@ -54,7 +54,7 @@ def read_jks(content: bytes, password: str | None, key_password: str | None) -> 
     try:
         return _parse_store(_Reader(content), key_password or password or "")
     except (struct.error, MalformedDer) as error:
-        raise MalformedJks("it is cut off or damaged") from error
+        raise MalformedJks("it is truncated or damaged") from error
 
 
 class _Reader:

@@ -124,7 +124,7 @@ def _compare_order(wrong: _Report, entries: Sequence[EpochStart], end_offset: in
             wrong.add(message, f"above {tuple(earlier)}", tuple(later))
     for epoch_start in entries:
         if epoch_start.start_offset > end_offset:
-            message = f"leader epoch {epoch_start.epoch} starts behind the log's end, {end_offset}"
+            message = f"leader epoch {epoch_start.epoch} starts after the log's end, {end_offset}"
             wrong.add(message, f"at most {end_offset}", epoch_start.start_offset)
 
 

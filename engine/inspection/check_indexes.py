@@ -192,7 +192,9 @@ class TimeIndexCheck:
                 self._note_doubt(self._head, "the log ends before it")
             self._advance()
         if self._final and self._final.timestamp < self._largest:
-            self._note_doubt(self._final, f"nothing behind it, but times go on to {self._largest}")
+            self._note_doubt(
+                self._final, f"nothing after it, but times continue to {self._largest}"
+            )
         if self._is_in_order:
             for rule, index_entry, reason, largest in self._doubts:
                 self._wrong(rule, index_entry, reason, largest)

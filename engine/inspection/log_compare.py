@@ -176,7 +176,7 @@ class _Side:
         end = other[1] if other else 0
         at = wrong.base_offset if wrong else self.offsets[1] if self.offsets else 0
         if self.damage and was_whole and at >= end:
-            self.damage += f", behind the end of the other copy, {end}"
+            self.damage += f", after the end of the other copy, {end}"
 
     def _scan(self, files: Files, partition: PartitionFiles) -> Iterator[BatchPrint]:
         """Yield each batch's BatchPrint; stop at damage, which `damage` then describes.

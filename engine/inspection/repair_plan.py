@@ -362,7 +362,7 @@ class _Planner:
         if stored is None and not entries and name not in self._layout.side_files:
             return
         if entries != stored:
-            reason = "wrong or behind the end" if stored is not None else "missing or unusable"
+            reason = "wrong or after the end" if stored is not None else "missing or unusable"
             self._actions.append(WriteFile(name, encode_leader_epochs(entries), reason))
 
     def _rebuilt_epochs(self, stored: tuple[EpochStart, ...]) -> tuple[EpochStart, ...]:

@@ -275,7 +275,7 @@ class _PartitionScan:
             return TransactionIndex(())
         problem = index.find_problem(segment.base_offset)
         if index.leftover_bytes:
-            problem = f"{index.leftover_bytes} bytes behind the last whole entry"
+            problem = f"{index.leftover_bytes} bytes after the last whole entry"
         if problem:
             self._findings.add(Severity.WARNING, "txnindex-corrupt", path, problem)
         return index
@@ -308,7 +308,7 @@ class _PartitionScan:
         if problem:
             self._findings.add(severity, code, path, problem)
         if index.hides_entries:
-            message = "bytes other than zero lie behind an entry of zeros"
+            message = "bytes other than zero lie after an entry of zeros"
             self._findings.add(severity, code, path, message)
 
     def _check_batches(self, file: File) -> None:
@@ -397,7 +397,7 @@ class _PartitionScan:
             self._transactions.see_damage()
             return None
         self._see_damage(at, following or at + left)
-        expected, got = "a batch within the file", f"one that ends behind its {at + left} bytes"
+        expected, got = "a batch within the file", f"one that ends after its {at + left} bytes"
         if damage is not None:
             expected, got = damage.expected, str(damage.got)
         code = "batch-size" if damage is None or "size" in expected else "batch-header"

@@ -135,7 +135,7 @@ class OffsetIndex:
     def find_problem(self) -> str | None:
         """Return the problem that Kafka's sanity check finds, None for a sound index."""
         if self.leftover_bytes:
-            return f"{self.leftover_bytes} bytes behind the last whole entry"
+            return f"{self.leftover_bytes} bytes after the last whole entry"
         if self.relative_offsets and self.relative_offsets[-1] < 0:
             return f"last offset {self.last_offset} is below the base offset {self.base_offset}"
         return None

@@ -127,7 +127,7 @@ class TimeIndex:
     def find_problem(self) -> str | None:
         """Return the problem that Kafka's sanity check finds, None for a sound index."""
         if self.leftover_bytes:
-            return f"{self.leftover_bytes} bytes behind the last whole entry"
+            return f"{self.leftover_bytes} bytes after the last whole entry"
         if not len(self):
             return None
         last = self.last_entry

@@ -94,14 +94,14 @@ class ClusterModel(NamedTuple):
         ids = [broker.broker_id for broker in self.brokers]
         if len(set(ids)) < len(ids):
             twice = next(broker_id for broker_id in ids if ids.count(broker_id) > 1)
-            raise BadClusterModel(f"broker {twice}", "is told of twice")
+            raise BadClusterModel(f"broker {twice}", "is listed twice")
         names = set()
         known = frozenset(ids)
         for partition in self.partitions:
             _check_partition(partition, known)
             names.add((partition.topic, partition.partition))
         if len(names) < len(self.partitions):
-            raise BadClusterModel("partitions", "one is told of twice")
+            raise BadClusterModel("partitions", "one is listed twice")
 
 
 def _check_partition(partition: PartitionModel, broker_ids: frozenset[int]) -> None:

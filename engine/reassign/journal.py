@@ -54,7 +54,7 @@ class JournalExists(EngineError):
     def __init__(self, path: str) -> None:
         self.path = path
         self.hint = (
-            f"`kctl reassign resume {path}` goes on with it, `cancel` takes back what moves,"
+            f"`kctl reassign resume {path}` continues it, `cancel` cancels its ongoing moves,"
             " `rollback` brings back what is done, too"
         )
         super().__init__(f"{path} is the journal of an execution that is not over")
@@ -72,9 +72,9 @@ class JournalHeld(EngineError):
         self.writer = writer
         self.hint = (
             f"`kctl reassign status {path} --watch` follows it,"
-            f" `kctl reassign cancel {path}` has it take its moves back"
+            f" `kctl reassign cancel {path}` has it cancel its moves"
         )
-        super().__init__(f"{writer or 'another process'} is at work by {path}")
+        super().__init__(f"{writer or 'another process'} is executing {path}")
 
 
 class ChangeTooLate(EngineError):
@@ -82,7 +82,7 @@ class ChangeTooLate(EngineError):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.hint = f"ask again if it is meant for the one at work: `kctl reassign status {path}`"
+        self.hint = f"ask again if it is meant for the new one: `kctl reassign status {path}`"
         super().__init__(f"the execution of {path} is over, and another one has begun")
 
 

@@ -45,7 +45,7 @@ class UnreadableJournal(EngineError):
     def __init__(self, path: str, rule: str) -> None:
         self.path = path
         self.rule = rule
-        self.hint = "name the journal that `kctl reassign execute` told of"
+        self.hint = "name the journal that `kctl reassign execute` printed"
         super().__init__(f"{path} is no journal of a reassignment: {rule}")
 
 

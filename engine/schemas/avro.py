@@ -119,7 +119,7 @@ def make_avro_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callab
             # The reader of arbitrary bytes raises any exception of its parts.
             raise ValueError(f"not of this Avro schema: {error!r}") from error
         if stream.read(1):
-            raise ValueError("not of this Avro schema: there are bytes behind the value")
+            raise ValueError("not of this Avro schema: there are bytes after the value")
         return to_json_value(value if is_alone else value[_FIELD])
 
     return read

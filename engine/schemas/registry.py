@@ -39,7 +39,7 @@ class RegistryRefused(EngineError):
         self.may_pass = status in _PASSING or status >= _SERVER_ERRORS
         self.reason = reason
         if status in _REFUSED:
-            self.hint = "KCTL_SCHEMA_REGISTRY_AUTH=USER:PASSWORD says who asks"
+            self.hint = "KCTL_SCHEMA_REGISTRY_AUTH=USER:PASSWORD sets the user"
 
 
 class Registry:

@@ -87,7 +87,7 @@ def _parse_section(name: str, tokens: Iterator[_Token]) -> Iterator[JaasEntry]:
         if module.character == "}":
             end = next(tokens, None)
             if end is None or end.character != ";":
-                raise JaasRefused(f"the section {name} of a JAAS file has no semicolon behind it")
+                raise JaasRefused(f"the section {name} of a JAAS file has no semicolon after it")
             return
         yield _parse_entry(module, tokens)
     raise JaasRefused(f"the section {name} of a JAAS file has no end")

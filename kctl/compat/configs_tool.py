@@ -45,7 +45,7 @@ _OPTIONS = (
     ToolOption("entity-type", "topics, clients, users, brokers, ips, broker-loggers.", "TYPE"),
     ToolOption("entity-name", "The name of one of --entity-type.", "NAME"),
     ToolOption("entity-default", "The default of --entity-type."),
-    ToolOption("all", "Describe: also what nobody has set."),
+    ToolOption("all", "Describe: also settings with their default."),
     ToolOption("add-config", "Alter: set these; lists in brackets.", "KEY=VALUE,..."),
     ToolOption("add-config-file", "Alter: set those of a file.", "FILE"),
     ToolOption("delete-config", "Alter: remove these.", "KEY,..."),

@@ -46,7 +46,7 @@ _ALL = "all-topic-partitions"
 _OPTIONS = (
     ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
     ToolOption("admin.config", "Client properties.", "FILE"),
-    ToolOption(_TYPE, "preferred, or unclean where nobody leads. Required.", "TYPE"),
+    ToolOption(_TYPE, "preferred, or unclean where there is no leader. Required.", "TYPE"),
     ToolOption("topic", "The topic, with --partition.", "NAME"),
     ToolOption("partition", "The partition of --topic.", "NUMBER"),
     ToolOption(_FILE, 'Several: {"partitions":[{"topic":"a","partition":1}]}.', "FILE"),

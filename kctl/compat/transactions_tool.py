@@ -84,7 +84,7 @@ _SHARED: Final = (
     ),
     Command(
         "find-hanging",
-        "Find transactions that nobody will end.",
+        "Find transactions that no producer will end.",
         (
             _BROKER,
             CommandOption(

@@ -28,7 +28,7 @@ from kctl.compat.tool_call import ToolCall
 from kctl.compat.verifiable_producer import print_event, properties_of_file
 from kctl.exits import Terminated
 
-SUMMARY = "Consumes in a group, and tells of each event in JSON."
+SUMMARY = "Consumes in a group, and reports each event in JSON."
 _OPTIONS: Final = (
     CommandOption("topic", "", "What to consume.", is_required=True),
     CommandOption("group-protocol", "", "classic or consumer; classic."),

@@ -21,7 +21,7 @@ from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
 from kctl.exits import Terminated
 
-SUMMARY = "Produces numbers, and tells of each in JSON."
+SUMMARY = "Produces numbers, and reports each in JSON."
 _OPTIONS: Final = (
     CommandOption("topic", "", "Where the records go.", is_required=True),
     CommandOption("max-messages", "", "How many; -1 for no end.", number=NumberType.Integer),

@@ -67,12 +67,12 @@ def test_a_move_is_a_row_with_its_progress_and_owner(
     executing.wait()
     (left,) = moves(shell)
     assert (move["journal"], None) == (left["move"]["journal"], left["move"]["process"])
-    assert f"nobody is at work: `kctl reassign resume {move['journal']}`" in left["cause"]
+    assert f"no process executes it: `kctl reassign resume {move['journal']}`" in left["cause"]
 
     shell.environment["XDG_STATE_HOME"] = str(shell.home / "another")
     (foreign,) = moves(shell)
     assert (None, None) == (foreign["move"]["journal"], foreign["move"]["process"])
-    assert foreign["cause"].endswith("somebody else's: no journal of this machine has it")
+    assert foreign["cause"].endswith("of another client: no journal of this machine has it")
 
 
 def test_a_wait_is_not_for_moves_unless_it_is_said(

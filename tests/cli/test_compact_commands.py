@@ -291,7 +291,7 @@ def test_a_cluster_of_kafka_is_refused_with_the_reason(shell: LogShell, tmp_path
     with shell.cluster(*NEVER_BY_ITSELF):
         fill(shell, "users", "cleanup.policy=compact", "min.cleanable.dirty.ratio=0.7")
         there = ("-b", str(shell.status()["bootstrap_servers"]))
-        assert "no request tells how far the cleaners" in stranger.told(1, "status", *there)
+        assert "no request returns how far the cleaners" in stranger.told(1, "status", *there)
         told = stranger.told(1, "run", "users", *there)
         assert "no request makes a broker of Kafka clean a log now" in told
         changed = "kctl configs set --topic users min.cleanable.dirty.ratio=0.01 segment.ms=60000"

@@ -183,7 +183,7 @@ def test_a_record_that_is_too_large_is_named_and_the_rest_is_stored(shell: Shell
     assert told[2].startswith("limits of small: max.message.bytes=2000, segment.bytes=")
     assert told[3:5] == [
         "stored: every line from 1 to 1000 but 500",
-        "hint: go on behind them with --from-line 1001",
+        "hint: continue after them with --from-line 1001",
     ]
     del lines[499]
     assert sorted(lines) == sorted(shell.ok("consume", "small", "-e").split())

@@ -318,7 +318,7 @@ def test_diff_reports_damage_after_the_others_end(tmp_path: Path) -> None:
     assert code == 4
     (row,) = json.loads(out)
     assert (row["kind"], row["left_end_offset"]) == ("damage", base)
-    assert f"wrong checksum at offset {base}, behind the end of the other copy, {base}" in err
+    assert f"wrong checksum at offset {base}, after the end of the other copy, {base}" in err
 
 
 def test_a_copy_inside_its_source_is_refused(damaged: Path) -> None:

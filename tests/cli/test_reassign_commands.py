@@ -238,4 +238,4 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 def test_a_cancel_of_all_names_nothing_beside(three: Shell) -> None:
     refused = three.run("reassign", "cancel", "t", "--all", "-y")
     assert 2 == refused.returncode
-    assert "error: --all takes back all that moves, not only t" in refused.stderr
+    assert "error: --all cancels all moves, not only t" in refused.stderr

@@ -100,7 +100,7 @@ def test_moves_that_are_cancelled_by_name_stop_the_process_at_work(
     assert 1 == executing.wait()
     assert executing.stderr is not None
     told = executing.stderr.read()
-    assert "somebody took its move back before it was complete" in told
+    assert "its move was cancelled by another client before it was complete" in told
     assert f"kctl reassign resume {plan}.journal" in told
     assert [] == moving(three)
     assert [] == throttles(three)

@@ -45,7 +45,7 @@ def test_named_topics_that_do_not_exist_are_reported(shell: LogShell) -> None:
 def test_compacted_topics_are_reported_as_such(shell: LogShell) -> None:
     plan = ("plan", "--dir", shell.logs, "ret-size", "ret-time")
     told = shell.told(0, *plan, "--set", "cleanup.policy=compact")
-    assert "2 topics are compacted: `kctl compact plan --exact` tells what that frees" in told
+    assert "2 topics are compacted: `kctl compact plan --exact` shows what that frees" in told
     assert "compact" not in shell.told(0, *plan)
 
 

@@ -138,8 +138,8 @@ def test_keys_are_read_by_a_file_of_their_schema(
     [
         (("--values", "xml"), "expected one of raw, utf8, json, schema"),
         (("--values", "json", "--schemas", "x"), "are for --values schema"),
-        (("--values", "schema"), "says where schemas are"),
-        (("--keys", "schema"), "says where schemas are"),
+        (("--values", "schema"), "sets where schemas are"),
+        (("--keys", "schema"), "sets where schemas are"),
         (("--keys", "xml"), "--keys xml: expected one of text, schema"),
         (("--keys", "schema", "--values", "json"), "it goes with --values schema"),
         (("--keys", "schema", "--schemas", "x.avsc"), "--key-schema FILE is for keys"),

@@ -30,7 +30,7 @@ BATCH_REPORTS = (
         "codecs",
         "Compression of each topic",
         HEADERS,
-        "`none` beside another codec is a producer without compression.type",
+        "`none` next to another codec is a producer without compression.type",
         """select topic, codec, magic, count(*) batches, sum(count) records, sum(size) bytes
            from batches group by topic, codec, magic order by topic, bytes desc, codec, magic""",
     ),
@@ -179,7 +179,7 @@ BATCH_REPORTS = (
         "integrity",
         "Batches whose checksum is wrong",
         HEADERS,
-        "`kctl logs verify` says what is lost, `kctl logs repair` what recovery would keep",
+        "`kctl logs verify` shows what is lost, `kctl logs repair` what recovery would keep",
         """select topic, partition, segment, position, baseOffset, lastOffset, size, crc
            from batches where not crcValid order by topic, partition, segment, position""",
     ),

@@ -64,7 +64,7 @@ COORDINATOR_REPORTS = (
         "The last state of each transactional id, as its coordinator wrote it",
         VALUES,
         "Ongoing longer than its time-out, PrepareCommit and PrepareAbort hold back readers of"
-        " committed records; `kctl transactions` of the cluster tells whether they hang",
+        " committed records; `kctl transactions` of the cluster shows whether they hang",
         """select transactionalId, isTombstone deleted, state, producerId, producerEpoch, timeoutMs,
                   partitions, coordinatorEpoch, timestamp last_written
            from (select transactionalId, isTombstone, state, producerId, producerEpoch, timeoutMs,

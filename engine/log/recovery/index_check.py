@@ -76,7 +76,7 @@ def check_whole_index(index: OffsetIndex | TimeIndex) -> IndexState:
     """Return the state of an index that was read completely."""
     problem = index.find_problem()
     if problem is None and index.hides_entries:
-        problem = "entries behind the first one of zeros"
+        problem = "entries after the first one of zeros"
     return IndexState(problem, len(index) > 0)
 
 

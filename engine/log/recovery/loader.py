@@ -397,7 +397,7 @@ class _Loader:
         if later:
             self._dropped += len(later)
             self._drop_segments(
-                reversed(later), f"behind the damage in segment {segment.base_offset}"
+                reversed(later), f"after the damage in segment {segment.base_offset}"
             )
             # If the truncation were durable before the renames, a crash would leave a hole.
             self._files.sync_dir(self._request.directory)

@@ -45,7 +45,7 @@ _INT_MAX = (1 << 31) - 1
 class SegmentOffsetOverflow(StorageError):
     """A batch has offsets outside of its segment's range; the log cannot be opened."""
 
-    hint = "kctl logs repair cuts the log there"
+    hint = "kctl logs repair truncates the log there"
 
     def __init__(self, path: str, position: int, last_offset: int, base_offset: int) -> None:
         super().__init__(

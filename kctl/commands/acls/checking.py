@@ -125,7 +125,7 @@ def _permissions_to_check(request: CheckRequest) -> list[NeededRule]:
     """
     if request.job.job is not None:
         if request.operation is not None:
-            raise RulesNotClear("--for says what is done: leave out OPERATION and RESOURCE")
+            raise RulesNotClear("--for sets both: leave out OPERATION and RESOURCE")
         return [
             need._replace(resource=_as_prefix(need.resource)) for need in rules_for_job(request.job)
         ]

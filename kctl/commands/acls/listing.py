@@ -80,7 +80,7 @@ def delete_rules(
     """
     check_format(output)
     if is_all == _is_limited(filters, resources):
-        raise RulesNotClear("which rules? Give options that say it, or --all for every one")
+        raise RulesNotClear("which rules? Give options that select them, or --all for every one")
     wanted = filters_of(filters, resources)
     with connect(options) as client:
         rules = described(client, wanted)

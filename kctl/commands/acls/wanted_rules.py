@@ -112,7 +112,7 @@ def _rules_of_job(request: RulesRequest) -> list[AclBinding]:
     Errors: RulesNotClear with `--deny` or `--operation`, or if the resources do not fit the job.
     """
     if request.deny or request.operations:
-        raise RulesNotClear("--for says what is allowed: leave out --deny and --operation")
+        raise RulesNotClear("--for sets the operations: leave out --deny and --operation")
     return [
         AclBinding(needed.resource, AccessEntry(principal, host, needed.operation, permission))
         for needed in rules_for_job(request)

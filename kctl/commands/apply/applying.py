@@ -277,6 +277,6 @@ def _print_results(steps: Sequence[StateStep], results: Sequence[StepResult], ou
     code = end_with(RESULT_COLUMNS, rows, output, failures=failures)
     if failures:
         notify(
-            f"{failures} of {steps_counted(steps)} not done: the same command again does the rest"
+            f"{failures} of {steps_counted(steps)} not done: run the same command again for these"
         )
     return code

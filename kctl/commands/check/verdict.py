@@ -283,7 +283,7 @@ def finding_row(finding: HealthFinding, result: CheckResult) -> dict[str, object
 def _owner_text(owner: KnownMove | None) -> str:
     """Return the owner of a reassignment as text; None means that no local journal has it."""
     if owner is None:
-        return "somebody else's: no journal of this machine has it"
+        return "of another client: no journal of this machine has it"
     if owner.process is None:
-        return f"ours, nobody is at work: `kctl reassign resume {owner.journal}`"
+        return f"ours, no process executes it: `kctl reassign resume {owner.journal}`"
     return f"ours, by {owner.journal}: {owner.process}"

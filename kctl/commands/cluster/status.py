@@ -128,7 +128,7 @@ def _print_halt(broker: BrokerStatus, subject: str) -> None:
     if broker.halt.line is None:
         notify(f"error: {subject} seems to have been halted: {broker.halt.cause}")
     else:
-        notify(f"error: {subject} was halted: {broker.halt.cause or 'its log says why'}")
+        notify(f"error: {subject} was halted: {broker.halt.cause or 'its log has the reason'}")
         notify(f"  {broker.halt.line}")
     notify(f"hint: {broker.halt.hint}")
 

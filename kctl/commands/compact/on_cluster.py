@@ -55,7 +55,7 @@ def print_plan_of_cluster(options: ClusterOptions, request: CompactPlanRequest) 
             rows = [log.plan_row(None) for log in known.values()]
     print_sum(rows, is_exact=request.exact)
     if any(row["is_estimated"] for row in rows):
-        notify("estimated: no request tells where segments begin, nor up to where a cleaner was")
+        notify("estimated: no request returns where segments begin, nor up to where a cleaner was")
     if request.chart:
         draw_bars(rows, is_exact=request.exact)
     columns = plan_columns(is_exact=request.exact, has_chart=request.chart)

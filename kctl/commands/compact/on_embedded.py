@@ -63,7 +63,7 @@ class CleanerStateUnavailable(EngineError):
     )
 
     def __init__(self) -> None:
-        super().__init__("no request tells how far the cleaners of Kafka's brokers are")
+        super().__init__("no request returns how far the cleaners of Kafka's brokers are")
 
 
 class CleanerNotControllable(EngineError):

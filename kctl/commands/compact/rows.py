@@ -157,7 +157,7 @@ def print_sum(rows: Sequence[OutputRow], *, is_exact: bool) -> None:
     about = "about " if any(row["is_estimated"] for row in rows) else ""
     notify(f"{about}{size_text(gone)} of {size_text(size)}{share} {verb}, of {logs}")
     if not is_exact:
-        notify("how much goes, records tell: --exact reads them")
+        notify("how much goes depends on the records: --exact reads them")
 
 
 def status_row(broker_id: int, log: LogCompaction) -> dict[str, object]:

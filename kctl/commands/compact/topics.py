@@ -36,7 +36,7 @@ class NotCompacted(EngineError):
         super().__init__(f"topic {topic} is not compacted: its cleanup.policy is {policy}")
         self.hint = (
             f"`kctl configs set --topic {topic} cleanup.policy=compact` has it compacted; "
-            "`kctl compact plan --set cleanup.policy=compact` tells what that would free"
+            "`kctl compact plan --set cleanup.policy=compact` shows what that would free"
         )
 
 

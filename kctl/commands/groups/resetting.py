@@ -132,7 +132,7 @@ def check_request(request: ResetRequest) -> None:
     if len(scenarios) != 1:
         given = f" and not {', '.join(scenarios)}" if scenarios else ""
         raise ContradictoryReset(
-            "say where the offsets go with one of --to-earliest, --to-latest, --to-current, "
+            "set the new offsets with one of --to-earliest, --to-latest, --to-current, "
             f"--to-offset, --shift-by, --by-duration, --to-datetime, --from-group, "
             f"--from-file{given}"
         )
@@ -143,7 +143,7 @@ def check_request(request: ResetRequest) -> None:
             "--from-file names the partitions: leave out --topic, --all-topics"
         )
     if scenario not in ("--from-file", "--from-group") and has_scope != 1:
-        raise ContradictoryReset("say which partitions with --topic, or with --all-topics")
+        raise ContradictoryReset("name the partitions with --topic, or give --all-topics")
 
 
 def reset_offsets(options: ClusterOptions, request: ResetRequest, files: Files) -> int:

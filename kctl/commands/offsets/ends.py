@@ -159,7 +159,7 @@ def _drop_beyond_end(rows: list[OutputRow]) -> tuple[list[OutputRow], int]:
         if row["before_offset"] <= row["end_offset"]:
             kept.append(row)
             continue
-        detail = f"{row['before_offset']} lies behind the end, {row['end_offset']}"
+        detail = f"{row['before_offset']} lies after the end, {row['end_offset']}"
         partition = TopicPartition(row["topic"], row["partition"])
         report_error(api_error(OFFSET_OUT_OF_RANGE, detail), str(partition))
     return kept, len(rows) - len(kept)

@@ -174,7 +174,7 @@ def measure_latency(
     """Measure the time from sending a record to consuming it; returns the exit code."""
     interval_ns = _check_options(request, made)
     if request.size_bytes < VALUE_BYTES_MIN:
-        expected = f"{VALUE_BYTES_MIN} or more: a value tells its own number"
+        expected = f"{VALUE_BYTES_MIN} or more: a value holds its own number"
         raise UnreadableArgument("a value of --size", str(request.size_bytes), expected)
     overrides = _overrides(options, request, (*_SEND_KEYS, *CONSUMER_KEYS))
     options = options._replace(overrides=overrides.shared)

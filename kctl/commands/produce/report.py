@@ -144,7 +144,7 @@ class ProduceReport:
         """Print that the last transaction may be committed, and how to check it."""
         self._is_doubtful = True
         self.note(
-            "warning: nobody answered the commit of the last transaction, which may be stored: "
+            "warning: no broker answered the commit of the last transaction, which may be stored: "
             f"`kctl transactions describe {transactional_id}` shows how it ended"
         )
 
@@ -196,7 +196,7 @@ class ProduceReport:
             but = ", ".join(str(line) for line in sorted(self._single))
             return [
                 f"stored: every line from {start} to {self._last_line} but {but}",
-                f"hint: go on behind them with --from-line {self._last_line + 1}",
+                f"hint: continue after them with --from-line {self._last_line + 1}",
             ]
         first = self._first_lost
         stored = [f"every line from {start} to {first - 1}"] if first > start else []

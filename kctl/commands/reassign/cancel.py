@@ -52,7 +52,7 @@ class CancelNotHonoured(EngineError):
             f" the process and run `kctl reassign cancel {path}` again"
         )
         super().__init__(
-            f"{writer or 'the process'} at work by {path} has not answered for"
+            f"{writer or 'the process'} that executes {path} has not answered for"
             f" {waited_ms / 1000:g} s: it may be stopped, or its cluster out of reach"
         )
 
@@ -65,7 +65,7 @@ class AllWithTargets(EngineError):
     def __init__(self, targets: Sequence[str]) -> None:
         self.targets = tuple(targets)
         self.hint = "leave --all out, or the names"
-        super().__init__(f"--all takes back all that moves, not only {', '.join(targets)}")
+        super().__init__(f"--all cancels all moves, not only {', '.join(targets)}")
 
 
 class CancelRequest(NamedTuple):
@@ -113,7 +113,7 @@ def cancel_moves(options: ClusterOptions, request: CancelRequest) -> int:
             rows = [_row(key, move.original, MOVING) for key, move in chosen.items()]
             write_rows(CANCEL_COLUMNS, rows, output)
             return exits.FAILED if errors else exits.CHANGES_PENDING
-        confirm(f"take back the moves of {count} of {cluster_named(client)}", yes=yes)
+        confirm(f"cancel the moves of {count} of {cluster_named(client)}", yes=yes)
         answers = alter_reassignments(client, dict.fromkeys(chosen))
     failures = len(errors)
     rows = []
@@ -151,7 +151,7 @@ def _print_moves_of_journal(options: ClusterOptions, path: str, output: str) -> 
         require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
         ongoing = list_reassignments(client)
     if is_held(RealHeldFiles(), path):
-        notify(f"{state.writer or 'another process'} is at work by it, and would be asked to")
+        notify(f"{state.writer or 'another process'} is executing it, and would be asked to")
     rows = [
         _row(change.name, change.old_replicas, MOVING)
         for change in state.begun.changes
@@ -175,7 +175,7 @@ def cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str
         return exits.OK
     with connect(options) as client:
         require_cluster(state.begun.cluster_id, client.view([]).cluster_id)
-        prompt = f"take back what moves by {path}, of {cluster_named(client)}"
+        prompt = f"cancel the moves of {path}, of {cluster_named(client)}"
         confirm(prompt, yes=yes)
         while True:
             try:
@@ -200,7 +200,7 @@ def _request_cancel_of_holder(client: KafkaClient, held: JournalHeld) -> Journal
     """
     files, path = RealHeldFiles(), held.path
     request_cancel(files, path, identify_process())
-    notify(f"{held.writer or 'another process'} is at work by it: asked to take its moves back")
+    notify(f"{held.writer or 'another process'} is executing it: asked to cancel its moves")
     deadline_ms = client.clock.monotonic_ms() + client.timeout_ms
     while is_held(files, path):
         is_answered = read_journal(files, path).is_cancelling
@@ -218,7 +218,5 @@ def _print_results_of_other(state: JournalState, path: str, output: str | None) 
     """
     if state.how_over == CANCELLED:
         return print_results(state.begun.changes, state.ended, output)
-    notify(
-        f"error: it was complete before it could be taken back (`kctl reassign rollback {path}`)"
-    )
+    notify(f"error: it was complete before it could be cancelled (`kctl reassign rollback {path}`)")
     return print_results(state.begun.changes, state.ended, output, failures=1)

@@ -31,7 +31,7 @@ class ChangeRefused(EngineError):
         self.writer = writer
         self.reason = reason
         self.hint = f"it goes on as before; `kctl reassign status {path}` shows it"
-        super().__init__(f"{writer or 'the process'} at work by {path} refused: {reason}")
+        super().__init__(f"{writer or 'the process'} that executes {path} refused: {reason}")
 
 
 class ChangeNotAnswered(EngineError):
@@ -47,7 +47,7 @@ class ChangeNotAnswered(EngineError):
         self.waited_s = waited_s
         self.hint = "the request stays in the journal: it is followed when that process goes on"
         super().__init__(
-            f"{writer or 'the process'} at work by {path} has not answered for {waited_s:g} s:"
+            f"{writer or 'the process'} that executes {path} has not answered for {waited_s:g} s:"
             " it may be stopped, or its cluster out of reach"
         )
 

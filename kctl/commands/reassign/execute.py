@@ -256,10 +256,10 @@ def run_execution(
             end = (execution.cancel if is_cancel else execution.run)(progress.show)
     except KeyboardInterrupt:
         goes_on = (
-            f"what moves goes on; `kctl reassign resume {path}` does too, `cancel` takes it back"
+            f"the moves continue; `kctl reassign resume {path}` follows them, `cancel` cancels them"
         )
         if is_cancel:
-            goes_on = f"not all is taken back: `kctl reassign cancel {path}` goes on with it"
+            goes_on = f"not all moves are cancelled: `kctl reassign cancel {path}` continues"
         notify(goes_on)
         raise
     except EngineError:
@@ -269,7 +269,7 @@ def run_execution(
         journal.close()
     failures = _print_deviations(end, path)
     if end.cancelled_by is not None and not is_cancel:
-        notify(f"error: taken back before it was complete: {end.cancelled_by} asked for that")
+        notify(f"error: cancelled before it was complete: {end.cancelled_by} asked for that")
         failures += 1
     return print_results(begun.changes, end.how_ended, output, failures=failures)
 
@@ -296,13 +296,13 @@ def _print_deviations(end: ExecutionEnd, path: str) -> int:
     for key, error in end.refused.items():
         report_error(error, str(key))
     for setting in end.foreign_throttles:
-        notify(f"warning: {setting} was changed by somebody else meanwhile, and stays so")
+        notify(f"warning: {setting} was changed by another client meanwhile, and stays so")
     for setting, left in end.left_throttles.items():
         notify(f"error: {setting} is still throttled: {left}")
     if end.left_throttles:
         notify(f"hint: once that broker is alive, `kctl reassign resume {path}` takes it away")
     for key in end.taken_back:
-        notify(f"error: {key}: somebody took its move back before it was complete")
+        notify(f"error: {key}: its move was cancelled by another client before it was complete")
     if end.taken_back:
         notify(
             f"hint: nothing more was begun; `kctl reassign resume {path}` asks for what is left"

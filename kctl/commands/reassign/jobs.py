@@ -138,7 +138,7 @@ def _resume_job(client: KafkaClient, request: JobRequest, journal: str) -> int:
     """
     state = read_journal_state(journal)
     left = [change for change in state.begun.changes if change.name not in state.ended]
-    what = "is being taken back" if state.is_cancelled else "is not over"
+    what = "is being cancelled" if state.is_cancelled else "is not over"
     of = counted(len(state.begun.changes), "partition")
     notify(
         f"the job of before {what}: {len(left)} of {of} left, {_throttle_text(state)}; {journal}"
@@ -162,7 +162,7 @@ def _resume_job(client: KafkaClient, request: JobRequest, journal: str) -> int:
     if not state.is_cancelled:
         return _check_emptied(client, request, code)
     if code == exits.OK:
-        notify("error: the job of before is taken back; the same command again begins a new one")
+        notify("error: the earlier job is cancelled; the same command again begins a new one")
     return exits.FAILED
 
 

@@ -89,5 +89,5 @@ def print_rates(plan: ReassignmentPlan) -> None:
     notify(
         f"busiest broker by the mean: bytes in {before.in_max_over_mean:.2f}, then "
         f"{after.in_max_over_mean:.2f}; bytes out {before.out_max_over_mean:.2f}, then "
-        f"{after.out_max_over_mean:.2f} (to followers: what consumers fetch is not told by Kafka)"
+        f"{after.out_max_over_mean:.2f} (to followers: Kafka does not report what consumers fetch)"
     )

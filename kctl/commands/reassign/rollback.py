@@ -42,7 +42,7 @@ def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
         cluster_id = client.view([]).cluster_id
         require_cluster(state.begun.cluster_id, cluster_id)
         if not state.is_over:
-            notify(f"{path} is not over: what moves is taken back first")
+            notify(f"{path} is not over: its moves are cancelled first")
             if moves.dry_run:
                 return _show(
                     _reverse_moves_in_progress(client, state) + _reverse_changes(client, state),

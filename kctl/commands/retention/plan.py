@@ -271,7 +271,7 @@ def _print_compacted(configs: Mapping[str, LogConfig]) -> None:
     if count:
         verb = "is" if count == 1 else "are"
         topics = counted(count, "topic")
-        notify(f"{topics} {verb} compacted: `kctl compact plan --exact` tells what that frees")
+        notify(f"{topics} {verb} compacted: `kctl compact plan --exact` shows what that frees")
 
 
 def _forecast_row(forecast: RetentionForecast) -> OutputRow:

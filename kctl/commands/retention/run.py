@@ -53,12 +53,12 @@ class ForeignCluster(EngineError):
     """Kafka's protocol has no request to apply retention now."""
 
     hint = (
-        "its brokers look every log.retention.check.interval.ms; `kctl configs set --topic "
-        "NAME retention.ms=…` says what goes then, `kctl records delete` takes records at once"
+        "its brokers check every log.retention.check.interval.ms; `kctl configs set --topic "
+        "NAME retention.ms=…` shows what goes then, `kctl records delete` takes records at once"
     )
 
     def __init__(self) -> None:
-        super().__init__("no request makes a broker of Kafka look at retention now")
+        super().__init__("no request makes a broker of Kafka check retention now")
 
 
 def run_now(options: ClusterOptions, request: RunRequest) -> int:
@@ -159,7 +159,7 @@ def _run_on_embedded(options: ClusterOptions, request: RunRequest) -> int:
     ):
         if given:
             raise ConflictingRunOptions(
-                f"{name} needs --dir", "a cluster looks at all its topics as they are"
+                f"{name} needs --dir", "a cluster checks all its topics as they are"
             )
     with connect(options) as client:
         data = find_embedded_cluster(client)
@@ -189,5 +189,5 @@ def _run_on_embedded(options: ClusterOptions, request: RunRequest) -> int:
         for key, now in after.items()
         if key in before and before[key].start_offset < now.start_offset
     ]
-    notify(f"every broker looked: {counted(len(rows), 'partition')} begin later")
+    notify(f"every broker has checked: {counted(len(rows), 'partition')} begin later")
     return end_with(RUN_COLUMNS, rows, request.output)

@@ -145,7 +145,7 @@ def _new_topic(name: str, request: CreateRequest) -> NewTopic:
     """
     if request.assignment is not None and (request.partitions or request.replication_factor):
         raise ContradictoryOptions(
-            "--replica-assignment says how many partitions and replicas: "
+            "--replica-assignment sets the number of partitions and replicas: "
             "leave out --partitions and --replication-factor"
         )
     return NewTopic(

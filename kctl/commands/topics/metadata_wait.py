@@ -57,4 +57,4 @@ def _await_metadata(
         return [name for name in wanted if name in view.topics and not is_done(view.topics[name])]
 
     if wanted and not client.await_view(wanted, lambda view: not late(view), _WAIT_MS):
-        notify("not every broker tells of the change yet: it is made, and shows in a moment")
+        notify("not every broker reports the change yet: it is made, and shows in a moment")

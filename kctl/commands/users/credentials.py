@@ -166,7 +166,7 @@ def note_users_without_login(users: Iterable[str]) -> None:
     for user in users:
         if not may_log_in(user):
             name = visible_cell(user)
-            notify(f"note: brokers let nobody in by SCRAM whose name is not ASCII: {name}")
+            notify(f"note: brokers refuse SCRAM users whose name is not ASCII: {name}")
 
 
 def _send_passwords(

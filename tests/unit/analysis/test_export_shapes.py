@@ -259,8 +259,8 @@ def test_a_second_run_adds_to_the_folders(tmp_path: Path) -> None:
     [
         (["offset"], [], "expected some of"),
         (["topic", "topic"], [], "twice"),
-        (["topic"], ["topic"], "would tell topic"),
-        (["date"], ["timestamp"], "would tell date"),
+        (["topic"], ["topic"], "would show topic"),
+        (["date"], ["timestamp"], "would show date"),
     ],
 )
 def test_folders_that_cannot_be_are_refused(

@@ -175,8 +175,8 @@ def _with_form(form: str) -> Callable[[Path], None]:
         (lambda out: _overwritten(out, partition_by=["topic"]), "it is partitioned by topic now"),
         (_without_topic, "its column topic is not what it was"),
         (_constrained, "it has delta.constraints.small now"),
-        (_with_form("{"), "what it says of its form cannot be read"),
-        (_with_form("[]"), "what it says of its form cannot be read"),
+        (_with_form("{"), "the description of its form cannot be read"),
+        (_with_form("[]"), "the description of its form cannot be read"),
     ],
 )
 def test_a_delta_table_that_others_changed_is_left_alone(
@@ -217,7 +217,7 @@ def _partition(table: Any) -> None:
         (_partition, "it is partitioned by topic now"),
         (_set("kctl.run", "x"), "its properties do not say how far it came"),
         (_set("kctl.partitions", "{}x"), "its properties do not say how far it came"),
-        (_set("kctl.export", "x"), "what it says of its form cannot be read"),
+        (_set("kctl.export", "x"), "the description of its form cannot be read"),
     ],
 )
 def test_an_iceberg_table_that_others_changed_is_left_alone(

@@ -34,7 +34,7 @@ def test_a_store_of_certificates_is_read_without_its_password_too() -> None:
         (_KEYS, "wrong", None, "it was changed, or the password is wrong"),
         (_KEYS[:100] + b"?" + _KEYS[101:], "store-pw", None, "it was changed"),
         (_KEYS, "store-pw", "wrong", "the password of its key is wrong"),
-        (_KEYS[:-500], None, "store-pw", "cut off or damaged"),
+        (_KEYS[:-500], None, "store-pw", "truncated or damaged"),
         (b"\xfe\xed\xfe\xed\0\0\0\x03", None, None, "no JKS store"),
         (
             b"\xfe\xed\xfe\xed\0\0\0\x02\0\0\0\x01\0\0\0\x03\0\0" + bytes(8),
@@ -70,5 +70,5 @@ def test_a_hidden_key_has_room_for_its_salt_and_its_digest() -> None:
     digest = hashlib.sha1("pw".encode("utf-16-be"), usedforsecurity=False).digest()
     store = read_jks(_store_of_hidden(bytes(20) + digest), None, "pw")
     assert (b"", [], []) == store
-    with pytest.raises(MalformedJks, match="cut off or damaged"):
+    with pytest.raises(MalformedJks, match="truncated or damaged"):
         read_jks(_store_of_hidden(bytes(19) + digest), None, "pw")

@@ -31,7 +31,7 @@ def test_entries_that_fit_are_no_finding(entries: list[tuple[int, int]]) -> None
         ([(0, 0), (2, 5), (1, 10)], "entry (1, 10) follows (2, 5)"),
         ([(0, 0), (1, 5), (2, 5)], "entry (2, 5) follows (1, 5)"),
         ([(0, 0), (2, 5), (3, 4)], "entry (3, 4) follows (2, 5)"),
-        ([(0, 0), (2, 5), (3, 11)], "leader epoch 3 starts behind the log's end, 10"),
+        ([(0, 0), (2, 5), (3, 11)], "leader epoch 3 starts after the log's end, 10"),
         ([(0, 0)], "leader epoch 2 has records but no entry"),
         ([(0, 0), (2, 6)], "leader epoch 2 starts at 5, not at 6"),
         ([(0, 0), (2, 4)], "leader epoch 0 has records up to 4, past its end"),

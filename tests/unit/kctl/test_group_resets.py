@@ -203,13 +203,13 @@ def test_a_duration_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"topics": ["t"]}, "say where the offsets go"),
+        ({"topics": ["t"]}, "set the new offsets with"),
         (
             {"topics": ["t"], "to_latest": True, "to_offset": 0},
             "and not --to-latest, --to-offset",
         ),
-        ({"to_latest": True}, "say which partitions"),
-        ({"to_latest": True, "topics": ["t"], "all_topics": True}, "say which partitions"),
+        ({"to_latest": True}, "name the partitions"),
+        ({"to_latest": True, "topics": ["t"], "all_topics": True}, "name the partitions"),
         ({"from_file": "f", "topics": ["t"]}, "--from-file names the partitions"),
     ],
 )

@@ -50,7 +50,7 @@ def test_records_that_are_too_large_are_the_only_ones_missing(
     results = (result(range(2, 5)), result(range(5, 6), TOO_LARGE), result(range(6, 9)))
     assert [
         "stored: every line from 2 to 8 but 5",
-        "hint: go on behind them with --from-line 9",
+        "hint: continue after them with --from-line 9",
         "6 records",
     ] == ending(report, 8, *results, capsys=capsys)
 

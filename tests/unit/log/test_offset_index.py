@@ -96,7 +96,7 @@ def test_a_file_of_zeros_has_no_entries() -> None:
 
 
 def test_kafkas_sanity_check_finds_odd_sizes_and_low_offsets() -> None:
-    assert parse_offset_index(bytes(9), 0).find_problem() == "1 bytes behind the last whole entry"
+    assert parse_offset_index(bytes(9), 0).find_problem() == "1 bytes after the last whole entry"
     low = parse_offset_index(struct.pack(">ii", -3, 10), 50)
     assert low.find_problem() == "last offset 47 is below the base offset 50"
     assert index_of([(101, 5)]).find_problem() is None

@@ -116,7 +116,7 @@ def test_entries_must_not_fall_back() -> None:
 
 
 def test_kafkas_sanity_check_finds_odd_sizes_and_low_entries() -> None:
-    assert parse_time_index(bytes(13), 0).find_problem() == "1 bytes behind the last whole entry"
+    assert parse_time_index(bytes(13), 0).find_problem() == "1 bytes after the last whole entry"
     falling = parse_time_index(struct.pack(">qiqi", 10, 1, 5, 2), 0)
     assert falling.find_problem() == "last timestamp 5 is below the first, 10"
     low = parse_time_index(struct.pack(">qi", 10, -1), 9)

@@ -340,7 +340,7 @@ def test_what_is_not_possible_at_all_is_refused(ask: object) -> None:
 @pytest.mark.parametrize(
     ("brokers", "replicas", "rule"),
     [
-        ([1, 1], (1,), "is told of twice"),
+        ([1, 1], (1,), "is listed twice"),
         ([1], (1, 1), "two replicas on one broker"),
         ([1], (2,), "broker 2, which the model does not have"),
         ([1], (), "has no replicas"),

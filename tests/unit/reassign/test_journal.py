@@ -129,7 +129,7 @@ def test_a_journal_has_one_writer_who_is_named(files: MemoryHeldFiles) -> None:
         lambda: MoveJournal.create(files, PATH, BEGUN, OTHER),
         lambda: MoveJournal.reopen(files, PATH, OTHER),
     ):
-        with pytest.raises(JournalHeld, match=r"process 7 on here \(kim\) is at work by /j"):
+        with pytest.raises(JournalHeld, match=r"process 7 on here \(kim\) is executing /j"):
             attempt()
     assert (before, True) == (files.read_bytes(PATH), is_held(files, PATH))
     files.kill_holders()

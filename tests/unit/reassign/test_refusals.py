@@ -52,7 +52,7 @@ SETTING = "leader.replication.throttled.rate of broker 1"
             "leader.replication.throttled.replicas of topic t cannot be set: INVALID_CONFIG: no",
         ),
         (JournalExists("j"), "j is the journal of an execution that is not over"),
-        (JournalHeld("j", None), "another process is at work by j"),
+        (JournalHeld("j", None), "another process is executing j"),
         (UnreadableJournal("j", "empty"), "j is no journal of a reassignment: empty"),
     ],
 )
@@ -63,7 +63,7 @@ def test_a_refusal_names_the_first_and_counts_the_others(error: EngineError, tex
 
 def test_a_held_journal_names_its_writer() -> None:
     writer = ProcessIdentity(9, "there", "lee")
-    assert f"{writer} is at work by j" == str(JournalHeld("j", writer))
+    assert f"{writer} is executing j" == str(JournalHeld("j", writer))
 
 
 def test_a_plan_that_does_not_say_its_cluster_is_of_any() -> None:

@@ -98,7 +98,7 @@ def test_types_of_references_need_no_record_around_them(
     schema = Schema(SchemaKind.AVRO, text, (("a", TEAM), ("b", USER)))
     decoder = SchemaDecoder(Schemas({3: schema}))
     assert expected == decoder.value(enveloped(3, content))
-    with pytest.raises(Undecodable, match="bytes behind"):
+    with pytest.raises(Undecodable, match="bytes after"):
         decoder.value(enveloped(3, content + b"\0"))
 
 

@@ -46,7 +46,7 @@ def test_a_truncation_is_reported_with_its_file_bytes_offset_and_reason(
         (
             "INFO",
             f"{HEAD} Deleting segments as part of log truncation:"
-            f" LogSegment(baseOffset=10, size={5 * SIZE}), behind the damage in segment 5",
+            f" LogSegment(baseOffset=10, size={5 * SIZE}), after the damage in segment 5",
         ),
         (
             "WARNING",
