@@ -44,13 +44,14 @@ class ClassArchive:
         self._path = f"{folder}/{key}.jsa"
         self._none = f"{folder}/{key}.none"
         self._new = f"{folder}/{key}.{os.getpid()}.new"
-        #: Whether the JVM that was started with `options` writes the archive at its end (step 1).
+        #: Whether the JVM that was started with `prepare_options` writes the archive at its end (step 1).
         self.is_made = False
 
-    def options(self) -> list[str]:
+    def prepare_options(self) -> list[str]:
         """Return the JVM options that use the archive, or that write one if it is missing.
 
-        Empty if this Java writes no archives or the cache folder is not writable.
+        An archive that exists is marked as used; before a new one is written, unused ones are
+        removed. Empty if this Java writes no archives or the cache folder is not writable.
         """
         if self._is_ours(self._path):
             with suppress(OSError):

@@ -76,7 +76,7 @@ def _start(java: str, settings: dict[str, str], archive: ClassArchive | None) ->
     with temporary_folder("kctl-spark-") as folder:
         address = f"{folder}/address"
         process = subprocess.Popen(
-            _command(java, settings, archive.options() if archive else ()),
+            _command(java, settings, archive.prepare_options() if archive else ()),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=None if os.environ.get("KCTL_DEBUG") else subprocess.DEVNULL,

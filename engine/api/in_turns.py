@@ -56,21 +56,21 @@ class _Parts:
 
 def _promise_all(parts: Sequence[Promise[Message]]) -> Promise[None]:
     """Return a promise that is kept when all `parts` are kept, or when one has failed."""
-    there: Promise[None] = Promise()
-    there.source = _Parts(parts)
+    all_kept: Promise[None] = Promise()
+    all_kept.source = _Parts(parts)
     missing = {id(part) for part in parts}
 
-    def came(part: Promise[Message]) -> None:
-        """Note that one part is kept or has failed."""
+    def on_part_settled(part: Promise[Message]) -> None:
+        """Keep the common promise if all parts are kept now, or if one has failed."""
         missing.discard(id(part))
-        if not there.is_kept and (part.error is not None or not missing):
-            there.keep(None)
+        if not all_kept.is_kept and (part.error is not None or not missing):
+            all_kept.keep(None)
 
     for part in parts:
-        part.watch(partial(came, part))
+        part.watch(partial(on_part_settled, part))
     if not parts:
-        there.keep(None)
-    return there
+        all_kept.keep(None)
+    return all_kept
 
 
 class InTurns:

@@ -436,7 +436,8 @@ class KafkaClient:
         """Return fresh metadata of these topics, from the first broker that responds.
 
         `topics` None requests all topics; an empty list requests the brokers only. `deadline_ms`
-        None: the client's time-out.
+        None: the client's time-out. Errors: that of the last broker if none responds, and that of
+        the check of the cluster's id.
         """
         wanted = None if topics is None else sorted(set(topics))
         request = metadata_request(wanted)
@@ -444,6 +445,7 @@ class KafkaClient:
         ready_address = self.connections.ready_address()
         first = [] if ready_address is None else [ready_address]
         deadline_ms = self._deadline_ms() if deadline_ms is None else deadline_ms
+        # This request is the check that others would make first.
         was_known, self._is_cluster_known = self._is_cluster_known, True
         try:
             response = self._send_to_first(call, [*first, *self._addresses()], deadline_ms)
@@ -452,7 +454,7 @@ class KafkaClient:
                 was_known = False
                 self._on_cluster(view.cluster_id)
         except EngineError:
-            # Refused or not answered: the next request needs fresh metadata.
+            # A cluster that the check has refused is unknown to the next request, too.
             self._is_cluster_known = was_known
             raise
         self._view = view

@@ -32,10 +32,11 @@ Histories = dict[TopicPartition, LogHistory | EngineError]
 def request_histories(
     client: KafkaClient, topics: Sequence[str], cuts_ms: Iterable[int] = ()
 ) -> Histories:
-    """Return the history of each partition of the topics, or the error of its requests.
+    """Return each partition's log as estimated segments, or the error of its requests.
 
-    Logs are also divided at `cuts_ms`, the times (ms since 1970) at which the caller wants the
-    size, such as the time before which retention deletes.
+    No request returns real segments. They are estimated from the log's size and its offsets at
+    times that divide it evenly from the oldest record to the newest, and at `cuts_ms`: times (ms
+    since 1970) at which the caller wants the size, such as the one before which retention deletes.
     """
     view = client.view_of_existing(topics)
     keys = [
@@ -46,6 +47,7 @@ def request_histories(
     sizes, failures = _request_sizes(client, keys)
     requested = [key for key in keys if key not in failures]
     bounds: dict[int, dict[TopicPartition, FoundOffset]] = {}
+    # The first offset with a timestamp of at least 0 is that of the oldest record with a time.
     for what in (EARLIEST, LATEST, 0, MAX_TIMESTAMP):
         bounds[what] = _request_offsets(client, dict.fromkeys(requested, what), failures)
         requested = [key for key in requested if key not in failures]
@@ -71,7 +73,12 @@ def request_histories(
             oldest_ms = bounds[0][key].timestamp_ms
             segments = _estimated_parts(sizes[key], first, last, cuts[key], newest_ms)
             histories[key] = LogHistory(
-                key, segments, first, last, oldest_ms if oldest_ms >= 0 else None, True
+                key,
+                segments,
+                first,
+                last,
+                oldest_ms if oldest_ms >= 0 else None,
+                is_estimated=True,
             )
     return {key: histories[key] for key in keys}
 

@@ -73,6 +73,9 @@ class UnwrittenFiles(CopyOnWriteFiles):
         self._unwritten_end = unwritten_end
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
-        """Open a file, read-only unless `write`; raises FileMissing unless `create`."""
+        """Open a file, read-only unless `write`; one whose content is not stored discards writes.
+
+        Raises FileMissing unless `create`.
+        """
         file = super().open(path, write=write, create=create)
         return UnwrittenFile(file) if write and path.endswith(self._unwritten_end) else file

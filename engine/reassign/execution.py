@@ -562,15 +562,16 @@ class Execution:
     def _request_directories(self, changes: Iterable[PartitionChange]) -> set[TopicPartition]:
         """Request log directories for replicas, before these exist, as Kafka's tool does.
 
-        Returns the partitions that must not be submitted: a change whose directory is refused is
-        refused, and one whose broker did not respond is requested again.
+        A broker keeps the directory for a later replica. Returns the partitions that must not be
+        submitted: a change whose directory is refused is refused, and one whose broker did not
+        respond is requested again at the next poll.
         """
         paths: dict[int, dict[TopicPartition, str]] = {}
         for change in changes:
             wanted_paths = zip(change.new_replicas, change.new_log_dirs, strict=False)
-            stays = {broker_id for broker_id, _, _ in change.log_dir_moves}
+            moved_in_broker = {broker_id for broker_id, _, _ in change.log_dir_moves}
             for broker_id, path in wanted_paths:
-                if path != "any" and (broker_id in change.added or broker_id in stays):
+                if path != "any" and (broker_id in change.added or broker_id in moved_in_broker):
                     paths.setdefault(broker_id, {})[change.name] = path
         unplaced = set()
         answers = self._cluster.move_log_dirs(paths) if paths else {}

@@ -41,7 +41,10 @@ class DelayedRestarts:
         """Record that a broker lost writes in a power cut."""
         self._ends_ms[broker_id] = now_ms + _AWAY_MS_MAX
 
-    def is_to_wait(self, broker_id: int, now_ms: int) -> bool:
-        """Return True if a broker may not start yet."""
+    def must_wait(self, broker_id: int, now_ms: int) -> bool:
+        """Return True if a broker may not start yet: no controller has noticed its lost writes.
+
+        False after the time limit, whether they were noticed or not.
+        """
         end_ms = self._ends_ms.get(broker_id, now_ms)
         return now_ms < end_ms and self._losses.is_unseen(broker_id)

@@ -242,7 +242,7 @@ class Simulation:
 
     def may_start(self, node: SimulatedBroker) -> bool:
         """Return True if a broker may start now; one that lost writes may have to wait."""
-        return not self._returns.is_to_wait(node.broker_id, self.loop.now_ms)
+        return not self._returns.must_wait(node.broker_id, self.loop.now_ms)
 
     def record_lost_writes(self, node: SimulatedBroker) -> None:
         """Record a power cut of a broker, and check its small files (L8).

@@ -78,8 +78,11 @@ def _illegal(message: str) -> ToolFailure:
     return ToolFailure("java.lang.IllegalArgumentException", message)
 
 
-def _transaction_index(record: Message) -> str:
-    """Return the text about the transaction index, which releases after 3.9.1 print."""
+def _transaction_index_text(record: Message) -> str:
+    """Return the part of the text about the transaction index.
+
+    Releases before 3.9.1 have no such field, and 3.9.1 does not print it.
+    """
     if "txn_index_empty" not in record.__slots__ or record.release == "3.9.1":
         return ""
     return f", txnIdxEmpty={'true' if record.txn_index_empty else 'false'}"
@@ -106,7 +109,7 @@ def _segment_text(record: Message) -> str:
         f", segmentLeaderEpochs={epochs}, segmentSizeInBytes={record.segment_size_in_bytes}"
         f", customMetadata={_custom_metadata(record.custom_metadata)}"
         f", state={_segment_state(record.remote_log_segment_state)}"
-        f"{_transaction_index(record)}}}"
+        f"{_transaction_index_text(record)}}}"
     )
 
 
@@ -141,7 +144,7 @@ def _snapshot_text(record: Message) -> str:
         f", maxTimestampMs={record.max_timestamp_ms}, segmentLeaderEpochs={epochs}"
         f", segmentSizeInBytes={record.segment_size_in_bytes}"
         f", customMetadata={_custom_metadata(record.custom_metadata)}"
-        f", state={state}{_transaction_index(record)}}}"
+        f", state={state}{_transaction_index_text(record)}}}"
     )
 
 

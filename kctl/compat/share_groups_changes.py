@@ -40,7 +40,7 @@ from kctl.compat.java_order import (
 from kctl.compat.offset_scenarios import OffsetScenarios
 from kctl.compat.reset_partitions import check_partitions, request_named_partitions
 from kctl.compat.share_groups_views import DESCRIBE_CALL, SHARE_TYPE, STARTS_CALL
-from kctl.compat.typed_groups import refusals_of
+from kctl.compat.typed_groups import deletion_refusals
 
 _INACTIVE: Final = ("Empty", "Dead")
 _DELETE_CALL: Final = "deleteShareGroups(api=FIND_COORDINATOR)"
@@ -64,7 +64,7 @@ def delete_share_groups(client: KafkaClient, given: GivenOptions, out: TextIO) -
     group_ids: Sequence[str] = given.texts("group")
     if given.has("all-groups"):
         group_ids = [group.group_id for group in listed]
-    refusals = refusals_of(group_ids, listed, "Share", "is not a share group.")
+    refusals = deletion_refusals(group_ids, listed, "Share", "is not a share group.")
     results = delete_groups(client, [name for name in group_ids if name not in refusals])
     errors = {name: cause_text(e, _DELETE_CALL) for name, e in results.items() if e is not None}
     deleted = names_in_java_order(name for name, error in results.items() if error is None)

@@ -24,7 +24,7 @@ from kctl.compat.streams_groups_views import (
     source_topics,
 )
 from kctl.compat.streams_topics import cause_of, delete_internal_topics, request_internal_topics
-from kctl.compat.typed_groups import refusals_of
+from kctl.compat.typed_groups import deletion_refusals
 
 _DELETE_CALL: Final = "deleteConsumerGroups(api=FIND_COORDINATOR)"
 _OFFSETS_CALL: Final = "offsetFetch(api=FIND_COORDINATOR)"
@@ -43,7 +43,7 @@ def delete_streams_groups(
     group_ids = chosen_groups(client, given)
     listed = groups_of_type(client, STREAMS_TYPE, Waits.TWICE)
     unknown = "does not exist or is not a streams group."
-    failed = refusals_of(group_ids, listed, "Streams", unknown)
+    failed = deletion_refusals(group_ids, listed, "Streams", unknown)
     left = [group_id for group_id in group_ids if group_id not in failed]
     topics: Mapping[str, Sequence[str]] = {}
     if left and given.has("delete-all-internal-topics"):

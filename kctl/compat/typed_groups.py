@@ -57,12 +57,13 @@ def _parse_states(text: str | None, known: Sequence[str]) -> set[str]:
     return {by_lower[name] for name in names}
 
 
-def refusals_of(
+def deletion_refusals(
     group_ids: Iterable[str], listed: Iterable[GroupListing], kind: str, unknown: str
 ) -> dict[str, str]:
     """Return the text of the refusal to delete each group that must not be deleted, by its id.
 
-    `kind` is Share or Streams, `unknown` the text for groups that are not listed.
+    `kind` is Share or Streams, `unknown` the text for groups that are not listed. A group that is
+    listed without a state is not refused here: the broker decides.
     """
     states = {group.group_id: group.state for group in listed}
     refusals: dict[str, str] = {}

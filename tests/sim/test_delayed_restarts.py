@@ -18,16 +18,16 @@ def test_a_broker_is_away_until_its_loss_is_seen() -> None:
     losses = Losses()
     returns = DelayedRestarts(losses)
     returns.record_lost_writes(1, 5_000)
-    assert returns.is_to_wait(1, 6_000)
+    assert returns.must_wait(1, 6_000)
     losses.is_seen = True
-    assert not returns.is_to_wait(1, 6_000)
+    assert not returns.must_wait(1, 6_000)
 
 
 def test_a_broker_that_lost_nothing_starts_at_once() -> None:
-    assert not DelayedRestarts(Losses()).is_to_wait(1, 6_000)
+    assert not DelayedRestarts(Losses()).must_wait(1, 6_000)
 
 
 def test_a_broker_comes_back_unseen_where_nobody_looks() -> None:
     returns = DelayedRestarts(Losses())
     returns.record_lost_writes(1, 5_000)
-    assert [True, False] == [returns.is_to_wait(1, now_ms) for now_ms in (24_999, 25_000)]
+    assert [True, False] == [returns.must_wait(1, now_ms) for now_ms in (24_999, 25_000)]

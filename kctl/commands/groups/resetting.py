@@ -307,7 +307,7 @@ class GroupReset:
             return offsets
         for key, found in list_offsets(self._client, times).items():
             if isinstance(found, EngineError):
-                raise _about(key, found)
+                raise _with_partition_name(key, found)
             offsets[key] = NewOffset(found.offset, note)
         return offsets
 
@@ -341,8 +341,8 @@ class GroupReset:
         return offsets
 
 
-def _about(partition: TopicPartition, error: EngineError) -> EngineError:
-    """Add the partition's name to an API error, unless its message has it.
+def _with_partition_name(partition: TopicPartition, error: EngineError) -> EngineError:
+    """Return an API error with the partition's name before its message, unless it has it.
 
     Other errors are returned unchanged.
     """

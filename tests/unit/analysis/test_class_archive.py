@@ -26,7 +26,7 @@ from engine.analysis.spark_session import stop_session_after
 
 def _made(folder: Path, key: str = "k") -> ClassArchive:
     archive = ClassArchive(str(folder), key)
-    (option,) = archive.options()
+    (option,) = archive.prepare_options()
     assert archive.is_made
     Path(option.partition("=")[2]).write_bytes(b"classes")
     return archive
@@ -35,7 +35,7 @@ def _made(folder: Path, key: str = "k") -> ClassArchive:
 def test_the_first_makes_an_archive_that_the_others_read(tmp_path: Path) -> None:
     _made(tmp_path / "spark").keep(0)
     later = ClassArchive(str(tmp_path / "spark"), "k")
-    assert [f"-XX:SharedArchiveFile={tmp_path}/spark/k.jsa"] == later.options()
+    assert [f"-XX:SharedArchiveFile={tmp_path}/spark/k.jsa"] == later.prepare_options()
     assert not later.is_made
     assert ["k.jsa"] == os.listdir(tmp_path / "spark")
     assert 0o700 == (tmp_path / "spark").stat().st_mode & 0o777
@@ -45,16 +45,16 @@ def test_the_first_makes_an_archive_that_the_others_read(tmp_path: Path) -> None
 def test_what_a_jvm_leaves_that_failed_is_not_kept(tmp_path: Path, exit_code: int | None) -> None:
     _made(tmp_path).keep(exit_code)
     assert [] == os.listdir(tmp_path)
-    assert ClassArchive(str(tmp_path), "k").options()
+    assert ClassArchive(str(tmp_path), "k").prepare_options()
 
 
 def test_a_java_without_archives_is_not_tried_again(tmp_path: Path) -> None:
     archive = ClassArchive(str(tmp_path), "k")
-    assert archive.options()
+    assert archive.prepare_options()
     archive.keep(0)
     assert ["k.none"] == os.listdir(tmp_path)
-    assert [] == ClassArchive(str(tmp_path), "k").options()
-    assert ClassArchive(str(tmp_path), "other").options()
+    assert [] == ClassArchive(str(tmp_path), "k").prepare_options()
+    assert ClassArchive(str(tmp_path), "other").prepare_options()
 
 
 @pytest.mark.parametrize("exit_code", [1, -9, 143])
@@ -62,7 +62,7 @@ def test_a_jvm_without_room_and_one_that_was_ended_say_nothing_of_their_java(
     tmp_path: Path, exit_code: int
 ) -> None:
     archive = ClassArchive(str(tmp_path), "k")
-    archive.options()
+    archive.prepare_options()
     archive.keep(exit_code)
     assert [] == os.listdir(tmp_path)
 
@@ -70,14 +70,14 @@ def test_a_jvm_without_room_and_one_that_was_ended_say_nothing_of_their_java(
 def test_what_a_process_of_the_same_number_left_is_not_kept(tmp_path: Path) -> None:
     (tmp_path / f"k.{os.getpid()}.new").write_bytes(b"half of it")
     archive = ClassArchive(str(tmp_path), "k")
-    archive.options()
+    archive.prepare_options()
     archive.keep(0)
     assert ["k.none"] == os.listdir(tmp_path)
 
 
 def test_a_jvm_that_was_killed_before_it_wrote_says_nothing_of_its_java(tmp_path: Path) -> None:
     archive = ClassArchive(str(tmp_path), "k")
-    archive.options()
+    archive.prepare_options()
     archive.keep(None)
     assert [] == os.listdir(tmp_path)
 
@@ -85,13 +85,13 @@ def test_a_jvm_that_was_killed_before_it_wrote_says_nothing_of_its_java(tmp_path
 def test_an_archive_that_others_may_write_is_not_read(tmp_path: Path) -> None:
     _made(tmp_path).keep(0)
     (tmp_path / "k.jsa").chmod(0o666)
-    (option,) = ClassArchive(str(tmp_path), "k").options()
+    (option,) = ClassArchive(str(tmp_path), "k").prepare_options()
     assert option.startswith("-XX:ArchiveClassesAtExit=")
 
 
 def test_a_home_that_cannot_be_written_has_none(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert [] == ClassArchive(str(tmp_path / "file" / "spark"), "k").options()
+    assert [] == ClassArchive(str(tmp_path / "file" / "spark"), "k").prepare_options()
 
 
 def test_a_folder_that_cannot_be_written_is_not_tried(
@@ -99,12 +99,12 @@ def test_a_folder_that_cannot_be_written_is_not_tried(
 ) -> None:
     # What a file system that is mounted for reading answers, to root as well.
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
-    assert [] == ClassArchive(str(tmp_path), "k").options()
+    assert [] == ClassArchive(str(tmp_path), "k").prepare_options()
 
 
 def test_a_user_without_a_home_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert [] == ClassArchive("~/.cache/kctl/spark", "k").options()
+    assert [] == ClassArchive("~/.cache/kctl/spark", "k").prepare_options()
     assert [] == os.listdir(tmp_path)
 
 
@@ -129,7 +129,7 @@ def test_the_key_is_that_of_java_and_of_spark(
     for content, home in (("1", "a"), ("22", "a"), ("22", "b"), ("22", "b")):
         java.write_text(content)
         os.utime(java, (0, 0))
-        options.append(class_archive(str(java), str(tmp_path / home)).options()[0])
+        options.append(class_archive(str(java), str(tmp_path / home)).prepare_options()[0])
     assert [3, True] == [len(set(options)), options[2] == options[3]]
 
 
@@ -140,7 +140,7 @@ def test_the_key_is_that_of_spark_s_jars(tmp_path: Path, monkeypatch: pytest.Mon
     options = []
     for changed_s in (1, 2, 2):
         os.utime(jars, (0, changed_s))
-        options.append(class_archive("java", str(tmp_path / "spark")).options()[0])
+        options.append(class_archive("java", str(tmp_path / "spark")).prepare_options()[0])
     assert [2, True] == [len(set(options)), options[1] == options[2]]
 
 
@@ -185,7 +185,7 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_an_archive_that_a_jvm_crashes_with_is_removed(java: Path, tmp_path: Path) -> None:
     archive = class_archive(str(java), _spark_home())
-    Path(archive.options()[0].partition("=")[2]).write_bytes(b"the first half")
+    Path(archive.prepare_options()[0].partition("=")[2]).write_bytes(b"the first half")
     archive.keep(0)
     start_jvm({})
     assert (["crash", "start"], "257") == (_starts(java), os.environ[PORT_VARIABLE])
@@ -266,7 +266,7 @@ def test_a_crash_removes_no_archive_that_was_not_read(tmp_path: Path) -> None:
     _made(tmp_path).keep(0)
     (tmp_path / "k.jsa").chmod(0o666)
     archive = ClassArchive(str(tmp_path), "k")
-    archive.options()
+    archive.prepare_options()
     assert not archive.discard()
     assert ["k.jsa"] == os.listdir(tmp_path)
 
@@ -274,5 +274,5 @@ def test_a_crash_removes_no_archive_that_was_not_read(tmp_path: Path) -> None:
 def test_an_archive_that_is_read_is_in_use(tmp_path: Path) -> None:
     _made(tmp_path).keep(0)
     os.utime(tmp_path / "k.jsa", (0, 0))
-    ClassArchive(str(tmp_path), "k").options()
+    ClassArchive(str(tmp_path), "k").prepare_options()
     assert (tmp_path / "k.jsa").stat().st_mtime > 0
