@@ -65,8 +65,8 @@ class DirectoryMoves:
         self._moving: deque[TopicPartition] = deque()
         #: Partitions whose -future log is being flushed; their moves wait for it.
         self._flushing: set[TopicPartition] = set()
-        #: The log end offset of the last flush of each -future log.
-        self._flushed_end_offsets: dict[TopicPartition, int] = {}
+        #: Bytes copied since the last flush of each -future log that was flushed.
+        self._copied_bytes: dict[TopicPartition, int] = {}
         #: Whether a step is scheduled.
         self._is_busy = False
         self._is_stopped = False
@@ -112,6 +112,7 @@ class DirectoryMoves:
         self, topic_partition: TopicPartition, directory: str, topic_id: str | None
     ) -> None:
         """Create an empty -future log in the directory, with the topic's id."""
+        self._copied_bytes.pop(topic_partition, None)
         # A -future log that could not be opened has no records that the log lacks.
         self._logs.delete([topic_partition], only_future=True)
         future = self._logs.get_or_create(topic_partition, is_future=True, directory=directory)
@@ -130,7 +131,7 @@ class DirectoryMoves:
 
     def stop(self, topic_partition: TopicPartition) -> None:
         """Stop the move of a partition, if there is one; its files remain."""
-        self._flushed_end_offsets.pop(topic_partition, None)
+        self._copied_bytes.pop(topic_partition, None)
         if topic_partition in self._moving:
             self._moving.remove(topic_partition)
 
@@ -190,22 +191,25 @@ class DirectoryMoves:
         """Flush a -future log on a worker thread, and resume its move then."""
         self._flushing.add(topic_partition)
         try:
-            now_ms = self._clock.wall_ms()
-            self._flushed_end_offsets[topic_partition] = future.log_end_offset
-            future.start_flush(now_ms, lambda: self._on_flush_end(topic_partition))
+            end_offset = future.log_end_offset
+            self._copied_bytes[topic_partition] = 0
+            future.start_flush(
+                self._clock.wall_ms(), lambda: self._on_flush_end(topic_partition, end_offset)
+            )
         except BaseException:
             self._flushing.discard(topic_partition)
             raise
 
-    def _on_flush_end(self, topic_partition: TopicPartition) -> None:
+    def _on_flush_end(self, topic_partition: TopicPartition, end_offset: int) -> None:
         """Resume a move that waited for the flush of its -future log, if that still exists.
 
-        After a fault, or a truncation meanwhile, it is resumed after the back-off.
+        After a fault, by which the log is not flushed up to `end_offset`, it is resumed after the
+        back-off, and flushed again.
         """
         self._flushing.discard(topic_partition)
         future = self._logs.get(topic_partition, is_future=True)
-        wanted = self._flushed_end_offsets.get(topic_partition, 0)
-        if future is not None and future.recovery_point < wanted:
+        if future is not None and future.recovery_point < end_offset:
+            self._copied_bytes.pop(topic_partition, None)
             self._resume_later(topic_partition)
         else:
             self.resume(topic_partition)
@@ -224,14 +228,19 @@ class DirectoryMoves:
         move = DirectoryMove(partition, future)
         if topic_partition in self._flushing:
             return True
-        if move.needs_flush(self._flushed_end_offsets.get(topic_partition, -1)):
+        if move.needs_flush(self._copied_bytes.get(topic_partition)):
             self._start_flush(topic_partition, future)
             return True
         copied_bytes = move.run_step(self._chunk_bytes, self._clock.wall_ms())
         if copied_bytes is not None:
             self._quota.record(topic_partition, copied_bytes)
+            if topic_partition in self._copied_bytes:
+                self._copied_bytes[topic_partition] += copied_bytes
+                if future.log_start_offset == future.log_end_offset:
+                    # It begins again.
+                    self._copied_bytes[topic_partition] = 0
             return False
-        self._flushed_end_offsets.pop(topic_partition, None)
+        self._copied_bytes.pop(topic_partition, None)
         partition.log = self._logs.promote_future(topic_partition)
         _log.info("%s has moved to %s", topic_partition, self._logs.directory_of(partition.log))
         # Delayed operations with positions in the old files are checked again.

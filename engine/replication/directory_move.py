@@ -7,9 +7,10 @@
               3 future is longer, without epochs ───> truncate it to the log end offset
               4 future is shorter ──────────────────> copy the next records; raise its end
                                                       if no records follow
-              5 future is complete ─────────────────> flush it on a worker thread, once
-              6 future is complete and flushed ─────> flush what the log has flushed since; it
-                                                      replaces the log, which is deleted
+              5 future is complete ─────────────────> flush it on a worker thread
+              6 future is complete and flushed ─────> flush the few records since, if the log has
+                                                      flushed them; it replaces the log, which is
+                                                      deleted
 ```
 
 The log is still appended to during the move. In the last step no event comes between the comparison
@@ -26,7 +27,7 @@ OFFSET_OUT_OF_RANGE until the next record.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from engine.log.local_log import LocalLog
 from engine.log.log_messages import LogStartReason
@@ -42,6 +43,10 @@ from engine.replication.following.fetch_state import (
 )
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchSpec
+
+#: How many bytes are flushed on the event loop: some 100 ms of a slow disk, and more than is
+#: appended during a flush of as many.
+_FLUSHED_AT_ONCE_BYTES: Final = 16 << 20
 
 
 class CopyFrom(NamedTuple):
@@ -80,12 +85,12 @@ class DirectoryMove:
         self.partition = partition
         self.future = future
 
-    def needs_flush(self, flushed_end_offset: int) -> bool:
+    def needs_flush(self, copied_bytes: int | None) -> bool:
         """Return True if the future log is complete and has to be flushed before step 6 (step 5).
 
-        `flushed_end_offset` is the log end offset of its last flush, -1 without one. Later records
-        are few: what the log has flushed of them, step 6 flushes. A truncation below it, or a
-        restart above it, needs another flush.
+        `copied_bytes` were copied since its last flush began; None if it was never flushed. A few
+        bytes are flushed in step 6: the log may be flushed more often than a flush of the future
+        log takes, which must not keep the move from ending.
 
         All records are flushed, not only those below the log's recovery point: after an unclean
         stop that point is lower than what is on disk.
@@ -93,9 +98,9 @@ class DirectoryMove:
         future = self.future
         if future.log_end_offset != self.partition.log.log_end_offset:
             return False
-        is_restarted = flushed_end_offset < future.log_start_offset
-        wanted = future.log_end_offset if is_restarted else flushed_end_offset
-        return future.recovery_point < wanted
+        if future.recovery_point >= future.log_end_offset:
+            return False
+        return copied_bytes is None or copied_bytes > _FLUSHED_AT_ONCE_BYTES
 
     def run_step(self, max_bytes: int, now_ms: int) -> int | None:
         """Do the next step of the move: copy, truncate or replace the log.

@@ -20,7 +20,9 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.log.local_log import LocalLog
+from engine.log.log_messages import LogStartReason
 from engine.model import TopicPartition
+from engine.replication import directory_move
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 from tests.unit.broker.test_throttled_replication import alter
@@ -144,20 +146,62 @@ def test_what_was_on_disk_before_a_move_is_on_disk_after_it() -> None:
     assert bytes_before <= bytes_after_a_power_cut(cluster)
 
 
-def test_a_move_ends_though_its_log_is_flushed_more_often_than_its_copy_can_be(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cluster = cluster_of()
+def slow_flushes(monkeypatch: pytest.MonkeyPatch, cluster: MemoryCluster) -> list[int]:
+    """Let each flush on a worker take 300 ms; return the list of when they began."""
     submit = MemoryWorkers.submit
+    began_ms: list[int] = []
 
     def submit_slowly(self: MemoryWorkers, name: str, work: Callable[[], None]) -> None:
-        """Take 300 ms for each flush."""
+        """Run a flush late, other work at once."""
         if name == "flush-log":
-            cluster.timers.call_at(cluster.clock.monotonic_ms() + 300, work)
+            began_ms.append(cluster.clock.monotonic_ms())
+            cluster.timers.call_at(began_ms[-1] + 300, work)
         else:
             submit(self, name, work)
 
     monkeypatch.setattr(MemoryWorkers, "submit", submit_slowly)
+    return began_ms
+
+
+def test_a_move_flushes_on_a_worker_again_what_was_appended_meanwhile_if_it_is_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_of()
+    began_ms = slow_flushes(monkeypatch, cluster)
+    monkeypatch.setattr(directory_move, "_FLUSHED_AT_ONCE_BYTES", 500)
+    assert 0 == moved(cluster, other(cluster))
+    cluster.pass_time(100)
+    for count in (60, 1):
+        assert 0 == cluster.produce(1, count).code()
+        cluster.partition(1).log.flush(0)
+        cluster.pass_time(300)
+    assert 2 == len(began_ms)
+    cluster.pass_time(100)
+    log = cluster.partition(1).log
+    assert (161, 161) == (log.log_end_offset, log.recovery_point)
+
+
+def test_a_move_ends_though_records_are_deleted_faster_than_its_copy_is_flushed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_of()
+    slow_flushes(monkeypatch, cluster)
+    wanted = other(cluster)
+    assert 0 == moved(cluster, wanted)
+    for _ in range(10):
+        assert 0 == cluster.produce(1, 1).code()
+        log = cluster.partition(1).log
+        end = log.log_end_offset
+        log.maybe_increment_log_start_offset(end - 1, end, LogStartReason.LEADER_START)
+        cluster.pass_time(100)
+    assert wanted == home(cluster)
+
+
+def test_a_move_ends_though_its_log_is_flushed_more_often_than_its_copy_can_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_of()
+    slow_flushes(monkeypatch, cluster)
     cluster.partition(1).log.flush(0)
     wanted = other(cluster)
     assert 0 == moved(cluster, wanted)
