@@ -127,10 +127,9 @@ class LogFlush:
 
         def done(failure: StorageError | None) -> None:
             """Advance the recovery point after the syncs; a failure takes the directory offline."""
-            for segment, _ in segments:
-                segment.give_back()
             flushed_offset = self._in_progress.pop(number)
             try:
+                failure = _give_back(segments) or failure
                 if faults:
                     raise faults[0]
                 if failure is None:
@@ -197,3 +196,17 @@ class LogFlush:
         """
         self.recovery_point = max(self.recovery_point, offset)
         self.last_flush_ms = now_ms
+
+
+def _give_back(segments: Iterable[tuple[Segment, bool]]) -> StorageError | None:
+    """Give back all segments that were borrowed for a flush; return the first error.
+
+    The file of a segment that was deleted meanwhile is closed then, which may fail.
+    """
+    failure: StorageError | None = None
+    for segment, _ in segments:
+        try:
+            segment.give_back()
+        except StorageError as error:
+            failure = failure or error
+    return failure

@@ -7,9 +7,11 @@ from threading import Thread
 
 import pytest
 
+from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
-from engine.host.ports import File
+from engine.host.ports import File, LogDirOffline
 from engine.log.producer_snapshot import read_producer_snapshot
+from engine.log.segment import Segment
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.managing import T0, A, Host
 from tests.unit.log.test_local_log import SMALL, HeldTasks
@@ -210,6 +212,24 @@ def test_a_flush_that_ends_with_a_fault_gives_its_segments_back() -> None:
     fill(log, [10])
     log.flush(NOW_MS)
     assert 20 == log.recovery_point
+
+
+def test_who_waits_for_a_flush_hears_of_its_end_though_a_file_cannot_be_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failures: list[StorageError] = []
+    tasks, ends = HeldTasks(), list[int]()
+    log, _ = open_log(MemoryFiles(), SMALL, hooks_of(tasks, on_failure=failures.append))
+    fill(log, [10])
+    failure = LogDirOffline(log.directory, "close", "Input/output error", 5)
+
+    def give_back(self: Segment) -> None:
+        raise failure
+
+    log.start_flush(NOW_MS, lambda: ends.append(log.recovery_point))
+    monkeypatch.setattr(Segment, "give_back", give_back)
+    tasks.held.pop()()
+    assert ([failure], [0], {}) == (failures, ends, log._flush._in_progress)
 
 
 def test_who_waits_for_a_flush_hears_of_its_end_though_a_fault_ends_it() -> None:
