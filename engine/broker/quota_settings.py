@@ -91,10 +91,13 @@ class QuotaSettings:
         self.credentials.keep(filter(None, map(_user_of, paths)))
         # The old rates apply until all new ones are read.
         rates = AddressRates()
-        for path in paths:
-            await self._apply(path, rates)
-        self.rates.default, self.rates.by_address = rates.default, rates.by_address
-        self.on_change()
+        try:
+            for path in paths:
+                await self._apply(path, rates)
+            self.rates.default, self.rates.by_address = rates.default, rates.by_address
+        finally:
+            # What was read before a lost session applies.
+            self.on_change()
 
     async def apply(self, entity_path: str) -> None:
         """Read the quotas of the entity that a change node names, and apply them."""

@@ -9,6 +9,7 @@ import pytest
 from engine.broker.quota_settings import QuotaSettings
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock
+from engine.security.quota_limits import QuotaOwner
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import ZnodeConnectionLost
 from engine.znode.memory_journal import MemoryJournal
@@ -78,6 +79,23 @@ def test_a_read_that_fails_leaves_all_rates(stage: Stage, monkeypatch: pytest.Mo
     with pytest.raises(ZnodeConnectionLost):
         stage.load()
     assert (7, 5) == stage.rates()
+
+
+def test_what_a_failed_read_removed_is_notified(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = QuotaOwner("", "c")
+    stage.quotas.limits.take(owner, {"producer_byte_rate": "5"})
+
+    async def lost(path: str) -> Any:
+        raise ZnodeConnectionLost(path)
+
+    monkeypatch.setattr(stage.znodes, "get", lost)
+    owners = []
+    stage.quotas.on_change = lambda: owners.append(stage.quotas.limits.owners())
+    with pytest.raises(ZnodeConnectionLost):
+        stage.load()
+    assert [set()] == owners
 
 
 def test_rates_that_are_removed_go(stage: Stage) -> None:
