@@ -60,6 +60,8 @@ class BitRotRules:
         self._nodes = nodes
         #: The present damage, by broker id.
         self._rots: dict[int, BitRot] = {}
+        #: Simulated time when the damaged log of a broker was found to be deleted.
+        self._deleted_ms: dict[int, int] = {}
         #: The partition's leader epoch when the damage of a broker's replica ended.
         self._ended_in: dict[tuple[int, TopicPartition], int] = {}
         #: Damages that have ended, each with the simulated time when that was noticed.
@@ -80,8 +82,12 @@ class BitRotRules:
         paths = self._nodes[broker_id].disk.files.flipped_paths()
         if not paths:
             self._end(rot)
-        is_in_log = any(PurePath(path).parent.name == str(rot.partition) for path in paths)
-        return rot if is_in_log else None
+            return None
+        if any(PurePath(path).parent.name == str(rot.partition) for path in paths):
+            self._deleted_ms.pop(broker_id, None)
+            return rot
+        self._deleted_ms.setdefault(broker_id, self.now_ms)
+        return None
 
     def is_damaged(self, broker_id: int, partition: TopicPartition) -> bool:
         """Return True if a broker's replica of a partition has a damaged batch."""
@@ -109,12 +115,11 @@ class BitRotRules:
 
         Damage that ended a moment ago counts too: its response may still be in flight.
         """
-        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
             self._nodes[rot.broker_id].name == host
             and rot.partition == partition
             and (rot.is_misplacing or rot.base_offset == base_offset)
-            for rot in (*self._rots.values(), *recent)
+            for rot in self._readable()
         )
 
     def hides(self, partition: TopicPartition, first: int, end: int) -> bool:
@@ -123,11 +128,20 @@ class BitRotRules:
         A read begins with the first batch whose header has a last offset at or after the fetch
         offset, so a damaged header hides its batch from readers.
         """
-        recent = [rot for rot, at_ms in self._over if self.now_ms - at_ms < _IN_FLIGHT_MS]
         return any(
             rot.is_hiding and rot.partition == partition and first <= rot.base_offset < end
-            for rot in (*self._rots.values(), *recent)
+            for rot in self._readable()
         )
+
+    def _readable(self) -> list[BitRot]:
+        """Return each damage that a response may show: of an existing log, or of a moment ago."""
+        present = [
+            (rot, self._deleted_ms.get(broker_id, self.now_ms))
+            for broker_id, rot in self._rots.items()
+        ]
+        return [
+            rot for rot, at_ms in (*present, *self._over) if self.now_ms - at_ms < _IN_FLIGHT_MS
+        ]
 
     def begin(self, node: SimulatedBroker, draw: int) -> BitRot | None:
         """Damage a batch of a broker; `draw` is a number that determines every choice.
@@ -172,12 +186,16 @@ class BitRotRules:
             self._end(rot)
 
     def _end(self, rot: BitRot) -> None:
-        """Record the end of a damage, and the partition's leader epoch at that time."""
+        """Record the end of a damage, and the partition's leader epoch at that time.
+
+        A damage whose log was deleted ended then, for a replica that exists no more.
+        """
         del self._rots[rot.broker_id]
+        deleted_ms = self._deleted_ms.pop(rot.broker_id, None)
         epoch = self._epoch_of(rot.partition)
-        if epoch is not None:
+        if epoch is not None and deleted_ms is None:
             self._ended_in[rot.broker_id, rot.partition] = epoch
-        self._over.append((rot, self.now_ms))
+        self._over.append((rot, self.now_ms if deleted_ms is None else deleted_ms))
 
     def _may_rot(self, broker_id: int, key: TopicPartition) -> bool:
         """Return True if a replica may be damaged: another ISR member must have every record.

@@ -98,7 +98,8 @@ def damaged_disk(key: TopicPartition, history: History) -> tuple[MemoryFiles, Bi
     files.make_dir(f"/data/{key}")
     files.replace_file(f"/data/{key}/{0:020}.log", b"abc")
     files.flip(f"/data/{key}/{0:020}.log", 1, 1)
-    node = SimpleNamespace(disk=SimpleNamespace(files=files))
+    node = SimpleNamespace(name="b2", disk=SimpleNamespace(files=files))
+    history.state = PartitionStateNode(1, 1, 3, (1,))
     rots = BitRotRules({key: history}, {2: cast(SimulatedBroker, node)})
     rots._rots[2] = BitRot(2, key, 5)
     return files, rots
@@ -111,13 +112,20 @@ def test_a_new_replica_does_not_have_the_damage_of_a_deleted_one() -> None:
     files.rename(f"/data/{key}", f"/data/{key}.{'0' * 32}-delete")
     files.make_dir(f"/data/{key}")
     files.replace_file(f"/data/{key}/{0:020}.log", b"abc")
+    rots.now_ms = 1_000
     assert not rots.is_damaged(2, key)
     assert rots.damage_of(2) is None
+    # A response of the deleted log may be on its way, later ones are of the new log.
+    assert rots.explains("b2", key, 5)
+    rots.now_ms = 20_000
+    assert not rots.explains("b2", key, 5)
+    rots.end(BitRot(2, key, 5))
+    assert not rots.explains("b2", key, 5)
+    assert not rots.may_have_failed_at_damage(2, key)
 
 
 def test_a_follower_that_failed_at_damage_may_stay_behind_until_the_next_leader_epoch() -> None:
     key, history = TopicPartition("t", 0), History("t-0")
-    history.state = PartitionStateNode(1, 1, 3, (1,))
     files, rots = damaged_disk(key, history)
     assert rots.may_have_failed_at_damage(2, key)
     files.flip_back()
