@@ -44,7 +44,8 @@ class ClassArchive:
         self._path = f"{folder}/{key}.jsa"
         self._none = f"{folder}/{key}.none"
         self._new = f"{folder}/{key}.{os.getpid()}.new"
-        #: Whether the JVM that was started with `prepare_options` writes the archive at its end (step 1).
+        #: Whether the JVM that was started with `prepare_options` writes the archive at its end
+        #: (step 1).
         self.is_made = False
 
     def prepare_options(self) -> list[str]:

@@ -134,11 +134,20 @@ def _warn(text: str) -> None:
     """Warn of damage at the line that called `sql`, or that read the end of a stream.
 
     Python warns of the same text at the same line only once, and all cells of a notebook count as
-    one file: a registry of its own makes each read warn.
+    one file: a registry of its own makes each read warn. A stream may be read by a thread of Arrow,
+    which no Python code called.
     """
-    caller = sys._getframe(3)
-    path, line = caller.f_code.co_filename, caller.f_lineno
-    warnings.warn_explicit(text, DamageFound, path, line, registry={})
+    caller = read = sys._getframe(2)
+    if read.f_back is not None:
+        caller = read.f_back
+    warnings.warn_explicit(
+        text,
+        DamageFound,
+        caller.f_code.co_filename,
+        caller.f_lineno,
+        module=caller.f_globals.get("__name__"),
+        registry={},
+    )
 
 
 def open_logs(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import warnings
 from pathlib import Path
 
 import pytest
+from pyarrow.dataset import write_dataset
 
 from engine.analysis.columns import UnknownColumn
 from engine.analysis.damage import DamagedData
@@ -71,6 +73,20 @@ def test_each_query_of_a_line_warns(damaged: Logs) -> None:
         for _ in range(3):
             damaged.sql("select key from records")
     assert [__file__] * 3 == [warning.filename for warning in warned]
+
+
+def test_a_stream_that_a_thread_of_arrow_reads_warns_too(damaged: Logs, tmp_path: Path) -> None:
+    with pytest.warns(DamageFound):
+        write_dataset(damaged.read("records", ["key"]), str(tmp_path / "out"), format="parquet")
+    assert list((tmp_path / "out").iterdir())
+
+
+def test_warnings_of_a_module_can_be_ignored(damaged: Logs) -> None:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("default")
+        warnings.filterwarnings("ignore", category=DamageFound, module=re.escape(__name__))
+        damaged.sql("select key from records")
+    assert [] == warned
 
 
 def test_a_stream_warns_at_its_end(damaged: Logs) -> None:
