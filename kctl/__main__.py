@@ -133,7 +133,9 @@ def _report_usage(error: Any) -> int:
         return int(error.exit_code)
     sys.stderr.write(f"error: {message}\n")
     if error.ctx is not None:
-        sys.stderr.write(f"hint: `{error.ctx.command_path} --help` shows the usage\n")
+        from kctl.usage_hints import usage_hint
+
+        sys.stderr.write(f"hint: {usage_hint(error)}\n")
     return int(error.exit_code)
 
 

@@ -33,6 +33,24 @@ def test_an_unknown_noun_names_the_nearest() -> None:
     assert "kctl dump-log" in err
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("explain clicks", "its command is partition; `kctl explain --help`"),
+        ("offsets clicks", "its commands are get, committed; `kctl offsets --help`"),
+        ("topics lst", "`kctl topics --help` shows the usage"),
+        ("cluster clicks", "`kctl cluster --help` shows the usage"),
+        ("consume t --from-beginning", "`--from earliest` reads from the start; `kctl consume"),
+        ("topics describe --topic t", "topics are arguments, without --topic; `kctl topics"),
+        ("topics describe --nothing t", "`kctl topics describe --help` shows the usage"),
+    ],
+)
+def test_a_hint_names_what_kctl_has_instead(words: str, hint: str) -> None:
+    code, _, err = run_kctl(words.split(), HERE)
+    assert exits.USAGE == code
+    assert f"\nhint: {hint}" in err
+
+
 @pytest.mark.parametrize("name", [n for n in NOUNS if n != "dump-log"])
 def test_every_noun_has_help(name: str) -> None:
     code, out, _ = run_kctl([name, "--help"], HERE)
