@@ -99,8 +99,7 @@ class ChangeWatch:
         self._is_stopped = False
         self._is_reading = True
         try:
-            changes = await self._watch_changes()
-            self._next_change = await self._change_count()
+            changes, self._next_change = await self._watch_changes()
             # The next reading contains these changes.
             await self._reader.load_everything()
             await self._purge(changes)
@@ -112,17 +111,24 @@ class ChangeWatch:
         self._is_stopped = True
         self._cancel()
 
-    async def _watch_changes(self) -> list[tuple[int, str]]:
-        """Watch the directory; return number and name of its change nodes, in order of creation."""
+    async def _watch_changes(self) -> tuple[list[tuple[int, str]], int]:
+        """Watch the directory; return its change nodes, and how many were created up to now.
+
+        Each change has its number and name; they are in order of creation. They are listed after
+        they are counted: one that is created in between would count as deleted unread. The count
+        includes it, if it is listed.
+        """
         directory = self._reader.directory
         await self._znodes.watch(directory, WatchKind.CHILDREN, self._note)
+        change_count = await self._change_count()
         changes = []
         for name in await self._znodes.children(directory):
             try:
                 changes.append((sequence_of(name), name))
             except NotSequential as error:
                 _log.warning("A node among the changes is left alone: %s", error)
-        return sorted(changes)
+        changes.sort()
+        return changes, max([change_count, *(sequence + 1 for sequence, _ in changes[-1:])])
 
     async def _change_count(self) -> int:
         """Return how many change nodes were ever created, the number that the next one gets.
@@ -191,8 +197,7 @@ class ChangeWatch:
         """
         self._is_reading = True
         try:
-            changes = await self._watch_changes()
-            change_count = await self._change_count()
+            changes, change_count = await self._watch_changes()
             new_names = [name for sequence, name in changes if sequence >= self._next_change]
             is_complete = len(new_names) >= change_count - self._next_change
             if not (is_complete and await self._apply_all(new_names)):

@@ -290,6 +290,31 @@ def test_a_gap_in_the_numbers_reads_all_settings_once() -> None:
     assert 2 == stage.live.topic_config("b").retention_ms
 
 
+@pytest.mark.parametrize("operation", ["children", "exists"])
+def test_a_change_that_is_announced_during_the_reading_of_the_changes_is_not_missed(
+    operation: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage()
+    stage.start()
+    real = getattr(stage.client, operation)
+
+    async def announce(path: str) -> Any:
+        """Answer, and let another change follow."""
+        monkeypatch.setattr(stage.client, operation, real)
+        answer = await real(path)
+        stage.put(topic_config_path("b"), retention_ms="2")
+        stage.tell("topics/b")
+        return answer
+
+    stage.put(topic_config_path("a"), retention_ms="1")
+    stage.tell("topics/a")
+    monkeypatch.setattr(stage.client, operation, announce)
+    stage.timers.run_until_idle()
+    assert ["a", "b"] == stage.told
+    assert 2 == stage.live.topic_config("b").retention_ms
+    assert "removed unread" not in caplog.text
+
+
 def test_a_lost_connection_is_tried_again() -> None:
     stage = Stage()
     stage.start()
