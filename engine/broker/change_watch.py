@@ -116,7 +116,8 @@ class ChangeWatch:
 
         Each change has its number and name; they are in order of creation. They are listed after
         they are counted: one that is created in between would count as deleted unread. The count
-        includes it, if it is listed.
+        includes it, if it is listed and no other is missing before it. A node with a far higher
+        number, as in a directory that was copied to another store, is no change of this one.
         """
         directory = self._reader.directory
         await self._znodes.watch(directory, WatchKind.CHILDREN, self._note)
@@ -128,7 +129,10 @@ class ChangeWatch:
             except NotSequential as error:
                 _log.warning("A node among the changes is left alone: %s", error)
         changes.sort()
-        return changes, max([change_count, *(sequence + 1 for sequence, _ in changes[-1:])])
+        listed = {sequence for sequence, _ in changes}
+        while change_count in listed:
+            change_count += 1
+        return changes, change_count
 
     async def _change_count(self) -> int:
         """Return how many change nodes were ever created, the number that the next one gets.

@@ -290,6 +290,20 @@ def test_a_gap_in_the_numbers_reads_all_settings_once() -> None:
     assert 2 == stage.live.topic_config("b").retention_ms
 
 
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_node_with_a_number_of_another_store_hides_no_change(is_running: bool) -> None:
+    stage = Stage()
+    if is_running:
+        stage.start()
+    copied = f"{CONFIG_CHANGE_PREFIX}{123:010}"
+    stage.do(stage.client.create(copied, encode_config_change("topics/x")))
+    if not is_running:
+        stage.start()
+    for number in range(3):
+        stage.change(topic_config_path(f"t{number}"), retention_ms="5")
+        assert 5 == stage.live.topic_config(f"t{number}").retention_ms
+
+
 @pytest.mark.parametrize("operation", ["children", "exists"])
 def test_a_change_that_is_announced_during_the_reading_of_the_changes_is_not_missed(
     operation: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
