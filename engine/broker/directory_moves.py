@@ -22,7 +22,7 @@ from engine.kafka_errors import CORRUPT_MESSAGE, INVALID_TOPIC_EXCEPTION, LOG_DI
 from engine.log.directory.log_manager import LogManager
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
-from engine.replication.directory_move import DirectoryMove
+from engine.replication.directory_move import DirectoryMove, FlushedCopy
 from engine.replication.effects import RoleChanged
 from engine.replication.errors import ReplicaStorageFailed
 from engine.replication.replica_manager import ReplicaManager
@@ -65,8 +65,8 @@ class DirectoryMoves:
         self._moving: deque[TopicPartition] = deque()
         #: Partitions whose -future log is being flushed; their moves wait for it.
         self._flushing: set[TopicPartition] = set()
-        #: Bytes copied since the last flush of each -future log that was flushed.
-        self._copied_bytes: dict[TopicPartition, int] = {}
+        #: The -future logs that were flushed.
+        self._flushed: dict[TopicPartition, FlushedCopy] = {}
         #: Whether a step is scheduled.
         self._is_busy = False
         self._is_stopped = False
@@ -112,7 +112,7 @@ class DirectoryMoves:
         self, topic_partition: TopicPartition, directory: str, topic_id: str | None
     ) -> None:
         """Create an empty -future log in the directory, with the topic's id."""
-        self._copied_bytes.pop(topic_partition, None)
+        self._flushed.pop(topic_partition, None)
         # A -future log that could not be opened has no records that the log lacks.
         self._logs.delete([topic_partition], only_future=True)
         future = self._logs.get_or_create(topic_partition, is_future=True, directory=directory)
@@ -131,7 +131,7 @@ class DirectoryMoves:
 
     def stop(self, topic_partition: TopicPartition) -> None:
         """Stop the move of a partition, if there is one; its files remain."""
-        self._copied_bytes.pop(topic_partition, None)
+        self._flushed.pop(topic_partition, None)
         if topic_partition in self._moving:
             self._moving.remove(topic_partition)
 
@@ -191,11 +191,12 @@ class DirectoryMoves:
         """Flush a -future log on a worker thread, and resume its move then."""
         self._flushing.add(topic_partition)
         try:
-            end_offset = future.log_end_offset
-            self._copied_bytes[topic_partition] = 0
+            end_offset, flushed = future.log_end_offset, self._flushed.pop(topic_partition, None)
             future.start_flush(
                 self._clock.wall_ms(), lambda: self._on_flush_end(topic_partition, end_offset)
             )
+            before = FlushedCopy() if flushed is None else FlushedCopy(0, flushed.copied_bytes)
+            self._flushed[topic_partition] = before
         except BaseException:
             self._flushing.discard(topic_partition)
             raise
@@ -209,10 +210,30 @@ class DirectoryMoves:
         self._flushing.discard(topic_partition)
         future = self._logs.get(topic_partition, is_future=True)
         if future is not None and future.recovery_point < end_offset:
-            self._copied_bytes.pop(topic_partition, None)
+            self._flushed.pop(topic_partition, None)
             self._resume_later(topic_partition)
         else:
             self.resume(topic_partition)
+
+    def _count(
+        self, topic_partition: TopicPartition, future: LocalLog, copied_bytes: int, end_before: int
+    ) -> None:
+        """Count what a step has copied to a -future log since its flush.
+
+        `end_before` is the log end offset before the step. A log that was truncated is to be
+        flushed again: some of what it had was on disk.
+        """
+        flushed = self._flushed.get(topic_partition)
+        if flushed is None:
+            return
+        if future.log_end_offset < end_before:
+            del self._flushed[topic_partition]
+        elif future.log_start_offset == future.log_end_offset:
+            # The log start offset has passed its end: it begins again.
+            self._flushed[topic_partition] = flushed._replace(copied_bytes=0)
+        else:
+            total_bytes = flushed.copied_bytes + copied_bytes
+            self._flushed[topic_partition] = flushed._replace(copied_bytes=total_bytes)
 
     def _advance(self, topic_partition: TopicPartition) -> bool:
         """Copy one chunk of a move, or exchange the logs when all is copied and flushed.
@@ -228,19 +249,16 @@ class DirectoryMoves:
         move = DirectoryMove(partition, future)
         if topic_partition in self._flushing:
             return True
-        if move.needs_flush(self._copied_bytes.get(topic_partition)):
+        if move.needs_flush(self._flushed.get(topic_partition)):
             self._start_flush(topic_partition, future)
             return True
+        end_before = future.log_end_offset
         copied_bytes = move.run_step(self._chunk_bytes, self._clock.wall_ms())
         if copied_bytes is not None:
             self._quota.record(topic_partition, copied_bytes)
-            if topic_partition in self._copied_bytes:
-                self._copied_bytes[topic_partition] += copied_bytes
-                if future.log_start_offset == future.log_end_offset:
-                    # It begins again.
-                    self._copied_bytes[topic_partition] = 0
+            self._count(topic_partition, future, copied_bytes, end_before)
             return False
-        self._copied_bytes.pop(topic_partition, None)
+        self._flushed.pop(topic_partition, None)
         partition.log = self._logs.promote_future(topic_partition)
         _log.info("%s has moved to %s", topic_partition, self._logs.directory_of(partition.log))
         # Delayed operations with positions in the old files are checked again.

@@ -27,6 +27,7 @@ OFFSET_OUT_OF_RANGE until the next record.
 
 from __future__ import annotations
 
+import sys
 from typing import Final, NamedTuple, TypeAlias, assert_never
 
 from engine.log.local_log import LocalLog
@@ -44,8 +45,7 @@ from engine.replication.following.fetch_state import (
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchSpec
 
-#: How many bytes are flushed on the event loop: some 100 ms of a slow disk, and more than is
-#: appended during a flush of as many.
+#: How many bytes are flushed on the event loop: some 100 ms of a slow disk.
 _FLUSHED_AT_ONCE_BYTES: Final = 16 << 20
 
 
@@ -53,6 +53,13 @@ class CopyFrom(NamedTuple):
     """Copy the records from `offset` on."""
 
     offset: int
+
+
+class FlushedCopy(NamedTuple):
+    """What was copied to a future log since its last flush began, and since the one before that."""
+
+    copied_bytes: int = 0
+    copied_bytes_before: int = sys.maxsize
 
 
 class ReplaceLog(NamedTuple):
@@ -85,22 +92,29 @@ class DirectoryMove:
         self.partition = partition
         self.future = future
 
-    def needs_flush(self, copied_bytes: int | None) -> bool:
+    def needs_flush(self, flushed: FlushedCopy | None) -> bool:
         """Return True if the future log is complete and has to be flushed before step 6 (step 5).
 
-        `copied_bytes` were copied since its last flush began; None if it was never flushed. A few
-        bytes are flushed in step 6: the log may be flushed more often than a flush of the future
-        log takes, which must not keep the move from ending.
+        `flushed` is None if it was never flushed, or was truncated since. All its records are
+        flushed once, not only those below the log's recovery point: after an unclean stop that
+        point is lower than what is on disk.
 
-        All records are flushed, not only those below the log's recovery point: after an unclean
-        stop that point is lower than what is on disk.
+        What the log has flushed meanwhile is flushed in step 6 if it is little, or if it does not
+        become less from flush to flush: a log that is written fast must not keep the move from
+        ending.
         """
-        future = self.future
-        if future.log_end_offset != self.partition.log.log_end_offset:
+        log, future = self.partition.log, self.future
+        if future.log_end_offset != log.log_end_offset:
             return False
         if future.recovery_point >= future.log_end_offset:
             return False
-        return copied_bytes is None or copied_bytes > _FLUSHED_AT_ONCE_BYTES
+        if not isinstance(self._choose_step(), ReplaceLog):
+            return False
+        if flushed is None:
+            return True
+        copied_bytes, copied_bytes_before = flushed
+        is_lacking = future.recovery_point < log.recovery_point
+        return is_lacking and _FLUSHED_AT_ONCE_BYTES < copied_bytes < copied_bytes_before
 
     def run_step(self, max_bytes: int, now_ms: int) -> int | None:
         """Do the next step of the move: copy, truncate or replace the log.

@@ -26,6 +26,7 @@ from engine.replication import directory_move
 from engine.wire.structs import message_class
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 from tests.unit.broker.test_throttled_replication import alter
+from tests.unit.log.writing import sent
 
 _BROKER = 4
 
@@ -181,6 +182,27 @@ def test_a_move_flushes_on_a_worker_again_what_was_appended_meanwhile_if_it_is_m
     assert (161, 161) == (log.log_end_offset, log.recovery_point)
 
 
+@pytest.mark.parametrize("flushes", [False, True])
+def test_a_move_ends_though_its_log_is_written_faster_than_a_worker_flushes(
+    flushes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = cluster_of()
+    began_ms = slow_flushes(monkeypatch, cluster)
+    monkeypatch.setattr(directory_move, "_FLUSHED_AT_ONCE_BYTES", 500)
+    wanted = other(cluster)
+    assert 0 == moved(cluster, wanted)
+    for _ in range(20):
+        assert 0 == cluster.produce(1, 20).code()
+        if flushes:
+            cluster.partition(1).log.flush(0)
+            flushed = cluster.partition(1).log.recovery_point
+        cluster.pass_time(100)
+    assert wanted == home(cluster)
+    assert (2 if flushes else 1) == len(began_ms)
+    if flushes:
+        assert flushed <= cluster.partition(1).log.recovery_point
+
+
 def test_a_move_ends_though_records_are_deleted_faster_than_its_copy_is_flushed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -229,9 +251,34 @@ def test_a_move_whose_flush_cannot_start_is_asked_for_again(
         assert 0 == moved(cluster, wanted)
         cluster.pass_time(1000)
     assert before == home(cluster)
+    started: list[int] = []
+    start_flush = LocalLog.start_flush
+
+    def start(self: LocalLog, now_ms: int, on_end: Callable[[], None]) -> None:
+        started.append(self.log_end_offset)
+        start_flush(self, now_ms, on_end)
+
+    monkeypatch.setattr(LocalLog, "start_flush", start)
     assert 0 == moved(cluster, wanted)
     cluster.pass_time(1000)
     assert wanted == home(cluster)
+    assert [100] == started
+
+
+def test_a_copy_that_was_truncated_is_flushed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = cluster_of()
+    began_ms = slow_flushes(monkeypatch, cluster)
+    wanted = other(cluster)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(100)
+    partition = cluster.partition(1)
+    partition.log.truncate_to(50, 0)
+    for _ in range(10):
+        partition.log.append_as_leader(sent(5), partition.leader_epoch + 1, 0)
+    cluster.pass_time(2000)
+    assert wanted == home(cluster)
+    assert 2 == len(began_ms)
+    assert 100 == cluster.partition(1).log.recovery_point
 
 
 def test_a_follower_moves_too_and_both_go_on_after_a_restart() -> None:
