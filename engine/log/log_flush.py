@@ -129,14 +129,15 @@ class LogFlush:
             """Advance the recovery point after the syncs; a failure takes the directory offline."""
             flushed_offset = self._in_progress.pop(number)
             try:
-                failure = _give_back(segments) or failure
-                if faults:
-                    raise faults[0]
-                if failure is None:
+                unclosed = _give_back(segments)
+                failure = failure or unclosed
+                if failure is not None:
+                    self._hooks.on_failure(failure)
+                elif not faults:
                     self._snapshots.note_synced(snapshots)
                     self._mark_flushed(flushed_offset, now_ms)
-                else:
-                    self._hooks.on_failure(failure)
+                if faults:
+                    raise faults[0]
             finally:
                 if on_end is not None:
                     on_end()
