@@ -135,6 +135,8 @@ class BitRotRules:
 
     def _readable(self) -> list[BitRot]:
         """Return each damage that a response may show: of an existing log, or of a moment ago."""
+        for broker_id in list(self._rots):
+            self.damage_of(broker_id)
         present = [
             (rot, self._deleted_ms.get(broker_id, self.now_ms))
             for broker_id, rot in self._rots.items()
@@ -168,7 +170,8 @@ class BitRotRules:
         at = _LENGTH.start + draw // 3 % (size_bytes - _LENGTH.start)
         at += len(_UNCHECKED) if at in _UNCHECKED else 0
         if node.broker_id in self._rots:
-            self._end(self._rots[node.broker_id])
+            # Of a log that was deleted.
+            self.end(self._rots[node.broker_id])
         node.disk.files.flip(path, position + at, 1 << draw % 8)
         rot = self._rots[node.broker_id] = BitRot(
             node.broker_id,
@@ -181,6 +184,7 @@ class BitRotRules:
 
     def end(self, rot: BitRot) -> None:
         """Repair a broker's disk: reads return the bytes that were written."""
+        self.damage_of(rot.broker_id)
         if self._rots.get(rot.broker_id) == rot:
             self._nodes[rot.broker_id].disk.files.flip_back()
             self._end(rot)
