@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-#: Options of Kafka's tools that many fingers know, and what kctl has instead.
-_KAFKA_OPTIONS = {
-    "--add-config": "settings are arguments, NAME=VALUE",
-    "--delete-config": "`kctl configs unset` removes settings",
-    "--entity-name": "--topic, --broker and their like name the resource",
-    "--entity-type": "--topic, --broker and their like name the resource",
-    "--from-beginning": "`--from earliest` reads from the start",
-    "--group": "groups are arguments, without --group",
-    "--topic": "topics are arguments, without --topic",
-}
 #: How many commands of a noun are listed in a hint.
 _LISTED_MAX = 8
 
@@ -21,20 +12,48 @@ _LISTED_MAX = 8
 def usage_hint(error: Any) -> str:
     """Return the hint for an error that Typer found in the arguments; `error.ctx` is its context.
 
-    Names what kctl has for a well-known option of Kafka's tools, or the commands of a noun whose
-    command does not exist.
+    Names what the command has for a well-known option of Kafka's tools, or the commands of a noun
+    whose command does not exist.
     """
-    context = error.ctx
+    command, context = error.ctx.command, error.ctx
     usage = f"`{context.command_path} --help` shows the usage"
-    instead = _KAFKA_OPTIONS.get(getattr(error, "option_name", None) or "")
-    if instead is not None:
+    option = getattr(error, "option_name", None)
+    instead = option and _instead_of(option, command.params)
+    if instead:
         return f"{instead}; {usage}"
     message = error.format_message()
     if message.startswith("No such command") and "Did you mean" not in message:
-        names = context.command.list_commands(context)
+        names = command.list_commands(context)
         if len(names) <= _LISTED_MAX:
             listed = (
                 f"commands are {', '.join(names)}" if len(names) > 1 else f"command is {names[0]}"
             )
             return f"its {listed}; {usage}"
     return usage
+
+
+def _instead_of(option: str, params: Iterable[Any]) -> str | None:
+    """Return what a command with these parameters has instead of an option of Kafka's tools.
+
+    None if it has nothing of the kind, or if the option is none of theirs.
+    """
+    arguments = [param for param in params if param.param_type_name == "argument"]
+    names = " ".join(param.metavar or param.name or "" for param in arguments).upper()
+    options = {name: param for param in params for name in param.opts}
+    if option == "--from-beginning":
+        start = options.get("--from")
+        if start is not None and start.default == "start":
+            return "`--from start` reads from the beginning, and is the default"
+        return "`--to-earliest` goes to the start" if "--to-earliest" in options else None
+    if option == "--topic" and "TOPIC" in names and "--topics" not in options:
+        return "topics are arguments, without --topic"
+    if option == "--group" and "GROUP" in names and "--groups" not in options:
+        return "groups are arguments, without --group"
+    if option == "--add-config" and "=" in names:
+        return f"settings are arguments, {names.strip('[{.}]')}"
+    if option in ("--entity-type", "--entity-name"):
+        named = [
+            name for name in ("--topic", "--broker", "--user", "--client-id") if name in options
+        ]
+        return f"{', '.join(named)} name the resource" if len(named) > 1 else None
+    return None
