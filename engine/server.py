@@ -35,7 +35,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.api.admission import Session
 from engine.api.api_versions import ApiVersions
@@ -68,7 +68,7 @@ from engine.host.ports import (
     PauseReason,
     SendPart,
 )
-from engine.host.promise import Promise
+from engine.host.promise import Abandonable, Promise
 from engine.limits import JOINED_SEND_BYTES_MAX, OPEN_REQUESTS_PER_CONNECTION_MAX
 from engine.model import new_tuple
 from engine.wire.codec import message_codec
@@ -185,7 +185,7 @@ class _Slot:
     __slots__ = ("close_reason", "is_filled", "on_sent", "parts", "promise", "request")
 
     def __init__(
-        self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
+        self, promise: Abandonable | None = None, request: OpenRequest | None = None
     ) -> None:
         """Create the place of a response; responses are sent in the order of the requests.
 
@@ -355,7 +355,7 @@ class ClientConnection:
             self._close_in_turn(order.reason)
 
     def _reserve_slot(
-        self, promise: Promise[Any] | None = None, request: OpenRequest | None = None
+        self, promise: Abandonable | None = None, request: OpenRequest | None = None
     ) -> _Slot:
         """Append a slot for a response, which keeps its place in the order of the requests.
 

@@ -154,7 +154,7 @@ def load_policies(
     )
 
 
-def _load_policy(key: str, text: str | None, static: Mapping[str, str]) -> Policy[Any] | None:
+def _load_policy(key: str, text: str | None, static: Mapping[str, str]) -> Policy[R] | None:
     """Create and configure the policy class that the setting `key` names; None if it is not set.
 
     Raises ConfigError.

@@ -16,7 +16,7 @@ hash all telephone numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from engine.analysis.columns import RECORDS, choose_columns
 from engine.analysis.view_column import ColumnType, ViewColumn
@@ -148,7 +148,7 @@ def anonymise(
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
-def _anonymise_value(value: Any, fields: Sequence[str], method: str, key: bytes | None) -> Any:
+def _anonymise_value(value: Any, fields: Sequence[str], method: str, key: bytes | None) -> object:
     """Return one value anonymised, or with its field at the path `fields` anonymised.
 
     A list on the path is changed item by item. Null and dropped values become None. In headers only
@@ -169,5 +169,5 @@ def _anonymise_value(value: Any, fields: Sequence[str], method: str, key: bytes 
             for header in value
         ]
     if isinstance(value, str):
-        return _anonymise_value(value.encode(), (), method, key).decode()
+        return cast("bytes", _anonymise_value(value.encode(), (), method, key)).decode()
     return anonymise_content(value, method, key)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from engine.analysis.batch_order import OffsetSpan
 from engine.analysis.export_folder import MANIFEST
@@ -25,6 +25,7 @@ from engine.analysis.problem import Problem
 from engine.analysis.splits import Split
 from engine.errors import EngineError
 from engine.host.ports import FileMissing, Files
+from engine.json_text import JsonObject
 from engine.log.directory.file_copy import copy_file
 
 
@@ -49,11 +50,27 @@ class ExportChanged(EngineError):
         self.out = out
 
 
+class ExportedFile(TypedDict):
+    """A file of an export, as its manifest lists it."""
+
+    name: str
+    records: int
+    bytes: int
+
+
+class ExportedEnd(TypedDict):
+    """The offset after the exported records of a partition, as a manifest lists it."""
+
+    topic: str
+    partition: int
+    next_offset: int
+
+
 class Earlier(NamedTuple):
     """An earlier export: the bytes of its manifest, and the manifest decoded from JSON."""
 
     content: bytes
-    manifest: dict[str, Any]
+    manifest: JsonObject
 
     @property
     def ends(self) -> dict[tuple[str, int], int]:
@@ -69,7 +86,7 @@ class Earlier(NamedTuple):
         return int(self.manifest.get("runs", 1))
 
 
-def read_earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier | None:
+def read_earlier_export(files: Files, out: str, form: Mapping[str, object]) -> Earlier | None:
     """Return the export to append to in the folder `out`, None if the folder has no manifest.
 
     Raises AppendMismatch for another form or a manifest without end offsets.
@@ -88,7 +105,7 @@ def read_earlier_export(files: Files, out: str, form: dict[str, Any]) -> Earlier
     return earlier
 
 
-def check_form(out: str, earlier: Mapping[str, Any], form: Mapping[str, Any]) -> None:
+def check_form(out: str, earlier: Mapping[str, object], form: Mapping[str, object]) -> None:
     """Raise AppendMismatch if an export to append to was made with other columns or options.
 
     Each field of `form` must have the same value in the manifest `earlier`.
@@ -157,7 +174,7 @@ def _end_of(span: OffsetSpan) -> int:
 
 def exported_ends(
     spans: Iterable[OffsetSpan], splits: Iterable[Split], earlier: Earlier | None
-) -> list[dict[str, Any]]:
+) -> list[ExportedEnd]:
     """Return the manifest's list of partitions, each with the offset after its exported records.
 
     The next run starts there. With read_committed that is at most the last stable offset.
@@ -175,7 +192,7 @@ def exported_ends(
     ]
 
 
-def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[dict[str, Any]]:
+def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[ExportedFile]:
     """Copy the files of an earlier export to the staging folder; return their manifest entries.
 
     The new export replaces the earlier one as a whole. Raises ExportChanged if the manifest has
@@ -183,7 +200,7 @@ def carry_over(files: Files, out: str, staging: str, earlier: Earlier) -> list[d
     """
     if files.read_bytes(f"{out}/{MANIFEST}") != earlier.content:
         raise ExportChanged(out)
-    listed: list[dict[str, Any]] = earlier.manifest["files"]
+    listed: list[ExportedFile] = earlier.manifest["files"]
     folders = sorted({posixpath.dirname(entry["name"]) for entry in listed} - {""})
     for folder in folders:
         files.make_dir(f"{staging}/{folder}")

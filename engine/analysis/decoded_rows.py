@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct as Format
-from typing import Any
 
 from engine.analysis.batch_reader import BAD_BATCH_CODES
 from engine.analysis.damage import ReaderNote, open_noted_reader
@@ -174,7 +173,7 @@ def _transaction_row(record: Record) -> Row:
     }
     if pair.value is None:
         return row
-    value: Any = pair.value
+    value = pair.value
     status = value.transaction_status
     partitions = [
         {"topic": readable(entry.topic), "partitions": list(entry.partition_ids)}

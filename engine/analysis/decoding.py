@@ -6,7 +6,7 @@ are used for records that do not fit them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.analysis.table_values import Row
 from engine.errors import CorruptRecord, WireError
@@ -21,6 +21,7 @@ from engine.wire.coordinator_text import to_json_node
 from engine.wire.framed_records import decode_framed_record
 from engine.wire.json_form import json_node, json_text
 from engine.wire.record_decoders import format_control_record
+from engine.wire.structs import Struct
 from engine.wire.tool_reader import ToolFailure
 
 _RELEASE, _EARLIER_RELEASE = "4.3.0", "3.9.1"
@@ -39,9 +40,9 @@ class DecodedPair(NamedTuple):
     name: str
     type: int
     release: str
-    key: Any
+    key: Struct
     value_version: int
-    value: Any
+    value: Struct | None
 
     def key_json(self) -> str | None:
         """Return all fields of the key as JSON text."""

@@ -19,7 +19,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from engine.errors import EngineError
 from engine.host.ports import Files
@@ -256,7 +256,7 @@ class _JsonLines:
         self._file.close()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return a value as JSON represents it: bytes in base64, times in ISO 8601."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()

@@ -20,7 +20,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.analysis.appending import AppendMismatch
 from engine.analysis.table_format import (
@@ -32,6 +32,10 @@ from engine.analysis.table_format import (
     parse_stored_form,
 )
 from engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.table import Table
 
 CATALOG, NAMESPACE, TABLE = "kctl", "kafka", "kafka.records"
 _FORM, _RUN, _ENDS = "kctl.export", "kctl.run", "kctl.partitions"
@@ -61,7 +65,7 @@ class Iceberg:
         self._address = f"file://{out}"
 
     @contextmanager
-    def _open_catalog(self) -> Iterator[Any]:
+    def _open_catalog(self) -> Iterator[SqlCatalog]:
         """Open the SQLite catalog of the Iceberg table for the block.
 
         Errors of the libraries become TableFailed.
@@ -70,7 +74,7 @@ class Iceberg:
         from sqlalchemy.engine import URL
 
         # Not as a URL text, in which % and other characters would be parsed.
-        uri: Any = URL.create("sqlite", database=f"{self._out}/{self.mark}")
+        uri = URL.create("sqlite", database=f"{self._out}/{self.mark}")
         try:
             catalog = SqlCatalog(CATALOG, uri=uri, warehouse=self._address)
             try:
@@ -122,7 +126,7 @@ class Iceberg:
         with self._open_catalog() as catalog:
             self._check(catalog.load_table(TABLE), columns)
 
-    def _check(self, table: Any, columns: TableColumns) -> None:
+    def _check(self, table: Table, columns: TableColumns) -> None:
         """Raise AppendMismatch unless a table has these columns and partitions.
 
         pyiceberg checks the types when files are added.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.column_types import duckdb_type
 from engine.analysis.columns import CHEAPEST, arrow_schema
@@ -162,7 +162,7 @@ def _drop_annotations(function: Callable[[pa.Array], pa.Array]) -> Callable[...,
     DuckDB would evaluate these, without Arrow imported.
     """
 
-    def call(values: Any) -> Any:
+    def call(values: pa.Array) -> pa.Array:
         """Call the function."""
         return function(values)
 

@@ -16,11 +16,13 @@ import os
 import posixpath
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine import __version__
 from engine.analysis.appending import (
     Earlier,
+    ExportedEnd,
+    ExportedFile,
     carry_over,
     deleted_offset_problems,
     exported_ends,
@@ -96,7 +98,7 @@ class ExportPlan(NamedTuple):
         return self.shape.written_columns(self.columns)
 
     @property
-    def form(self) -> dict[str, Any]:
+    def form(self) -> dict[str, object]:
         """Return the options that must be equal in an earlier export to append to it."""
         return {
             "format": self.shape.file_format,
@@ -198,7 +200,7 @@ def _complete_staging(
     bad = sum(report.bad_batch_count for report in reports)
     written = [entry for report in reports for entry in report.files]
     remove_unlisted(files, staging, {entry.name for entry in written})
-    entries = [
+    entries: list[ExportedFile] = [
         {"name": entry.name, "records": entry.record_count, "bytes": entry.file_bytes}
         for entry in written
     ]
@@ -289,8 +291,8 @@ def write_table(files: Files, path: str, table: pa.Table) -> None:
 
 def _manifest(
     plan: ExportPlan,
-    entries: list[dict[str, Any]],
-    partitions: list[dict[str, Any]],
+    entries: list[ExportedFile],
+    partitions: list[ExportedEnd],
     summary: ExportSummary,
 ) -> bytes:
     """Return the manifest of an export as JSON bytes.

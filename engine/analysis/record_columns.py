@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from engine.host.ports import Buffer
 
 #: Columns that are equal for all records of a batch.
-_OF_BATCH: dict[str, Callable[[RecordBatch], Any]] = {
+_OF_BATCH: dict[str, Callable[[RecordBatch], object]] = {
     "leaderEpoch": lambda b: b.leader_epoch,
     "producerId": lambda b: b.producer_id,
     "producerEpoch": lambda b: b.producer_epoch,
@@ -204,7 +204,9 @@ class RecordColumns:
             is_added = self._rows.add(frame, opened)
         return is_added is True
 
-    def _constant(self, name: str, position: int, batch: RecordBatch, records: list[Record]) -> Any:
+    def _constant(
+        self, name: str, position: int, batch: RecordBatch, records: list[Record]
+    ) -> object:
         """Return the value of a column that is equal for all `records` of a batch."""
         if name == "topic":
             return self._split.topic

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.analysis.pruning import RecordRange
 from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_HEADERS_MAX, ARROW_BATCH_RECORDS_MAX
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from engine.host.ports import Buffer
 
-    Column: TypeAlias = np.ndarray[Any, Any]
+    Column: TypeAlias = np.ndarray
 
 _SLOTS = {name: slot for slot, name in enumerate(FILL)}
 _INT64_MAX, _INT64_MIN = (1 << 63) - 1, -(1 << 63)

@@ -20,7 +20,7 @@ Source: facts/spark.md §3.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.analysis.pruning import RecordRange
 from engine.analysis.row_memory import RowMemory
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from engine.host.ports import Buffer
 
-    Numbers: TypeAlias = np.ndarray[Any, Any]
+    Numbers: TypeAlias = np.ndarray
 
 _CODEC_BITS = 7
 #: Columns that are equal for all records of a batch, with the slot of `FRAME` they are read from.

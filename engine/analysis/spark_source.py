@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -63,6 +63,8 @@ from engine.limits import FOLLOWED_TAIL_BYTES, SPLIT_BYTES
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql.datasource import Filter
+    from pyspark.sql.types import StructType
 
 FORMAT = "kafka-log"
 _MODES = ("PERMISSIVE", "FAILFAST")
@@ -153,7 +155,7 @@ class _Reading:
         groups = pack_splits(pieces, self._options.parallelism)
         return [LogPartition(group) for group in groups if group]
 
-    def rows(self, partition: Any) -> Iterator[pa.RecordBatch]:
+    def rows(self, partition: LogPartition | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task's splits; `partition` is None for a scan without partitions."""
         # Without partitions Spark calls this once, with None.
         for split in decode_splits(partition.value) if partition is not None else []:
@@ -191,7 +193,7 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
         """Return the partitions of the scan, one for each task; Spark calls it on the driver."""
         return self._reading.pack_for_tasks(self._options.splits())
 
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: LogPartition | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task's partition; Spark calls it in the task."""
         return self._reading.rows(partition)
 
@@ -199,7 +201,7 @@ class KafkaLogReader(DataSourceReader):  # type: ignore[misc]
 class PushingLogReader(KafkaLogReader):
     """Reads only splits that filters on topic, partition, offset and time do not exclude."""
 
-    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802
         """Note which values the filters of the query allow, so that other splits are not read.
 
         All filters are yielded, so that Spark applies them too.
@@ -210,7 +212,7 @@ class PushingLogReader(KafkaLogReader):
             yield pushed
 
 
-def range_of_filter(pushed: Any) -> tuple[str, ValueRange] | None:
+def range_of_filter(pushed: Filter) -> tuple[str, ValueRange] | None:
     """Return column and allowed values of a filter that Spark pushes down.
 
     None for an unsupported filter.
@@ -239,7 +241,7 @@ class KafkaLogStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         """Return where a new stream starts: no positions, so each log is read from its start."""
         return {}
 
-    def latestOffset(self, *limits: Any) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, *limits: object) -> dict[str, int]:  # noqa: N802
         """Return the offset after the last whole batch of each partition.
 
         Spark calls it before each micro-batch; `limits` is unused.
@@ -257,7 +259,7 @@ class KafkaLogStreamReader(DataSourceStreamReader):  # type: ignore[misc]
         )
         return self._reading.pack_for_tasks(splits)
 
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: LogPartition | None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task's partition; Spark calls it in the task."""
         return self._reading.rows(partition)
 
@@ -274,12 +276,12 @@ class KafkaLogSource(DataSource):  # type: ignore[misc]
         """Return all columns of the chosen view as Spark's schema text."""
         return spark_schema(VIEWS[_Options(self.options).view])
 
-    def reader(self, schema: Any) -> KafkaLogReader:
+    def reader(self, schema: StructType) -> KafkaLogReader:
         """Return a reader of the columns in `schema`."""
         options = _Options(self.options)
         return KafkaLogReader(options, _columns(options, schema))
 
-    def streamReader(self, schema: Any) -> KafkaLogStreamReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> KafkaLogStreamReader:  # noqa: N802
         """Return a reader of the records that are appended while a stream runs.
 
         Raises WrongOption for a view other than `records`.
@@ -293,7 +295,7 @@ class KafkaLogSource(DataSource):  # type: ignore[misc]
 class PushingLogSource(KafkaLogSource):
     """The data source for a session with `spark.sql.python.filterPushdown.enabled`."""
 
-    def reader(self, schema: Any) -> KafkaLogReader:
+    def reader(self, schema: StructType) -> KafkaLogReader:
         """Return a reader that uses the query's filters.
 
         With FAILFAST it reads everything, so that all damage is found.
@@ -304,7 +306,7 @@ class PushingLogSource(KafkaLogSource):
         return PushingLogReader(options, _columns(options, schema))
 
 
-def _columns(options: _Options, schema: Any) -> tuple[ViewColumn, ...]:
+def _columns(options: _Options, schema: StructType) -> tuple[ViewColumn, ...]:
     """Return the view's columns of the schema that Spark requests.
 
     They are nullable if the schema has them so, since Spark compares that, too. Raises WrongOption

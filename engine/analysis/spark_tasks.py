@@ -9,15 +9,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 _Result = TypeVar("_Result")
+
+
+class _StageProgress(Protocol):
+    """The progress of a stage, as a Connect server sends it."""
+
+    num_tasks: int
+    num_completed_tasks: int
+
+
 _EVERY_S = 0.2
 # More than any cluster has cores: Spark divides a range into at most one partition a core.
 _RANGE_ROWS = 100_000
@@ -39,7 +48,7 @@ def count_parallel_tasks(session: SparkSession) -> int:
 
 
 def frame_of_tasks(
-    session: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str
+    session: SparkSession, rows: Sequence[tuple[object, ...]], schema: str
 ) -> DataFrame:
     """Return a data frame in which each row is processed by a separate task."""
     if not is_remote(session):
@@ -109,7 +118,7 @@ def _run_remote(
 ) -> _Result:
     """Run a job on a Connect server, which sends its progress."""
 
-    def report(stages: Any, **_: Any) -> None:
+    def report(stages: Iterable[_StageProgress] | None, **_: object) -> None:
         """Report the finished tasks of the job's stage; the server calls it."""
         # The stage that distributes the rows has one or two tasks, and is not counted.
         done = [s.num_completed_tasks for s in stages or () if s.num_tasks == task_count]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sized
 
 from engine.analysis.damage import ReaderNote, open_noted_reader
 from engine.analysis.recompression import make_size_reader
@@ -146,7 +145,7 @@ def _index_sizes(files: Files, split: Split) -> Row:
     }
 
 
-def _count_entries(read: Any) -> int | None:
+def _count_entries(read: Callable[[], Sized]) -> int | None:
     """Return the number of entries that `read` returns, None if the file cannot be read."""
     try:
         return len(read())

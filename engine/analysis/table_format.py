@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from engine.analysis.appending import AppendMismatch
 from engine.errors import EngineError
@@ -26,7 +26,7 @@ class TableFailed(EngineError):
         self.out = out
 
 
-def parse_stored_form(out: str, text: str) -> Mapping[str, Any]:
+def parse_stored_form(out: str, text: str) -> Mapping[str, object]:
     """Return an export's options as stored in a table's property; raises AppendMismatch."""
     try:
         form = json.loads(text)
@@ -50,7 +50,7 @@ class TableState(NamedTuple):
     `run_count` is the number of the last committed run, 0 without one.
     """
 
-    form: Mapping[str, Any]
+    form: Mapping[str, object]
     run_count: int
     ends: Ends
 

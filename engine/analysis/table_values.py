@@ -50,7 +50,7 @@ def plain_rows(table: pa.Table) -> list[Row]:
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _python_values(array: pa.Array) -> list[Any]:
+def _python_values(array: pa.Array) -> list[object]:
     """Return an Arrow array as Python values; times outside of Python's datetime become text."""
     import pyarrow as pa
 
@@ -66,7 +66,7 @@ def _python_values(array: pa.Array) -> list[Any]:
         )
 
 
-def _python_texts(array: pa.Array) -> list[str | None]:
+def _python_texts(array: pa.Array) -> list[object]:
     """Return strings; invalid UTF-8, which Spark's casts can produce, becomes U+FFFD."""
     import pyarrow as pa
 
@@ -77,7 +77,7 @@ def _python_texts(array: pa.Array) -> list[str | None]:
         return [None if text is None else text.decode("utf-8", "replace") for text in contents]
 
 
-def _python_value(scalar: pa.Scalar) -> Any:
+def _python_value(scalar: pa.Scalar) -> object:
     """Return one Arrow value, which may contain times, as a Python value."""
     import pyarrow as pa
 
@@ -102,7 +102,7 @@ def _is_time(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-def _python_times(array: pa.Array) -> list[Any]:
+def _python_times(array: pa.Array) -> list[object]:
     """Return a column of dates or timestamps as Python values; text if `datetime` lacks them."""
     import pyarrow as pa
 

@@ -17,14 +17,15 @@ KIP-48, KIP-373.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from engine.admin.token_admin import TokenAdmin
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.api.promised import promised
 from engine.errors import ApiError, EngineError
+from engine.host.coroutine import PromiseCoroutine
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     DELEGATION_TOKEN_AUTH_DISABLED,
@@ -126,7 +127,7 @@ class DelegationTokens:
         self,
         response: type[R],
         session: Session,
-        change: Callable[[TokenAdmin], Coroutine[Any, Any, int]],
+        change: Callable[[TokenAdmin], PromiseCoroutine[int]],
     ) -> R | Promise[R]:
         """Run `change` (renew or expire) if the client may request tokens; promise the response.
 

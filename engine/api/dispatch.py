@@ -7,7 +7,7 @@ clients may call it, and whether only brokers do; a test fails for a row without
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import Admission, Rule, Session
 from engine.api.denied import denied_response
@@ -15,6 +15,7 @@ from engine.api.exchange import EncodedResponse, Exchange, Handled, Handler
 from engine.api.request_metrics import RequestMetrics
 from engine.host.promise import Promise
 from engine.wire.headers import api
+from engine.wire.structs import Message
 
 __all__ = [
     "ApiRow",
@@ -34,7 +35,7 @@ RequestDecoder: TypeAlias = Callable[[memoryview, int], object]
 
 
 #: Returns whether a request of a version is measured under a second name.
-KindOfRequest: TypeAlias = Callable[[Any, int], bool]
+KindOfRequest: TypeAlias = Callable[[Message, int], bool]
 
 
 #: A response with its header.

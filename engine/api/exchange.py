@@ -14,7 +14,7 @@ from engine.api.admission import Session
 from engine.api.response_errors import ErrorCounts
 from engine.host.ports import SendPart
 from engine.host.promise import Promise
-from engine.wire.structs import Struct
+from engine.wire.structs import Message, Struct
 
 
 class Exchange(NamedTuple):
@@ -52,14 +52,14 @@ class EncodedRows(NamedTuple):
     number.
     """
 
-    message: Any
+    message: Struct
     field: str
     row_count: int
     parts: list[bytes]
     errors: ErrorCounts
 
     @property
-    def rows(self) -> tuple[Any, str, int, list[bytes]]:
+    def rows(self) -> tuple[Struct, str, int, list[bytes]]:
         """Return message, array field, number of rows and encoded rows.
 
         They are the arguments of `with_rows`.
@@ -84,4 +84,4 @@ Response: TypeAlias = Struct | EncodedResponse | EncodedRows | bytes | None
 #: The response of a handler, or a promise of one.
 Handled: TypeAlias = Response | Promise[Any]
 #: A handler: a function of the request that its row decodes, and the exchange.
-Handler: TypeAlias = Callable[[Any, Exchange], Handled]
+Handler: TypeAlias = Callable[[Message, Exchange], Handled]

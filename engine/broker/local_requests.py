@@ -15,14 +15,23 @@ Source: D12.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from engine.broker.local_messages import release_response
 from engine.client.errors import Unreachable
+from engine.errors import EngineError
 from engine.host.each import do_each
-from engine.host.promise import Promise
+from engine.host.promise import Abandonable, Promise
 
 T = TypeVar("T")
+
+
+class _Failable(Protocol):
+    """A promise of any value, as it is failed when the broker stops."""
+
+    def fail(self, error: EngineError) -> None:
+        """Set an error in place of the value."""
+        ...
 
 
 class LocalRequests:
@@ -35,7 +44,7 @@ class LocalRequests:
         """
         self._broker_id = broker_id
         #: Promises of requesters, in the order of their requests.
-        self._pending: dict[Promise[Any], None] = {}
+        self._pending: dict[_Failable, None] = {}
 
     def __len__(self) -> int:
         """Return the number of pending requests."""
@@ -75,7 +84,7 @@ class LocalRequests:
         pending, self._pending = self._pending, {}
         do_each(pending, self._fail)
 
-    def _fail(self, pending: Promise[Any]) -> None:
+    def _fail(self, pending: _Failable) -> None:
         """Fail one pending request because this broker has stopped."""
         pending.fail(Unreachable("broker", self._broker_id(), "it has stopped"))
 
@@ -84,7 +93,7 @@ class _PendingRequest:
     """Abandons the handler's promise together with the requester's."""
 
     def __init__(
-        self, pending: dict[Promise[Any], None], requester: Promise[Any], response: Promise[Any]
+        self, pending: dict[_Failable, None], requester: _Failable, response: Abandonable
     ) -> None:
         """Connect a requester's promise (`requester`) to the handler's promise (`response`)."""
         self._pending = pending

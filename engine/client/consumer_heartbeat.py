@@ -17,8 +17,8 @@ Source: ConsumerHeartbeatRequestManager.HeartbeatState of 3.9.1 and 4.3.0; KIP-8
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypedDict, cast
 
 from engine.client.blocking import KafkaClient
 from engine.client.errors import NoCommonVersion
@@ -68,6 +68,18 @@ class MemberClaims(NamedTuple):
     rack: str | None
     instance_id: str | None
     owned: tuple[tuple[bytes, tuple[int, ...]], ...]
+
+
+class _HeartbeatFields(TypedDict, total=False):
+    """The fields of a request that a heartbeat leaves out while they are unchanged."""
+
+    instance_id: str | None
+    rack_id: str | None
+    rebalance_timeout_ms: int
+    server_assignor: str | None
+    subscribed_topic_names: Sequence[str] | None
+    subscribed_topic_regex: str
+    topic_partitions: list[Message]
 
 
 class HeartbeatAnswer(NamedTuple):
@@ -140,7 +152,7 @@ class Heartbeats:
         """
         self._last_claims = None
 
-    def _request(self, member_id: str, member_epoch: int, fields: dict[str, Any]) -> Message:
+    def _request(self, member_id: str, member_epoch: int, fields: _HeartbeatFields) -> Message:
         """Send one ConsumerGroupHeartbeat to the coordinator.
 
         Raises NoConsumerProtocol if the coordinator lacks the API, or lacks version 1, which
@@ -182,13 +194,13 @@ def _error_of_response(message: Message) -> EngineError:
     return api_error(message.error_code, message.error_message)
 
 
-def _changed_fields(heard: MemberClaims | None, claims: MemberClaims) -> dict[str, Any]:
+def _changed_fields(heard: MemberClaims | None, claims: MemberClaims) -> _HeartbeatFields:
     """Return the heartbeat fields to send, by name: the instance id always, others if changed.
 
     `heard` are the values of the last successful heartbeat, None if all must be sent.
     Differs: a member without a pattern sends an empty one as it joins, Java's sends null.
     """
-    fields: dict[str, Any] = {"instance_id": claims.instance_id}
+    fields: _HeartbeatFields = {"instance_id": claims.instance_id}
     if heard is None:
         fields["rack_id"] = claims.rack
     if heard is None or heard.rebalance_timeout_ms != claims.rebalance_timeout_ms:
@@ -206,7 +218,9 @@ def _changed_fields(heard: MemberClaims | None, claims: MemberClaims) -> dict[st
             # Also on joining: a static member inherits the subscription of its earlier instance.
             fields["subscribed_topic_regex"] = claims.pattern or ""
     if fields.get("subscribed_topic_names") is not None:
-        fields["subscribed_topic_names"] = list(fields["subscribed_topic_names"])
+        fields["subscribed_topic_names"] = list(
+            cast("Sequence[str]", fields["subscribed_topic_names"])
+        )
     return fields
 
 
@@ -224,12 +238,12 @@ def by_topic_id(
     return tuple((topic_id, tuple(numbers)) for topic_id, numbers in found.items())
 
 
-def _owned_rows(owned: Mapping[bytes, tuple[int, ...]]) -> list[Any]:
+def _owned_rows(owned: Mapping[bytes, tuple[int, ...]]) -> list[Message]:
     """Return the owned partitions as rows of a ConsumerGroupHeartbeat request, one per topic id."""
     row = message_class(f"{_API}Request", _RELEASE).TopicPartitions
     return [row(topic_id=topic_id, partitions=list(n)) for topic_id, n in owned.items()]
 
 
-def _target_partitions(assignment: Any) -> ByTopicId:
+def _target_partitions(assignment: Message) -> ByTopicId:
     """Return the partitions of a response's target assignment, by topic id."""
     return {row.topic_id: tuple(row.partitions) for row in assignment.topic_partitions}

@@ -15,7 +15,8 @@ OAuthBearerUnsecuredLoginCallbackHandler of 3.9.1; RFC 6749 §4.4.
 from __future__ import annotations
 
 from base64 import b64encode, urlsafe_b64encode
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from engine.client.errors import AuthenticationFailed
 from engine.errors import EngineError
@@ -111,7 +112,7 @@ def _request_token(url: str, login: OAuthLogin) -> str:
     return token
 
 
-def _jwt_part(content: dict[str, Any]) -> str:
+def _jwt_part(content: Mapping[str, object]) -> str:
     """Return a JSON object encoded as one part of a JWT: base64url without padding."""
     import json
 

@@ -120,7 +120,7 @@ class SendBuffer:
                 waiter.size_bytes, self._max_block_ms, self._total_bytes, available
             ) from None
 
-    def leave(self, waiter: Waiter[Any]) -> bool:
+    def leave(self, waiter: Waiter[T]) -> bool:
         """Remove a waiter from the queue for room in the buffer.
 
         False if it no longer waits, as it was admitted or failed. Waiters after it may then have

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.copying.copy_plan import CopiedTopic, CopyRange, GroupOffset, TopicCopy
 from engine.errors import EngineError
 from engine.host.held_file import HeldFile, HeldFiles
 from engine.host.lock_file import LockHeld
 from engine.host.process_identity import ProcessIdentity
+from engine.json_text import JsonObject
 from engine.model import TopicPartition
 
 VERSION: Final = 1
@@ -132,7 +133,7 @@ class CopyJournal:
         """
         self._write("over", how=how)
 
-    def _write(self, step: str, **fields: Any) -> None:
+    def _write(self, step: str, **fields: object) -> None:
         """Append a step as a line of JSON, and sync the file.
 
         The first line after the file was opened begins with a newline if the last line is
@@ -170,7 +171,7 @@ def read_copy(files: HeldFiles, path: str) -> CopyState | None:
     return state
 
 
-def _parse_plan(path: str, fields: dict[str, Any]) -> TopicCopy:
+def _parse_plan(path: str, fields: JsonObject) -> TopicCopy:
     """Return the plan in a "begin" line of a journal; raises NoCopyJournal for another version."""
     if fields["version"] != VERSION:
         raise NoCopyJournal(path, f"its version is {fields['version']}, known is {VERSION}")

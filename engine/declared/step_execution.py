@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from engine.client.acl_admin import create_each, delete_each
 from engine.client.blocking import KafkaClient
@@ -52,6 +52,7 @@ from engine.security.scram import ITERATIONS_MIN
 #: Maximum number of steps in a request, so that a controller has time for them.
 _STEPS_PER_REQUEST: Final = 50
 
+T = TypeVar("T")
 Errors = Sequence[EngineError | None]
 
 
@@ -102,7 +103,7 @@ def perform(client: KafkaClient, group: Sequence[StateStep]) -> Errors:
 
     Raises the error of a request whose effect is unknown.
     """
-    operations: list[Any] = [step.operation for step in group]
+    operations = [step.operation for step in group]
     return _PERFORMERS[type(operations[0])](client, operations)
 
 
@@ -113,7 +114,7 @@ def validate_steps(client: KafkaClient, steps: Sequence[StateStep]) -> list[Engi
     """
     errors: list[EngineError | None] = []
     for group in step_groups(steps):
-        operations: list[Any] = [step.operation for step in group]
+        operations = [step.operation for step in group]
         check = _VALIDATORS.get(type(operations[0]))
         errors += [None] * len(group) if check is None else check(client, operations, True)
     return errors
@@ -253,7 +254,7 @@ def _delete_topics(client: KafkaClient, operations: Sequence[DeleteTopic]) -> Er
 
 
 def _error_or_none(
-    do: Callable[[KafkaClient, Any], None], client: KafkaClient, one: object
+    do: Callable[[KafkaClient, T], None], client: KafkaClient, one: T
 ) -> EngineError | None:
     """Call `do`; return its error instead of raising it, None for success."""
     try:

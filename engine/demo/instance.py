@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
 
 from engine.client.blocking import KafkaClient
 from engine.client.settings import client_settings, parse_addresses
@@ -17,6 +16,7 @@ from engine.errors import EngineError
 from engine.host.child_process import ParentProcess
 from engine.host.real import RealClock, RealEntropy
 from engine.host.real_streams import RealStreams
+from engine.json_text import JsonObject
 
 _WAIT_MS = 200
 
@@ -24,7 +24,7 @@ _WAIT_MS = 200
 def main() -> int:
     """Copy until the parent process closes the input; return the exit code."""
     parent = ParentProcess()
-    request: dict[str, Any] = json.loads(parent.read_message())
+    request: JsonObject = json.loads(parent.read_message())
 
     def connect() -> KafkaClient:
         """Return a new client by the settings of the request."""

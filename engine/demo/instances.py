@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from engine.client.blocking import KafkaClient
 from engine.demo.copying import CopyCounts, CopyNames
@@ -18,6 +18,7 @@ from engine.errors import EngineError
 from engine.host.child_process import ChildProcess
 from engine.host.ports import Entropy
 from engine.host.processes import python_command
+from engine.json_text import JsonObject
 
 _MODULE: Final = "engine.demo.instance"
 _POLL_MS: Final = 50
@@ -163,7 +164,7 @@ class _Instance:
             return
         exit_code = process.exit_code
         for line in process.lines():
-            report: dict[str, Any] = json.loads(line)
+            report: JsonObject = json.loads(line)
             if "error" in report:
                 raise InstanceFailed(self.number, report["error"], report["hint"])
             self._now = _counts(report)
@@ -204,7 +205,7 @@ class _Instance:
         )
 
 
-def _counts(report: Mapping[str, Any]) -> CopyCounts:
+def _counts(report: JsonObject) -> CopyCounts:
     """Return the counts that an instance has sent as a JSON report."""
     return CopyCounts(**{**report, "partitions": tuple(report["partitions"])})
 

@@ -84,7 +84,7 @@ class DumpedRows(NamedTuple):
 
     columns: tuple[str, ...]
     shared: Row
-    varying: Mapping[str, Sequence[Any]]
+    varying: Mapping[str, Sequence[object]]
 
     def iter_rows(self) -> Iterator[Row]:
         """Yield each row as a dict."""
@@ -343,7 +343,7 @@ def _shared_by_records(header: Row) -> Row:
 def _run_rows(header: Row, run: RecordRun) -> DumpedRows:
     """Return the rows of a run by column; they equal those of `_record_row` for each record."""
     shared = _shared_by_records(header)
-    varying: dict[str, Sequence[Any]] = {
+    varying: dict[str, Sequence[object]] = {
         "offset": run.offsets,
         "timestamp_ms": run.timestamps_ms,
     }
@@ -363,7 +363,7 @@ def _run_rows(header: Row, run: RecordRun) -> DumpedRows:
 
 
 def _add_binaries(
-    shared: Row, varying: dict[str, Sequence[Any]], name: str, contents: Sequence[bytes | None]
+    shared: Row, varying: dict[str, Sequence[object]], name: str, contents: Sequence[bytes | None]
 ) -> None:
     """Add the columns of keys or values: to `shared` if all rows have one value, else `varying`.
 
@@ -417,7 +417,7 @@ def header_row(name: str, value: bytes | None) -> Row:
     return row
 
 
-def parse_decoded(text: bytes | None) -> Any:
+def parse_decoded(text: bytes | None) -> object:
     """Return the JSON value that a decoder's text has, the text itself if it is not JSON.
 
     None without a text.

@@ -18,11 +18,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
@@ -153,7 +155,7 @@ def issue_certificate(
     return _sign(builder, key, issuer_key, end)
 
 
-def _import_packages() -> tuple[Any, Any]:
+def _import_packages() -> tuple[ModuleType, ModuleType]:
     """Return the modules of `cryptography`; raises NoCertificates if it is not installed."""
     try:
         from cryptography import x509
@@ -194,8 +196,12 @@ def _ms(moment: datetime) -> int:
 
 
 def _create_builder(
-    subject: Any, issuer: Any, key: EllipticCurvePrivateKey, begin: datetime, end: datetime
-) -> Any:
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: EllipticCurvePrivateKey,
+    begin: datetime,
+    end: datetime,
+) -> x509.CertificateBuilder:
     """Return a certificate's builder with names, key, serial number and validity."""
     from cryptography import x509
 
@@ -212,7 +218,7 @@ def _create_builder(
 
 
 def _sign(
-    builder: Any,
+    builder: x509.CertificateBuilder,
     key: EllipticCurvePrivateKey,
     issuer_key: EllipticCurvePrivateKey,
     end: datetime,
@@ -232,7 +238,7 @@ def _sign(
     )
 
 
-def _key_usage(*, signs_certificates: bool) -> Any:
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     """Return the key usage extension: of an authority (it signs) or of an end entity."""
     from cryptography import x509
 
@@ -249,7 +255,7 @@ def _key_usage(*, signs_certificates: bool) -> Any:
     )
 
 
-def _common_name(name: str) -> Any:
+def _common_name(name: str) -> x509.Name:
     """Return an X.509 name with only a common name; raises if the name is not allowed."""
     from cryptography import x509
     from cryptography.x509.oid import NameOID
@@ -258,7 +264,7 @@ def _common_name(name: str) -> Any:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _general_name(host: str) -> Any:
+def _general_name(host: str) -> x509.GeneralName:
     """Return a host as an alternative name of a certificate: IP address or DNS name."""
     from cryptography import x509
 

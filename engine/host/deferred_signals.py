@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -27,7 +27,7 @@ def block_signals() -> Iterator[None]:
     Processes started inside the block inherit the mask and must unblock the signals themselves.
     """
     # Built-in, as the functions below: a handler may raise in the first step of one in Python.
-    set_mask: Callable[..., Any] = import_module("_signal").pthread_sigmask
+    set_mask: Callable[[int, Iterable[int]], set[int]] = import_module("_signal").pthread_sigmask
     # Read the mask first: setting it may raise for a signal that has just arrived.
     restore = partial(set_mask, signal.SIG_SETMASK, set_mask(signal.SIG_BLOCK, ()))
     try:
@@ -87,7 +87,7 @@ def _handler_setters(
 
     They are built-in, without a step in Python. Both do nothing if the handler must stay.
     """
-    signals: Any = import_module("_signal")
+    signals = import_module("_signal")
     # Not `signal.getsignal`: of its enumerations the built-in setter takes none.
     handler = signals.getsignal(number)
     is_main = threading.current_thread() is threading.main_thread()

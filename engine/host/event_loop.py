@@ -106,10 +106,11 @@ class EventLoop:
         self._loop.remove_writer(descriptor)
 
 
-def _create_loop() -> Any:
+def _create_loop() -> asyncio.AbstractEventLoop:
     """Return a loop of uvloop if it is installed, else of asyncio."""
     try:
         import uvloop
     except ImportError:
         return asyncio.SelectorEventLoop()
-    return uvloop.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.errors import EngineError
 
@@ -41,7 +41,9 @@ class _Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(
+        self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
+    ) -> None:
         """Report an error in a response, unless the client has closed its connection."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
@@ -122,7 +124,7 @@ def _create_handler_class(pages: Mapping[str, Page]) -> type[BaseHTTPRequestHand
             if has_body:
                 self.wfile.write(page.body)
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Log nothing: scrapes every few seconds would fill the log."""
 
     return Handler

@@ -14,7 +14,7 @@ Pure: `network_links.py` applies the faults.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.json_text import JsonObject
 from engine.limits import (
@@ -128,7 +128,7 @@ def encode_faults(faults: LinkFaults) -> JsonObject:
     }
 
 
-def decode_faults(content: Mapping[str, Any]) -> LinkFaults:
+def decode_faults(content: JsonObject) -> LinkFaults:
     """Return the faults that `encode_faults` wrote; raises KeyError, TypeError or ValueError."""
     groups = tuple(frozenset(map(str, group)) for group in content["groups"])
     slow = {}

@@ -21,7 +21,7 @@ import errno
 import os
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, StorageError
 from engine.host.ports import FileMissing, FileRefused
@@ -29,6 +29,7 @@ from engine.host.read_only_files import ReadOnlyFile, ReadOnlyFiles, refuse_writ
 from engine.limits import OBJECT_RANGE_BYTES
 
 if TYPE_CHECKING:
+    from pyarrow import NativeFile
     from pyarrow.fs import FileInfo, FileSystem
 
 #: A normalised path may have only one slash after the scheme (`s3:/bucket`).
@@ -137,7 +138,7 @@ class ObjectFiles(ReadOnlyFiles):
 
 
 class _ObjectFile(ReadOnlyFile):
-    def __init__(self, path: str, size_bytes: int, source: Any) -> None:
+    def __init__(self, path: str, size_bytes: int, source: NativeFile) -> None:
         """`source` reads the object's bytes, of which a block is kept."""
         super().__init__(path, size_bytes)
         self._source = source

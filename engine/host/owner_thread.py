@@ -46,7 +46,7 @@ class OwnerThread:
         self._proceed = proceed
         self._idle = idle
         #: The queued works, each with the future of its result.
-        self._works: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._works: deque[tuple[Callable[[], object], Future[Any]]] = deque()
         #: Guards the fields below and `_works`; notified when a work is submitted, and at the
         #: close.
         self._condition = threading.Condition()
@@ -133,7 +133,7 @@ class OwnerThread:
                 self._is_asleep = False
 
     @staticmethod
-    def _run_work(work: Callable[[], Any], future: Future[Any]) -> None:
+    def _run_work(work: Callable[[], T], future: Future[T]) -> None:
         """Run work and complete its future with the result or exception; skip it if cancelled."""
         if not future.set_running_or_notify_cancel():
             return

@@ -73,9 +73,9 @@ class Promise(Generic[T]):
         return promise
 
     @staticmethod
-    def failed(error: EngineError) -> Promise[Any]:
+    def failed(error: EngineError) -> Promise[U]:
         """Return a promise that has already failed."""
-        promise: Promise[Any] = Promise()
+        promise: Promise[U] = Promise()
         promise.is_kept = True
         promise.error = error
         return promise

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from engine.host.http import HttpResponse, HttpUnreachable
 from engine.limits import HTTP_BODY_BYTES_MAX
 
 if TYPE_CHECKING:
+    from http.client import HTTPMessage, HTTPResponse
+    from typing import IO
+    from urllib.error import HTTPError
     from urllib.request import OpenerDirector, Request
 
 _SCHEMES = {"http": 80, "https": 443}
@@ -86,7 +89,7 @@ class RealHttp:
             raise HttpUnreachable(url, str(error) or type(error).__name__) from error
 
 
-def _read_body(response: Any, deadline_s: float) -> bytes:
+def _read_body(response: HTTPResponse, deadline_s: float) -> bytes:
     """Return a body of HTTP_BODY_BYTES_MAX at most; raises TimeoutError after the deadline.
 
     A socket's time-out bounds one read: a server that sends a byte now and then would never reach
@@ -102,10 +105,10 @@ def _read_body(response: Any, deadline_s: float) -> bytes:
     return b"".join(parts)
 
 
-def _read_error_body(error: Any, url: str, deadline_s: float) -> bytes:
+def _read_error_body(error: HTTPError, url: str, deadline_s: float) -> bytes:
     """Return the body of an error response; raises HttpUnreachable if it cannot be read."""
     try:
-        return _read_body(error.fp, deadline_s)
+        return _read_body(cast("HTTPResponse", error.fp), deadline_s)
     except OSError as failure:
         raise HttpUnreachable(url, str(failure)) from failure
 
@@ -120,7 +123,13 @@ def _create_opener() -> OpenerDirector:
 
         # The parameters' names and order are those of the standard library.
         def redirect_request(
-            self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+            self,
+            req: Request,
+            fp: IO[bytes],
+            code: int,
+            msg: str,
+            headers: HTTPMessage,
+            newurl: str,
         ) -> Request | None:
             """Follow a redirect to http or https; to another origin with `Accept` alone."""
             following = super().redirect_request(req, fp, code, msg, headers, newurl)

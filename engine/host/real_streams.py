@@ -12,9 +12,9 @@ import selectors
 import socket
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast, overload
 
 from engine.host.name_lookup import parse_address, reason_of
 from engine.host.process_guard import ProcessGuard
@@ -26,12 +26,17 @@ if TYPE_CHECKING:
 
     from engine.host.ports import Buffer
 
+A = TypeVar("A")
+R = TypeVar("R")
+
 _READ = selectors.EVENT_READ
 _WRITE = selectors.EVENT_WRITE
 
 
+#: An address of a host: family, kind, protocol, canonical name, and the socket's address.
+_Address: TypeAlias = tuple[int, int, int, str, tuple[object, ...]]
 #: Addresses of a host, or the reason why there are none.
-_Found: TypeAlias = "list[tuple[Any, ...]] | str"
+_Found: TypeAlias = list[_Address] | str
 
 
 def _resolve_host(host: str, port: int) -> _Found:
@@ -70,7 +75,7 @@ class RealStream:
         #: Result of the look-up of the host. Its thread sets it before it signals its end.
         self._found: _Found = "unknown host"
         #: Addresses of the host that were not tried yet.
-        self._addresses: deque[tuple[Any, ...]] = deque()
+        self._addresses: deque[_Address] = deque()
         #: The socket of the current phase; during the look-up, the one by which its thread signals.
         self._socket: socket.socket | None = None
         #: The step that has been reached: look-up, connecting, TLS, open or closed.
@@ -182,7 +187,7 @@ class RealStream:
 
     def _shake_hands(self) -> None:
         """Continue the TLS handshake, and open the stream once it is complete."""
-        secured: Any = self._socket
+        secured = cast("ssl.SSLSocket", self._socket)
         if self._try_operation(secured.do_handshake) is not None:
             self._open()
 
@@ -260,7 +265,11 @@ class RealStream:
                 self._unsent.appendleft(remaining)
         self._watch(_READ)
 
-    def _try_operation(self, operate: Any, *arguments: Any) -> Any:
+    @overload
+    def _try_operation(self, operate: Callable[[], None]) -> bool | None: ...
+    @overload
+    def _try_operation(self, operate: Callable[[A], R], argument: A, /) -> R | None: ...
+    def _try_operation(self, operate: Callable[..., object], *arguments: object) -> object:
         """Return the result of a socket call, None if it must wait; the socket is then watched.
 
         A finished call without a result gives True. Raises the OSError of a failed call.
@@ -377,7 +386,7 @@ class RealStreams:
 
     # -- for RealStream
 
-    def run_operation(self, stream: RealStream | _Waker, operate: Any) -> None:
+    def run_operation(self, stream: RealStream | _Waker, operate: Callable[..., object]) -> None:
         """Run an operation of a stream; an `OSError` or a signal's interrupt closes the stream.
 
         An on_interrupt operation may have moved bytes without recording it: they would be sent

@@ -7,8 +7,8 @@ Loaded with the first file that reserves space.
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 _KEEP_SIZE = 1
 _UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
@@ -32,7 +32,7 @@ def reserve_blocks(descriptor: int, size_bytes: int) -> int:
 
 
 @cache
-def _load_fallocate() -> Any:
+def _load_fallocate() -> Callable[[int, int, int, int], int] | None:
     """Return Linux' fallocate, None where the C library has none."""
     import ctypes
 

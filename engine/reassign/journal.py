@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from engine.errors import EngineError
 from engine.host.held_file import HeldFile, HeldFiles
@@ -203,7 +202,7 @@ class MoveJournal:
             },
         )
 
-    def _write(self, step: str, **fields: Any) -> None:
+    def _write(self, step: str, **fields: object) -> None:
         """Append a step as one line of JSON, and sync the file."""
         self._held.append(_encode_line(self._files, self.path, step, **fields))
 
@@ -228,7 +227,7 @@ def request_change(files: HeldFiles, path: str, change: SettingsChange, by: Proc
     return max(numbers)
 
 
-def _encode_line(files: HeldFiles, path: str, step: str, **fields: Any) -> bytes:
+def _encode_line(files: HeldFiles, path: str, step: str, **fields: object) -> bytes:
     """Return the line of a step.
 
     It starts with a line break if the file's last line is truncated.

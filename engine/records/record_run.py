@@ -6,10 +6,10 @@ records, or directly from a batch's bytes if compiled code can (`engine.native.r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from engine.native.record_fields import (
     FIELDS,
@@ -26,9 +26,17 @@ from engine.records.legacy import LegacyBatch
 from engine.records.record import Header, Record, TimestampType
 from engine.records.view import RecordBatch
 
+T = TypeVar("T")
+
 NO_EPOCH: Final = -1
 #: Sizes are passed to compiled code in 32 bits.
 _SIZE_END: Final = 1 << 31
+
+
+class _ColumnChange(Protocol):
+    """Returns a column with some of the values of another one."""
+
+    def __call__(self, column: Sequence[T], /) -> Sequence[T]: ...
 
 
 class RecordRun(NamedTuple):
@@ -83,7 +91,7 @@ class RecordRun(NamedTuple):
         """Return a run with only the records at these indexes, which count from 0."""
         return self._change_columns(lambda column: [column[place] for place in places])
 
-    def _change_columns(self, change: Callable[[Sequence[Any]], Sequence[Any]]) -> RecordRun:
+    def _change_columns(self, change: _ColumnChange) -> RecordRun:
         """Return a run whose columns are the results of `change`.
 
         Timestamp type and epoch remain.

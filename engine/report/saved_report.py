@@ -6,13 +6,13 @@ Only the compared values are read, and each is checked, since the file may be fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from engine.client.metadata import NO_BROKER, BrokerView, ClusterView, PartitionView, TopicView
 from engine.client.settings import Address
 from engine.errors import EngineError
 from engine.exporter.view_changes import ClusterSnapshot
-from engine.json_text import read_json
+from engine.json_text import JsonObject, read_json
 
 _FORMAT: Final = 1
 _USAGE_EXIT: Final = 2
@@ -93,7 +93,7 @@ def parse_report(raw: bytes, path: str) -> SavedReport:
         raise BadReport(path, str(error)) from error
 
 
-def _parse_document(document: dict[str, Any]) -> SavedReport:
+def _parse_document(document: JsonObject) -> SavedReport:
     """Return the report in a JSON document; raises ValueError for any malformed part."""
     if document.get("format") != _FORMAT:
         raise ValueError(f"its format is {document.get('format')!r}, and {_FORMAT} is read")
@@ -148,14 +148,14 @@ def snapshot_of(
     return ClusterSnapshot(ClusterView(cluster_id, controller_id, brokers, views), None)
 
 
-def _controller(document: dict[str, Any]) -> int | None:
+def _controller(document: Mapping[str, object]) -> int | None:
     """Return the controller's id, None if the report has none."""
     if document.get("controller_id") is None:
         return None
     return _field(document, "controller_id", int)
 
 
-def _parse_topic(row: dict[str, Any]) -> ReportedTopic:
+def _parse_topic(row: Mapping[str, object]) -> ReportedTopic:
     """Return a topic of a saved report; rates are left None, as they are not compared."""
     partitions = tuple(
         ReportedPartition(
@@ -174,23 +174,23 @@ def _parse_topic(row: dict[str, Any]) -> ReportedTopic:
     return ReportedTopic(name, topic_id, *figures, _settings(row), partitions)
 
 
-def _settings(row: dict[str, Any]) -> dict[str, str | None]:
+def _settings(row: Mapping[str, object]) -> dict[str, str | None]:
     """Return the settings in a row as texts; null becomes None."""
     settings = _field(row, "settings", dict)
     return {key: None if value is None else str(value) for key, value in settings.items()}
 
 
-def _ids(row: dict[str, Any], key: str) -> tuple[int, ...]:
+def _ids(row: Mapping[str, object], key: str) -> tuple[int, ...]:
     """Return the broker ids in the field `key`; raises ValueError if it is no list of integers."""
     return tuple(_of_type(value, int, key) for value in _field(row, key, list))
 
 
-def _rows(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def _rows(row: Mapping[str, object], key: str) -> list[JsonObject]:
     """Return the objects in the field `key`; raises ValueError if it is no list of objects."""
     return [_of_type(value, dict, f"a row of {key}") for value in _field(row, key, list)]
 
 
-def _field(row: dict[str, Any], key: str, kind: type[T]) -> T:
+def _field(row: Mapping[str, object], key: str, kind: type[T]) -> T:
     """Return a field of the given type; raises ValueError if it is missing or of another type."""
     if key not in row:
         raise ValueError(f"{key} is missing")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from math import isfinite, isnan
-from typing import Any
 
 from engine.errors import EngineError
+from engine.json_text import JsonObject
 from engine.limits import DECIMAL_BYTES_MAX
 from engine.records.varint import write_varint
 from engine.schemas.avro_nesting import check_nesting, is_recursive
@@ -16,14 +16,14 @@ from engine.schemas.schema import Schema, UnusableSchema
 _FIELD = "value"
 
 
-def parse_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
+def parse_avro(schema: Schema, what: str) -> tuple[object, dict[str, JsonObject]]:
     """Return the parsed schema with full names, and its named types by full name.
 
     `what` names the schema in the error. Raises UnusableSchema if it is no Avro schema.
     """
     from fastavro.schema import SchemaParseException, UnknownType
 
-    named: dict[str, Any] = {}
+    named: dict[str, JsonObject] = {}
     try:
         try:
             return _parse(schema.text, named), named
@@ -42,14 +42,14 @@ def parse_avro(schema: Schema, what: str) -> tuple[object, dict[str, Any]]:
         raise UnusableSchema(what, f"it is no Avro schema: {error}") from error
 
 
-def _parse_types(texts: list[str]) -> dict[str, Any]:
+def _parse_types(texts: list[str]) -> dict[str, JsonObject]:
     """Return the named types of schemas in any order, by full name.
 
     Schemas that refer to types which none of them defines are left out.
     """
     from fastavro.schema import UnknownType
 
-    named: dict[str, Any] = {}
+    named: dict[str, JsonObject] = {}
     while texts:
         # The files are in no order: a schema with unknown types is retried in the next round.
         left = []
@@ -65,7 +65,7 @@ def _parse_types(texts: list[str]) -> dict[str, Any]:
     return {name: of for name, of in named.items() if "name" in of}
 
 
-def _parse(text: str, named: dict[str, Any]) -> object:
+def _parse(text: str, named: dict[str, JsonObject]) -> object:
     """Parse a schema, and add its types to `named`, where later schemas find them."""
     import json
 
@@ -147,7 +147,7 @@ def _decode_bounded(read: Callable[..., object], content: bytes, *schemas: objec
     return read(content, *schemas)
 
 
-def _wrap_in_record(text: str, named: dict[str, Any]) -> object:
+def _wrap_in_record(text: str, named: dict[str, JsonObject]) -> object:
     """Return a record schema with one field of this schema, whose values are the same bytes.
 
     fastavro keeps the named types of a schema only within a record.

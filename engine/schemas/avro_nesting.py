@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from engine.json_text import TOO_DEEP
+from engine.json_text import TOO_DEEP, JsonObject
 from engine.limits import JSON_DEPTH_MAX
 from engine.records.varint import VarintTooLong, VarintTruncated, read_varlong
 
@@ -28,12 +28,12 @@ class _Blocks(NamedTuple):
     item_count: int = 0
 
 
-def is_recursive(named: Mapping[str, Any]) -> bool:
+def is_recursive(named: Mapping[str, JsonObject]) -> bool:
     """Return True if any of these parsed records, given by full name, contains itself."""
     return any(of["type"] in _RECORDS and _is_within_itself(of, named) for of in named.values())
 
 
-def _is_within_itself(record: Any, named: Mapping[str, Any]) -> bool:
+def _is_within_itself(record: JsonObject, named: Mapping[str, JsonObject]) -> bool:
     """Return True if a record type contains itself, directly or through other types.
 
     `named` has the schema's types by full name. Only values of such a type can be nested without
@@ -58,7 +58,7 @@ def _is_within_itself(record: Any, named: Mapping[str, Any]) -> bool:
     return False
 
 
-def check_nesting(content: bytes, schema: object, named: Mapping[str, Any]) -> None:
+def check_nesting(content: bytes, schema: object, named: Mapping[str, JsonObject]) -> None:
     """Raise ValueError for an Avro value that is nested too deeply, or does not fit the schema.
 
     It walks over the bytes with a work list instead of recursion. `named` has the types of the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.host.protobuf_compiler import NotProtobuf, compile_protobuf
@@ -66,7 +66,7 @@ def compiled(schema: Schema, what: str) -> Schema:
     return schema._replace(descriptors=_compile_descriptors(schema, what))
 
 
-def _find_message(pool: DescriptorPool, name: str, what: str) -> Any:
+def _find_message(pool: DescriptorPool, name: str, what: str) -> Descriptor:
     """Return the message type with a name; raises UnusableSchema."""
     try:
         return pool.FindMessageTypeByName(name)
@@ -82,7 +82,7 @@ def _split_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
         raise ValueError(str(error)) from error
 
 
-def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Any:
+def _message_at(messages: list[Descriptor], indexes: tuple[int, ...]) -> Descriptor:
     """Return the message descriptor to which the indexes of an envelope lead.
 
     The first index is that of an outermost message, each next one that of a message nested in it.

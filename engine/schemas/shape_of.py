@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from engine.json_text import JsonObject
 from engine.limits import SHAPE_DEPTH_MAX, SHAPE_FIELDS_MAX
 from engine.schemas.avro import parse_avro
 from engine.schemas.schema import Schema, SchemaKind, UnusableSchema
@@ -30,6 +31,9 @@ from engine.schemas.shape import (
     merged,
     struct_of,
 )
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 _OF_AVRO = {
     "boolean": BOOLEAN, "int": LONG, "long": LONG, "float": DOUBLE, "double": DOUBLE,
@@ -105,7 +109,7 @@ def _within_limits(shape_at: Callable[[_Around], Shape]) -> Shape:
     return JSON
 
 
-def _avro_shape(schema: Any, named: Mapping[str, Any], around: _Around) -> Shape:
+def _avro_shape(schema: Any, named: Mapping[str, JsonObject], around: _Around) -> Shape:
     """Return the shape of a parsed Avro schema; `named` has its types by full name.
 
     A record inside itself is JSON. A union of null and one type is that type.
@@ -158,7 +162,7 @@ def _is_time(name: str) -> bool:
     return name == "date" or name.startswith(("time-", "timestamp-", "local-timestamp-"))
 
 
-def _message_shape(descriptor: Any, around: _Around) -> Shape:
+def _message_shape(descriptor: Descriptor, around: _Around) -> Shape:
     """Return the STRUCT of a Protobuf message, including its extensions.
 
     It is JSON if the message is inside itself or too deep.
@@ -178,7 +182,7 @@ def _message_shape(descriptor: Any, around: _Around) -> Shape:
     return struct_of((name, _field_shape(field, inner)) for name, field in fields)
 
 
-def _field_shape(field: Any, around: _Around) -> Shape:
+def _field_shape(field: FieldDescriptor, around: _Around) -> Shape:
     """Return the shape of a Protobuf field: a MAP, a LIST if repeated, or that of one value."""
     if _is_repeated(field):
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
@@ -188,7 +192,7 @@ def _field_shape(field: Any, around: _Around) -> Shape:
     return _single_shape(field, around)
 
 
-def _is_repeated(field: Any) -> bool:
+def _is_repeated(field: FieldDescriptor) -> bool:
     """Return True for a repeated field, also by older runtimes of Protobuf."""
     # Newer runtimes have a property and warn of the label.
     if hasattr(field, "is_repeated"):
@@ -196,7 +200,7 @@ def _is_repeated(field: Any) -> bool:
     return bool(field.label == field.LABEL_REPEATED)
 
 
-def _single_shape(field: Any, around: _Around) -> Shape:
+def _single_shape(field: FieldDescriptor, around: _Around) -> Shape:
     """Return the shape of one value of a Protobuf field: STRUCT, LONG, DOUBLE, BOOLEAN or TEXT."""
     if field.message_type is not None:
         return _message_shape(field.message_type, around)
@@ -207,7 +211,7 @@ def _single_shape(field: Any, around: _Around) -> Shape:
     return BOOLEAN if field.cpp_type == field.CPPTYPE_BOOL else TEXT
 
 
-def _parse_document(schema: Schema, what: str) -> Any:
+def _parse_document(schema: Schema, what: str) -> object:
     """Return a JSON Schema as a dict; raises UnusableSchema."""
     import json
 
@@ -217,7 +221,7 @@ def _parse_document(schema: Schema, what: str) -> Any:
         raise UnusableSchema(what, f"it is no JSON Schema: {error}") from error
 
 
-def _json_shape(schema: Any, around: _Around) -> Shape:
+def _json_shape(schema: object, around: _Around) -> Shape:
     """Return the shape of values of a JSON Schema; JSON if several types are possible."""
     schema = _only_kind(schema)
     if not isinstance(schema, dict) or "$ref" in schema:
@@ -233,7 +237,7 @@ def _json_shape(schema: Any, around: _Around) -> Shape:
     return _OF_JSON_SCHEMA.get(kind, JSON) if isinstance(kind, str) else JSON
 
 
-def _only_kind(schema: Any) -> Any:
+def _only_kind(schema: object) -> object:
     """Return the only alternative besides null of a `oneOf` or `anyOf` in a JSON Schema.
 
     None if there are several. A schema without alternatives is returned unchanged.
@@ -247,7 +251,7 @@ def _only_kind(schema: Any) -> Any:
     return schema
 
 
-def _object_shape(schema: Any, around: _Around) -> Shape:
+def _object_shape(schema: JsonObject, around: _Around) -> Shape:
     """Return the STRUCT of the properties in a JSON Schema; JSON if it would be too deep."""
     if around.levels < 1:
         return JSON

@@ -16,10 +16,13 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from engine.errors import EngineError
 from engine.json_text import read_json
+
+if TYPE_CHECKING:
+    from jwt.types import Options
 
 _INVALID: Final = "invalid_token"
 _INSUFFICIENT: Final = "insufficient_scope"
@@ -68,7 +71,7 @@ class SignedRules(NamedTuple):
 
 
 #: A key of a JWKS as a JSON object.
-JsonKey = Mapping[str, Any]
+JsonKey = Mapping[str, object]
 
 
 def validate_unsecured_token(text: str, rules: UnsecuredRules, now_ms: int) -> AccessToken:
@@ -148,7 +151,7 @@ def parse_jwks_keys(document: bytes) -> list[JsonKey]:
     return keys
 
 
-def _verify_signature(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
+def _verify_signature(text: str, keys: Sequence[JsonKey]) -> Mapping[str, object]:
     """Return the claims of a token that one of the keys has signed; raises TokenRefused."""
     import jwt
 
@@ -156,9 +159,10 @@ def _verify_signature(text: str, keys: Sequence[JsonKey]) -> Mapping[str, Any]:
     if "crit" in _decode_header(text):
         # Unknown critical parameters must be rejected, and none is known here (RFC 7515 §4.1.11).
         raise TokenRefused("its header names critical parameters")
-    unchecked: Any = {
-        f"verify_{name}": False for name in ("exp", "iat", "nbf", "aud", "iss", "sub", "jti")
-    }
+    unchecked = cast(
+        "Options",
+        {f"verify_{name}": False for name in ("exp", "iat", "nbf", "aud", "iss", "sub", "jti")},
+    )
     for key in keys:
         algorithms = _ALGORITHMS.get(str(key.get("kty")), ())
         if not algorithms or (wanted is not None and key.get("kid") != wanted):
@@ -188,7 +192,9 @@ def _default_algorithm(key: JsonKey) -> str:
     return "EdDSA" if key.get("kty") == "OKP" else "RS256"
 
 
-def _check_times(claims: Mapping[str, Any], skew_ms: int, now_ms: int, *, needs_issue: bool) -> int:
+def _check_times(
+    claims: Mapping[str, object], skew_ms: int, now_ms: int, *, needs_issue: bool
+) -> int:
     """Check the claims `exp` and `iat`, and return the expiry time in ms; raises TokenRefused.
 
     With `needs_issue`, `iat` must not be missing.
@@ -207,12 +213,12 @@ def _check_times(claims: Mapping[str, Any], skew_ms: int, now_ms: int, *, needs_
     return expires_ms
 
 
-def _decode_header(text: str) -> Mapping[str, Any]:
+def _decode_header(text: str) -> Mapping[str, object]:
     """Return a token's header, which is not verified yet; raises TokenRefused."""
     return _decode_object(text.partition(".")[0])
 
 
-def _decode_object(part: str) -> Mapping[str, Any]:
+def _decode_object(part: str) -> Mapping[str, object]:
     """Return the JSON object in a part of a token (base64url); raises TokenRefused."""
     try:
         found = read_json(urlsafe_b64decode(part + "=" * (-len(part) % 4)))

@@ -11,7 +11,7 @@ Sessions expire without heartbeats; watches belong to a connection. Clients: `st
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from engine.sim.machine import Machine
 from engine.sim.machine_links import Channel, MachineLinks
@@ -27,6 +27,8 @@ from engine.znode.model import (
 from engine.znode.paths import CONTROLLER
 from engine.znode.store import ZnodeStore
 from engine.znode.tree import Node
+
+T = TypeVar("T")
 
 #: Interval of the checks for expired sessions.
 _EXPIRY_TICK_MS = 500
@@ -224,7 +226,7 @@ class StoreServer:
         """Return True if a session uses this connection."""
         return self.connection_of(session_id) is connection
 
-    def run(self, writer: str, work: Callable[[ZnodeStore], Any]) -> Any:
+    def run(self, writer: str, work: Callable[[ZnodeStore], T]) -> T:
         """Execute a client's request on the store; raises the store's errors."""
         self._journal.writer = writer
         return work(self.store)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.errors import EngineError, ZnodeError
 from engine.host.coroutine import drive
@@ -39,6 +39,8 @@ from engine.znode.model import (
     WatchKind,
 )
 from engine.znode.store import ZnodeStore
+
+T = TypeVar("T")
 
 #: Back-off before the next connection attempt.
 _RECONNECT_MS = 300
@@ -282,13 +284,13 @@ class SimulatedZnodeClient:
 
     # -- requests ------------------------------------------------------------------------------
 
-    def _request(self, work: Callable[[ZnodeStore], Any]) -> Promise[Any]:
+    def _request(self, work: Callable[[ZnodeStore], T]) -> Promise[T]:
         """Run `work` at the store in this session; return a promise of its result.
 
         Without a connection the request waits for the next one; without a session it fails with
         SessionExpired.
         """
-        promise: Promise[Any] = Promise()
+        promise: Promise[T] = Promise()
         if not self._has_session:
             return Promise.failed(SessionExpired(self._session_id))
 
@@ -304,7 +306,7 @@ class SimulatedZnodeClient:
         send()
         return promise
 
-    def _send(self, work: Callable[[ZnodeStore], Any], promise: Promise[Any]) -> None:
+    def _send(self, work: Callable[[ZnodeStore], T], promise: Promise[T]) -> None:
         """Send a request over the present connection; its response completes the promise.
 
         The server ignores the request if the session has moved to another connection.
@@ -317,7 +319,7 @@ class SimulatedZnodeClient:
         server, machine, life = self._server, self._machine, self._timers.life
         session_id, server_life = self._session_id, server.life
 
-        def respond(value: Any, error: EngineError | None) -> None:
+        def respond(value: object, error: EngineError | None) -> None:
             """Complete the request at the client, after the delay of the link."""
             connection.to_client.send(
                 lambda: machine.enter(life, lambda: self._settle(number, value, error))
@@ -339,7 +341,7 @@ class SimulatedZnodeClient:
 
         connection.to_server.send(lambda: server.machine.enter(server_life, run))
 
-    def _settle(self, number: int, value: Any, error: EngineError | None) -> None:
+    def _settle(self, number: int, value: object, error: EngineError | None) -> None:
         """Complete the promise of a request, unless the connection was lost before."""
         promise = self._pending.pop(number, None)
         if promise is None:
@@ -404,7 +406,7 @@ class SimulatedZnodeClient:
         results = await self._request(lambda store: store.multi(session_id, wanted))
         return list(results)
 
-    async def _read(self, work: Callable[[ZnodeStore], Any]) -> Any:
+    async def _read(self, work: Callable[[ZnodeStore], T]) -> T:
         """Return the result of a read, in order with watch events.
 
         Fails with ZnodeConnectionLost if the connection is lost.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.errors import EngineError
+
+R = TypeVar("R", bound=Mapping[str, Any])
 
 _USAGE_EXIT = 2
 
@@ -20,9 +22,7 @@ class NoSuchSort(EngineError):
         self.key = key
 
 
-def filter_rows(
-    rows: Iterable[Mapping[str, Any]], text: str, keys: Iterable[str]
-) -> list[Mapping[str, Any]]:
+def filter_rows(rows: Iterable[R], text: str, keys: Iterable[str]) -> list[R]:
     """Return the rows in which each word of a text occurs in one of the fields, ignoring case."""
     terms, shown = text.lower().split(), list(keys)
     return [
@@ -33,23 +33,23 @@ def filter_rows(
 
 
 def sort_rows(
-    rows: Iterable[Mapping[str, Any]], key: str, *, is_descending: bool, rank: Sequence[str] = ()
-) -> list[Mapping[str, Any]]:
+    rows: Iterable[R], key: str, *, is_descending: bool, rank: Sequence[str] = ()
+) -> list[R]:
     """Return rows sorted by a field; rows with None are last, equal ones keep their order.
 
     Values in `rank` come before others, in its order.
     """
     places = {value: place for place, value in enumerate(rank)}
 
-    def sort_key(row: Mapping[str, Any]) -> tuple[int, Any]:
+    def sort_key(row: R) -> tuple[int, Any]:
         """Return the position of a row's value in `rank`, then the value itself."""
         value = row[key]
         if rank and value in places:
             return places[value], ""
         return len(places), value
 
-    known: list[Mapping[str, Any]] = []
-    unknown: list[Mapping[str, Any]] = []
+    known: list[R] = []
+    unknown: list[R] = []
     for row in rows:
         (unknown if row[key] is None else known).append(row)
     return [*sorted(known, key=sort_key, reverse=is_descending), *unknown]

@@ -10,13 +10,11 @@ fields for type checkers; an unknown message is an AttributeError.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.wire.errors import UnknownMessage
-from engine.wire.structs import message_class
+from engine.wire.structs import Message, message_class
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[Message]:
     """Return the class of a message of the release that the engine implements.
 
     The class is made at its first use. Raises AttributeError for an unknown name.

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from struct import Struct as Format
 from struct import unpack_from
-from typing import Any, TypeAlias
+from typing import TypeAlias, cast
 
 from engine.wire import read_parts
 from engine.wire.layout import FIXED, NO_UUID, FieldLayout, StructLayout, attribute_name
-from engine.wire.structs import struct_classes
+from engine.wire.structs import Struct, struct_classes
 
-Decoder: TypeAlias = Callable[[bytes | memoryview, int, int], tuple[Any, int]]
+Decoder: TypeAlias = Callable[[bytes | memoryview, int, int], tuple[Struct, int]]
 
 
 class _Source:
@@ -275,11 +275,14 @@ def generate_decoder(layout: StructLayout) -> tuple[str, dict[str, Format]]:
 def compile_decoder(name: str, release: str, layout: StructLayout) -> Decoder:
     """Return the compiled decoder of one version of a message."""
     source, formats = generate_decoder(layout)
-    scope: dict[str, Any] = {"new": object.__new__, "NO_UUID": NO_UUID, "unpack_from": unpack_from}
+    scope: dict[str, object] = {
+        "new": object.__new__,
+        "NO_UUID": NO_UUID,
+        "unpack_from": unpack_from,
+    }
     scope |= vars(read_parts)
     scope |= {unpacker: made.unpack_from for unpacker, made in formats.items()}
     scope |= {f"C_{struct}": made for struct, made in struct_classes(name, release).items()}
     # The source is built only from the packed tables, never from input.
     exec(compile(source, f"<decoder of {name}>", "exec"), scope)
-    decode: Decoder = scope["decode"]
-    return decode
+    return cast("Decoder", scope["decode"])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from struct import Struct as Format
 from struct import pack
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from engine.errors import EngineError
 from engine.wire.layout import FIXED, NO_UUID, FieldLayout, StructLayout
@@ -265,7 +265,7 @@ def generate_encoder(layout: StructLayout) -> tuple[str, dict[str, Format]]:
 def compile_encoder(name: str, release: str, layout: StructLayout) -> Encoder:
     """Return the compiled encoder of one version of a message."""
     source, formats = generate_encoder(layout)
-    scope: dict[str, Any] = {
+    scope: dict[str, object] = {
         "SMALL": SMALL,
         "NO_UUID": NO_UUID,
         "Unwritable": Unwritable,
@@ -277,5 +277,4 @@ def compile_encoder(name: str, release: str, layout: StructLayout) -> Encoder:
     scope |= {f"D_{struct}": made() for struct, made in struct_classes(name, release).items()}
     # The text is built from the packed tables alone; no outside word reaches it.
     exec(compile(source, f"<encoder of {name}>", "exec"), scope)
-    encode: Encoder = scope["encode"]
-    return encode
+    return cast("Encoder", scope["encode"])

@@ -519,7 +519,7 @@ def _multi_message(chroot: str, operation: Operation, acl: list[ACL]) -> Any:
     return CheckVersion(path, operation.version)
 
 
-def _operation_result(operation: Operation, result: Any) -> OperationResult:
+def _operation_result(operation: Operation, result: object) -> OperationResult:
     """Return the result of one operation of a multi: a path, a stat or None."""
     if isinstance(operation, Create):
         return str(result)

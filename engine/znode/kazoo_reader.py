@@ -55,15 +55,18 @@ def _ignore() -> None:
 class QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Kazoo's threads, which print no traceback when they fail after the reader has left them."""
 
-    def spawn(self, func: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
+    def spawn(
+        self, func: Callable[..., object], *args: object, **kwargs: object
+    ) -> threading.Thread:
         """Start a thread that prints no traceback on an error, which the caller gets anyway."""
 
-        def run(*own: Any, **named: Any) -> None:
+        def run(*own: object, **named: object) -> None:
             """Run the thread's function, and drop its exception."""
             with suppress(Exception):
                 func(*own, **named)
 
-        return super().spawn(run, *args, **kwargs)
+        thread: threading.Thread = super().spawn(run, *args, **kwargs)
+        return thread
 
 
 class ZookeeperUnreachable(ZnodeError):

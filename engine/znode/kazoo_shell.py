@@ -423,6 +423,6 @@ def _entries(acl: Sequence[NodeAclEntry]) -> list[ACL]:
     return [ACL(entry.permissions, Id(entry.scheme, entry.id)) for entry in acl]
 
 
-def _stat_of(stat: ZnodeStat | Any) -> ShellStat:
+def _stat_of(stat: ZnodeStat) -> ShellStat:
     """Return a node's stat with the version of its ACL."""
     return ShellStat(stat_of(stat), stat.aversion)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.analysis.reports.totals import RECORD_TOTALS, Totals
 from engine.errors import EngineError
@@ -48,7 +48,7 @@ def rounded(result: QueryResult) -> QueryResult:
     return result._replace(rows=rows)
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> object:
     """Return a float rounded to twelve significant digits, any other value unchanged."""
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 

@@ -12,9 +12,9 @@ It is sent to other processes as JSON: `encode_states`, `decode_states`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.json_text import JsonObject
 from engine.log.cleaner.compaction_wait import CompactionWait
@@ -94,7 +94,7 @@ def encode_states(states: Iterable[LogCompaction]) -> list[JsonObject]:
     ]
 
 
-def decode_states(rows: Sequence[Mapping[str, Any]]) -> list[LogCompaction]:
+def decode_states(rows: Sequence[JsonObject]) -> list[LogCompaction]:
     """Return the states that `encode_states` wrote; raises KeyError, TypeError and ValueError."""
     return [
         LogCompaction(

@@ -26,7 +26,7 @@ Source: CMP-2, SCH-10; Kafka's LogCleaner, LogCleanerManager.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from engine.errors import EngineError, StorageError
 from engine.host.ports import Clock, Files, SideProcess, SideProcessGone
@@ -416,7 +416,7 @@ class LogCleaner:
     def _forget_removed_logs(self) -> None:
         """Drop the cleaner's state about partitions that have no log on this broker any more."""
         self._uncleanable.keep(self._logs.logs)
-        known: dict[TopicPartition, Any]
+        known: dict[TopicPartition, LastCleaning] | dict[TopicPartition, int]
         for known in (self.last_cleanings, self.wanted):
             for key in [key for key in known if key not in self._logs.logs]:
                 del known[key]

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeVar
 
 from engine.errors import EngineError
 from engine.host.promise import Promise
@@ -44,6 +44,8 @@ from engine.replication.following.leader_end_point import (
 from engine.replication.following.local_fetch import LocalFetched
 from engine.replication.partition_types import FetchSpec
 from engine.wire import messages
+
+T = TypeVar("T")
 
 _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
@@ -138,7 +140,7 @@ class ReplicaFetcher:
         if due_ms is not None:
             self._cancel = self._timers.call_at(due_ms, self._schedule_cycle)
 
-    def _watch_response(self, promise: Promise[Any], action: Callable[[], None]) -> None:
+    def _watch_response(self, promise: Promise[T], action: Callable[[], None]) -> None:
         """Run `action` in a separate turn after the promise is kept.
 
         Does nothing if the fetcher is closed by then.
