@@ -74,6 +74,8 @@ class ChangeWatch:
         self._timers = timers
         #: Sequence number of the first change that is not applied yet.
         self._next_change = 0
+        #: Names of nodes with numbers of another store, which were applied once.
+        self._foreign: set[str] = set()
         #: Wall time of the creation of each present node, by path: old ones are deleted.
         self._made_ms: dict[str, int] = {}
         #: Whether a reading is scheduled, and whether one is running.
@@ -202,9 +204,14 @@ class ChangeWatch:
         self._is_reading = True
         try:
             changes, change_count = await self._watch_changes()
-            new_names = [name for sequence, name in changes if sequence >= self._next_change]
-            is_complete = len(new_names) >= change_count - self._next_change
-            if not (is_complete and await self._apply_all(new_names)):
+            new = range(self._next_change, change_count)
+            names = [name for sequence, name in changes if sequence in new]
+            # Fewer were created than were applied: the directory was made anew.
+            is_complete = len(names) == change_count - self._next_change
+            foreign = {name for sequence, name in changes if sequence >= change_count}
+            names += sorted(foreign - self._foreign)
+            self._foreign = foreign
+            if not (is_complete and await self._apply_all(names)):
                 subject = self._reader.subject
                 _log.warning("A change of %s was removed unread: reading all of them", subject)
                 await self._reader.load_everything()

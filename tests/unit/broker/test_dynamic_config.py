@@ -290,6 +290,34 @@ def test_a_gap_in_the_numbers_reads_all_settings_once() -> None:
     assert 2 == stage.live.topic_config("b").retention_ms
 
 
+def test_a_node_with_a_number_of_another_store_stands_for_no_change_that_was_removed() -> None:
+    stage = Stage()
+    stage.start()
+    copied = f"{CONFIG_CHANGE_PREFIX}{123:010}"
+    stage.put(topic_config_path("x"), retention_ms="3")
+    stage.do(stage.client.create(copied, encode_config_change("topics/x")))
+    stage.timers.run_until_idle()
+    assert ["x"] == stage.told
+    stage.put(topic_config_path("a"), retention_ms="7")
+    stage.tell("topics/a")
+    stage.do(stage.client.delete(f"{CONFIG_CHANGE_PREFIX}{1:010}"))
+    stage.timers.run_until_idle()
+    assert 7 == stage.live.topic_config("a").retention_ms
+
+
+def test_a_directory_that_was_made_anew_is_read_again() -> None:
+    stage = Stage()
+    for number in (2, 3, 4):
+        name = f"{CONFIG_CHANGE_PREFIX}{number:010}"
+        stage.do(stage.client.create(name, encode_config_change("topics/x")))
+    stage.start()
+    stage.remove_changes()
+    stage.put(topic_config_path("t"), retention_ms="5")
+    stage.tell("topics/t")
+    stage.timers.run_until_idle()
+    assert 5 == stage.live.topic_config("t").retention_ms
+
+
 @pytest.mark.parametrize("is_running", [False, True])
 def test_a_node_with_a_number_of_another_store_hides_no_change(is_running: bool) -> None:
     stage = Stage()
