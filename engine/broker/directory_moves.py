@@ -13,6 +13,7 @@ Differs: there are no threads to end when nothing moves (SCH-4).
 from __future__ import annotations
 
 import logging
+import sys
 from collections import deque
 from collections.abc import Callable
 
@@ -187,16 +188,19 @@ class DirectoryMoves:
         due_ms = self._clock.monotonic_ms() + self._backoff_ms
         self._timers.call_at(due_ms, lambda: self.resume(topic_partition))
 
-    def _start_flush(self, topic_partition: TopicPartition, future: LocalLog) -> None:
+    def _start_flush(self, topic_partition: TopicPartition, move: DirectoryMove) -> None:
         """Flush a -future log on a worker thread, and resume its move then."""
         self._flushing.add(topic_partition)
         try:
+            future, truncation_count = move.future, move.partition.log.truncation_count
             end_offset, flushed = future.log_end_offset, self._flushed.pop(topic_partition, None)
             future.start_flush(
                 self._clock.wall_ms(), lambda: self._on_flush_end(topic_partition, end_offset)
             )
-            before = FlushedCopy() if flushed is None else FlushedCopy(0, flushed.copied_bytes)
-            self._flushed[topic_partition] = before
+            copied_bytes = sys.maxsize if flushed is None else flushed.copied_bytes
+            self._flushed[topic_partition] = FlushedCopy(
+                truncation_count, copied_bytes_before=copied_bytes
+            )
         except BaseException:
             self._flushing.discard(topic_partition)
             raise
@@ -250,7 +254,7 @@ class DirectoryMoves:
         if topic_partition in self._flushing:
             return True
         if move.needs_flush(self._flushed.get(topic_partition)):
-            self._start_flush(topic_partition, future)
+            self._start_flush(topic_partition, move)
             return True
         end_before = future.log_end_offset
         copied_bytes = move.run_step(self._chunk_bytes, self._clock.wall_ms())

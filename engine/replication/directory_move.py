@@ -8,7 +8,7 @@
               4 future is shorter ──────────────────> copy the next records; raise its end
                                                       if no records follow
               5 future is complete ─────────────────> flush it on a worker thread
-              6 future is complete and flushed ─────> flush the few records since, if the log has
+              6 future is complete and flushed ─────> flush the records since, if the log has
                                                       flushed them; it replaces the log, which is
                                                       deleted
 ```
@@ -58,6 +58,8 @@ class CopyFrom(NamedTuple):
 class FlushedCopy(NamedTuple):
     """What was copied to a future log since its last flush began, and since the one before that."""
 
+    #: How often the log had been truncated when the flush began.
+    truncation_count: int
     copied_bytes: int = 0
     copied_bytes_before: int = sys.maxsize
 
@@ -96,8 +98,8 @@ class DirectoryMove:
         """Return True if the future log is complete and has to be flushed before step 6 (step 5).
 
         `flushed` is None if it was never flushed, or was truncated since. All its records are
-        flushed once, not only those below the log's recovery point: after an unclean stop that
-        point is lower than what is on disk.
+        flushed once, not only those below the log's recovery point: after an unclean stop, or a
+        truncation of the log, that point is lower than what is on disk.
 
         What the log has flushed meanwhile is flushed in step 6 if it is little, or if it does not
         become less from flush to flush: a log that is written fast must not keep the move from
@@ -110,11 +112,11 @@ class DirectoryMove:
             return False
         if not isinstance(self._choose_step(), ReplaceLog):
             return False
-        if flushed is None:
+        if flushed is None or flushed.truncation_count != log.truncation_count:
             return True
-        copied_bytes, copied_bytes_before = flushed
         is_lacking = future.recovery_point < log.recovery_point
-        return is_lacking and _FLUSHED_AT_ONCE_BYTES < copied_bytes < copied_bytes_before
+        is_much = _FLUSHED_AT_ONCE_BYTES < flushed.copied_bytes < flushed.copied_bytes_before
+        return is_lacking and is_much
 
     def run_step(self, max_bytes: int, now_ms: int) -> int | None:
         """Do the next step of the move: copy, truncate or replace the log.

@@ -265,6 +265,24 @@ def test_a_move_whose_flush_cannot_start_is_asked_for_again(
     assert [100] == started
 
 
+def test_what_a_truncation_of_the_log_has_synced_is_on_disk_after_a_move(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_of()
+    slow_flushes(monkeypatch, cluster)
+    wanted = other(cluster)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(100)
+    assert 0 == cluster.produce(1, 50).code()
+    log = cluster.partition(1).log
+    log.truncate_to(130, 0)
+    log._truncation.finish_pending_steps()
+    bytes_before = bytes_after_a_power_cut(cluster)
+    cluster.pass_time(3000)
+    assert wanted == home(cluster)
+    assert bytes_before <= bytes_after_a_power_cut(cluster)
+
+
 def test_a_copy_that_was_truncated_is_flushed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = cluster_of()
     began_ms = slow_flushes(monkeypatch, cluster)
