@@ -89,6 +89,14 @@ class BitRotRules:
         self._deleted_ms.setdefault(broker_id, self.now_ms)
         return None
 
+    def note_deleted(self) -> None:
+        """Note the damaged logs that were deleted, and those whose bytes were written again.
+
+        To be called often: a damage excuses wrong reads for a while after its end was noted.
+        """
+        for broker_id in list(self._rots):
+            self.damage_of(broker_id)
+
     def is_damaged(self, broker_id: int, partition: TopicPartition) -> bool:
         """Return True if a broker's replica of a partition has a damaged batch."""
         rot = self.damage_of(broker_id)
@@ -135,8 +143,7 @@ class BitRotRules:
 
     def _readable(self) -> list[BitRot]:
         """Return each damage that a response may show: of an existing log, or of a moment ago."""
-        for broker_id in list(self._rots):
-            self.damage_of(broker_id)
+        self.note_deleted()
         present = [
             (rot, self._deleted_ms.get(broker_id, self.now_ms))
             for broker_id, rot in self._rots.items()

@@ -353,6 +353,7 @@ class Simulation:
         """
         while self.loop.now_ms < end_ms and not is_done():
             self.loop.run_until(min(self.loop.now_ms + _CHECK_INTERVAL_MS, end_ms))
+            self.invariants.rots.note_deleted()
             self.invariants.check_all()
             self.ledger.check_all()
             self.coordinated.check_all()
