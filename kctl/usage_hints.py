@@ -52,8 +52,7 @@ def _instead_of(option: str, params: Iterable[Any]) -> str | None:
     if option == "--add-config" and "=" in names:
         return f"settings are arguments, {names.strip('[{.}]')}"
     if option in ("--entity-type", "--entity-name"):
-        named = [
-            name for name in ("--topic", "--broker", "--user", "--client-id") if name in options
-        ]
-        return f"{', '.join(named)} name the resource" if len(named) > 1 else None
+        if "--broker" in options:
+            return "--topic, --broker and their like name the resource"
+        return "--user, --client-id, --ip name the resource" if "--ip" in options else None
     return None
