@@ -273,7 +273,8 @@ def test_what_a_truncation_of_the_log_has_synced_is_on_disk_after_a_move(
     wanted = other(cluster)
     assert 0 == moved(cluster, wanted)
     cluster.pass_time(100)
-    assert 0 == cluster.produce(1, 50).code()
+    for _ in range(10):
+        assert 0 == cluster.produce(1, 5).code()
     log = cluster.partition(1).log
     log.truncate_to(130, 0)
     log._truncation.finish_pending_steps()
