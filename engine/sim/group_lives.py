@@ -56,6 +56,10 @@ class GroupLives:
         for member in value.members:
             self._lives[group_id, value.generation, member.member_id] = life
 
+    def is_written(self, group_id: str, generation_id: int, member_id: str) -> bool:
+        """Return True if a committed record has the generation with this member."""
+        return (group_id, generation_id, member_id) in self._lives
+
     def generation(self, group_id: str, generation_id: int, member_id: str) -> Generation:
         """Return the generation that a member is in, with the life of its group.
 

@@ -74,7 +74,14 @@ class GroupRules:
     def check_assignment(
         self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
     ) -> None:
-        """Check rule G1: each partition belongs to one member in a generation."""
+        """Check rule G1: each partition belongs to one member in a generation.
+
+        Only generations with a committed record count. A broker that has not heard of its
+        successor may load a generation whose record was never replicated, and answers its members
+        from memory, in Kafka too.
+        """
+        if not self.lives.is_written(group_id, generation_id, member_id):
+            return
         generation = self.lives.generation(group_id, generation_id, member_id)
         self._latest[group_id] = max(generation, self._latest.get(group_id, generation))
         for partition in partitions:

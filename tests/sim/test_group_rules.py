@@ -32,6 +32,13 @@ class Run:
             lambda rule, _text, _partition: self.broken.append(rule),
         )
 
+    def assign(
+        self, group_id: str, generation_id: int, member_id: str, partitions: list[TopicPartition]
+    ) -> None:
+        """Write a generation with a member, which is given these partitions."""
+        self.rules.lives.take(_written(_generation(generation_id, member_id, group_id)))
+        self.rules.check_assignment(group_id, generation_id, member_id, partitions)
+
     def commit(self, code: int = NONE, *, generation_id: int = 1, member_id: str = "a") -> int:
         """Have a commit of t0 answered at once; returns its number."""
         commit = self.rules.record_commit("g", T0, generation_id, member_id)
@@ -41,18 +48,18 @@ class Run:
 
 def test_a_partition_has_one_owner_in_a_generation() -> None:
     run = Run()
-    run.rules.check_assignment("g", 1, "a", [T0])
-    run.rules.check_assignment("g", 1, "b", [T1])
-    run.rules.check_assignment("g", 2, "b", [T0])
-    run.rules.check_assignment("h", 1, "b", [T0])
+    run.assign("g", 1, "a", [T0])
+    run.assign("g", 1, "b", [T1])
+    run.assign("g", 2, "b", [T0])
+    run.assign("h", 1, "b", [T0])
     assert [] == run.broken
-    run.rules.check_assignment("g", 2, "a", [T0])
+    run.assign("g", 2, "a", [T0])
     assert ["G1"] == run.broken
 
 
 def test_a_commit_of_a_generation_that_is_over_is_refused() -> None:
     run = Run()
-    run.rules.check_assignment("g", 2, "a", [T0])
+    run.assign("g", 2, "a", [T0])
     run.commit(generation_id=2)
     run.commit(ILLEGAL_GENERATION, generation_id=1)
     assert [] == run.broken
@@ -63,7 +70,7 @@ def test_a_commit_of_a_generation_that_is_over_is_refused() -> None:
 def test_a_commit_that_is_under_way_as_a_generation_begins_may_be_taken() -> None:
     run = Run()
     commit = run.rules.record_commit("g", T0, 1, "a")
-    run.rules.check_assignment("g", 2, "a", [T0])
+    run.assign("g", 2, "a", [T0])
     run.rules.record_response(commit, NONE)
     assert [] == run.broken
 
@@ -77,8 +84,8 @@ def _written(*records: GroupRecord) -> BatchView:
     return batch
 
 
-def _generation(generation_id: int, member_id: str) -> GroupRecord:
-    group = Group("g", 0)
+def _generation(generation_id: int, member_id: str, group_id: str = "g") -> GroupRecord:
+    group = Group(group_id, 0)
     group.generation_id = generation_id
     protocols = (Protocol("range", b""),)
     group.add_member(
@@ -88,6 +95,18 @@ def _generation(generation_id: int, member_id: str) -> GroupRecord:
         None,
     )
     return build_group_record(group, {member_id: b""})
+
+
+def test_a_generation_that_was_never_committed_ends_no_other() -> None:
+    run = Run()
+    run.assign("g", 3, "a", [T0])
+    # A broker that led before, and has not heard of its successor, answers a member from memory.
+    run.rules.check_assignment("g", 7, "b", [T0])
+    run.commit(generation_id=3)
+    assert [] == run.broken
+    run.assign("g", 4, "b", [T0])
+    run.commit(generation_id=3)
+    assert ["G2"] == run.broken
 
 
 def test_a_group_that_ended_counts_its_generations_again() -> None:
@@ -130,8 +149,8 @@ def test_nothing_is_asked_of_a_coordinator_that_lost_records() -> None:
     run.commit()
     run.history.losses.append(Loss(0, 1, "an unclean election", 0))
     run.rules.check_end("g", {})
-    run.rules.check_assignment("g", 1, "a", [T0])
-    run.rules.check_assignment("g", 1, "b", [T0])
+    run.assign("g", 1, "a", [T0])
+    run.assign("g", 1, "b", [T0])
     assert [] == run.broken
 
 
