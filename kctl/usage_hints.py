@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from typer._click.core import Context
+    from typer._click.exceptions import UsageError
+    from typer.core import TyperGroup
 
 #: Options of Kafka's tools that many fingers know, and what kctl has instead.
 _KAFKA_OPTIONS = {
@@ -18,20 +23,20 @@ _KAFKA_OPTIONS = {
 _LISTED_MAX = 8
 
 
-def usage_hint(error: Any) -> str:
+def usage_hint(error: UsageError) -> str:
     """Return the hint for an error that Typer found in the arguments; `error.ctx` is its context.
 
     Names what kctl has for a well-known option of Kafka's tools, or the commands of a noun whose
     command does not exist.
     """
-    context = error.ctx
+    context = cast("Context", error.ctx)
     usage = f"`{context.command_path} --help` shows the usage"
     instead = _KAFKA_OPTIONS.get(getattr(error, "option_name", None) or "")
     if instead is not None:
         return f"{instead}; {usage}"
     message = error.format_message()
     if message.startswith("No such command") and "Did you mean" not in message:
-        names = context.command.list_commands(context)
+        names = cast("TyperGroup", context.command).list_commands(context)
         if len(names) <= _LISTED_MAX:
             listed = (
                 f"commands are {', '.join(names)}" if len(names) > 1 else f"command is {names[0]}"
