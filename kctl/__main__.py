@@ -6,13 +6,16 @@ import gc
 import os
 import sys
 from errno import ENOSPC
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from kctl import exits
 from kctl.app import NOUNS, READERS, closest_noun, help_text
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import ModuleType, TracebackType
+
+    from typer import Typer
+    from typer._click.exceptions import UsageError
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -82,7 +85,7 @@ def _run(name: str, module: str, args: list[str]) -> int:
     return run_typer(commands.app, f"kctl {name}", args)
 
 
-def run_typer(app: Any, prog: str, args: list[str]) -> int:
+def run_typer(app: Typer, prog: str, args: list[str]) -> int:
     """Run a Typer application so that it neither exits nor prints tracebacks.
 
     Returns the exit code; errors are raised.
@@ -104,7 +107,7 @@ def _report(error: Exception) -> int:
     from engine.errors import EngineError
 
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
-        return _report_usage(error)
+        return _report_usage(cast("UsageError", error))
     if type(error).__name__ == "Abort":
         return exits.INTERRUPTED
     if isinstance(error, EngineError):
@@ -125,7 +128,7 @@ def _report(error: Exception) -> int:
     return _internal(error)
 
 
-def _report_usage(error: Any) -> int:
+def _report_usage(error: UsageError) -> int:
     """Print an error that Typer found in the arguments; returns its exit code."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -260,7 +263,7 @@ def _end_in_order_on_sigterm() -> None:
         signals.signal(signals.SIGTERM, terminate)
 
 
-def _signals() -> Any:
+def _signals() -> ModuleType:
     """Return the module `_signal`.
 
     Importing `signal`, with its enumerations, slows down every command.

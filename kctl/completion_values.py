@@ -17,7 +17,10 @@ A kind that ends with `=` completes keys, after which a value follows.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer.core import TyperArgument, TyperOption
 
 #: Kinds whose values depend on files, a cluster or the other words of the line.
 LIVE = ("topics", "groups", "contexts", "zookeepers", "outputs")
@@ -47,7 +50,7 @@ _CLIENT_KEYS = {"produce": "producer-keys", "consume": "consumer-keys"}
 _NEW_NAMES = ("topics create",)
 
 
-def kind_of(path: str, parameter: Any) -> str:
+def kind_of(path: str, parameter: TyperArgument | TyperOption) -> str:
     """Return which kind of values completes an option or argument, such as `topics`.
 
     It is recognized by its name and metavar.

@@ -9,11 +9,14 @@ depend on a file or a cluster come from `kctl __complete` (`completion_live.py`)
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kctl.app import NOUNS
 from kctl.completion_values import KEY_KINDS, LIVE, NONE, keys_of, kind_of
 from kctl.verbosity import add_verbose
+
+if TYPE_CHECKING:
+    from typer._click.core import Command
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -40,7 +43,7 @@ def all_commands() -> list[CommandCompletions]:
     return commands
 
 
-def _command_of(module: str) -> object:
+def _command_of(module: str) -> Command:
     """Return the click command of a module, with -v added if it connects to a cluster."""
     from typer.main import get_command
 

@@ -26,7 +26,7 @@ import os
 import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from engine.errors import StorageError
 from kctl.command_effects import LOCAL, effect_of
@@ -44,6 +44,7 @@ from kctl.guard_errors import (
 if TYPE_CHECKING:
     from engine.client.connection import Call
     from engine.client.request_checks import ClientChecks
+    from kctl.target_options import TargetOptions
 
 
 class Guard:
@@ -73,7 +74,8 @@ def check_guards(command_path: str, parameters: Mapping[str, object]) -> None:
         return
     profiles = _profiles()
     guarded = {name: p for name, p in profiles.by_name.items() if p.is_guarded}
-    names = _affected_contexts(parameters, profiles, guarded) if guarded else []
+    target = cast("TargetOptions", parameters)
+    names = _affected_contexts(target, profiles, guarded) if guarded else []
     for name in names:
         if guarded[name].is_read_only:
             raise ReadOnlyContext(name, command_path)
@@ -129,7 +131,7 @@ def _profiles() -> Profiles:
 
 
 def _affected_contexts(
-    parameters: Mapping[str, Any], profiles: Profiles, guarded: Mapping[str, Profile]
+    parameters: TargetOptions, profiles: Profiles, guarded: Mapping[str, Profile]
 ) -> list[str]:
     """Return the names of the guarded contexts that a command changes, or may change.
 
@@ -144,7 +146,7 @@ def _affected_contexts(
         from kctl.cluster_arguments import choice_parameters
 
         named = choice_parameters(str(parameters["destination"]), profiles)
-        return _affected_by_options(named, guarded)
+        return _affected_by_options(cast("TargetOptions", named), guarded)
     elif "bootstrap" in parameters or "bootstrap_server" in parameters:
         return _affected_by_options(parameters, guarded)
     elif "journal" in parameters:
@@ -162,9 +164,7 @@ def _affected_contexts(
     ]
 
 
-def _affected_by_options(
-    parameters: Mapping[str, Any], guarded: Mapping[str, Profile]
-) -> list[str]:
+def _affected_by_options(parameters: TargetOptions, guarded: Mapping[str, Profile]) -> list[str]:
     """Return the names of guarded contexts of the cluster that connection options select.
 
     These are the context that is selected, and those that share an address with it; empty if no

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context
+
+_Command = TypeVar("_Command", bound="Command")
 
 
-def with_guard(command: Any, command_path: str) -> Any:
+def with_guard(command: _Command, command_path: str) -> _Command:
     """Make a Typer command and its subcommands call `check_guards` before they run; return it."""
     for name, child in getattr(command, "commands", {}).items():
         with_guard(child, f"{command_path} {name}")
     if not getattr(command, "commands", {}):
-        command.invoke = partial(_check_and_invoke, command_path, command.invoke)
+        # To a type checker a method of a class cannot be replaced on one object.
+        replaced: Any = command
+        replaced.invoke = partial(_check_and_invoke, command_path, command.invoke)
     return command
 
 
 def _check_and_invoke(
-    command_path: str, invoke: Callable[[object], object], context: Any
+    command_path: str, invoke: Callable[[Context], object], context: Context
 ) -> object:
     """Check the contexts' guards with a command's option values, then run the command.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, Unpack, cast
 
 from kctl.spark_input import choose_engine
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from engine.analysis.damage import ReadDamage
     from engine.analysis.problem import Problem
     from engine.analysis.reports.report import Report
@@ -17,8 +19,15 @@ if TYPE_CHECKING:
     from engine.analysis.spark_target import SparkTarget
     from engine.analysis.splits import ReadingPlan
     from engine.analysis.statements import QueryResult
+    from engine.analysis.value_decoding import ValueDecoding
     from engine.analysis.view_column import ViewColumn
     from kctl.value_options import WantedValues
+
+    class _QueryOptions(TypedDict, total=False):
+        """What a query may be given besides its text, in both engines."""
+
+        decoding: ValueDecoding | None
+        saved: SavedViews
 
 
 class LogQueries(NamedTuple):
@@ -112,7 +121,9 @@ def _local(wanted: Wanted, show_step: Callable[[str], None]) -> LogQueries:
         read = hide_uncommitted_here(SourceFiles(), wanted.plan.splits)
     splits = [*read.splits, *wanted.plan.spares]
 
-    def execute(query: str, max_rows: int, damage: ReadDamage, **how: Any) -> QueryResult:
+    def execute(
+        query: str, max_rows: int, damage: ReadDamage, **how: Unpack[_QueryOptions]
+    ) -> QueryResult:
         """Run a query over the logs; `how` are other parameters of `run_local_query`."""
         return run_local_query(
             query, splits, control=wanted.control, max_rows=max_rows, damage=damage, **how
@@ -152,7 +163,9 @@ def _on_spark(wanted: Wanted, show_step: Callable[[str], None]) -> Iterator[LogQ
             read = hide_uncommitted_on_spark(session, wanted.plan.splits)
         splits = [*read.splits, *wanted.plan.spares]
 
-        def execute(query: str, max_rows: int, damage: ReadDamage, **how: Any) -> QueryResult:
+        def execute(
+            query: str, max_rows: int, damage: ReadDamage, **how: Unpack[_QueryOptions]
+        ) -> QueryResult:
             """Run a query over the logs; `how` are other parameters of `run_query`."""
             return run_query(
                 session,
@@ -196,7 +209,12 @@ def _decoding(
 
     found: dict[Problem, None] = {}
 
-    def noted(run: Callable[..., QueryResult], what: Any, max_rows: int, **how: Any) -> QueryResult:
+    def noted(
+        run: Callable[..., QueryResult],
+        what: str | Report,
+        max_rows: int,
+        **how: Unpack[_QueryOptions],
+    ) -> QueryResult:
         """Run a query or a report by `run`, and note the damage that it met in the logs.
 
         `what` is the query or the report.
@@ -244,7 +262,7 @@ def write_result(result: QueryResult, output: str) -> None:
     writer.close()
 
 
-def shown_value(value: Any) -> Any:
+def shown_value(value: object) -> object:
     """Return a query's value in a form that every output format can show.
 
     Times become ISO 8601, bytes text, decimals numbers; also in lists and structs.
@@ -261,5 +279,6 @@ def shown_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: shown_value(item) for key, item in value.items()}
     if type(value).__name__ == "Decimal":
-        return int(value) if value == value.to_integral_value() else float(value)
+        number = cast("Decimal", value)
+        return int(number) if number == number.to_integral_value() else float(number)
     return value

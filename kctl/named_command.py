@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer import Typer
+    from typer._click.core import Command
 
 
-def command_for(app: Any, args: Sequence[str]) -> Any:
+def command_for(app: Typer, args: Sequence[str]) -> Command:
     """Return the click command of a Typer application, with only the child that is called.
 
     This is the one that the first of `args` names; all children are there if it names none.

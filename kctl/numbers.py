@@ -17,9 +17,14 @@ import re
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kctl.arguments import UnreadableArgument
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Parameter
+
+_Command = TypeVar("_Command", bound="Command")
 
 INT16_MAX: Final = (1 << 15) - 1
 INT32_MAX: Final = (1 << 31) - 1
@@ -64,7 +69,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
-def set_ranges(command: Any) -> Any:
+def set_ranges(command: _Command) -> _Command:
     """Set the bounds of the numeric options of a Typer command and its children; return it.
 
     Without them a number above the request's field fails only when it is sent.
@@ -74,7 +79,7 @@ def set_ranges(command: Any) -> Any:
     for parameter in command.params:
         name = getattr(parameter.type, "name", "")
         if name.startswith(("int", "float")):
-            kind = copy(parameter.type)
+            kind: Any = copy(parameter.type)
             lowest, highest = _range_of(parameter, is_whole=name.startswith("int"))
             read = read_whole if name.startswith("int") else _read_float
             kind.convert = partial(_convert, kind.fail, read, lowest, highest)
@@ -82,7 +87,7 @@ def set_ranges(command: Any) -> Any:
     return command
 
 
-def _range_of(parameter: Any, *, is_whole: bool) -> tuple[float, float]:
+def _range_of(parameter: Parameter, *, is_whole: bool) -> tuple[float, float]:
     """Return the least and greatest number that an option takes, inclusive.
 
     Where the option has none itself, they are those of the request's field: int16, int32 or int64.
@@ -92,7 +97,7 @@ def _range_of(parameter: Any, *, is_whole: bool) -> tuple[float, float]:
         is_long, is_factor = parameter.name in _LONG_NAMES, parameter.name in _FACTOR_NAMES
         highest = INT64_MAX if is_long else INT16_MAX if is_factor else INT32_MAX
     elif highest is None:
-        highest = INT32_MAX // _UNITS_MS.get(parameter.name, 1_000)
+        highest = INT32_MAX // _UNITS_MS.get(parameter.name or "", 1_000)
     return 0 if lowest is None else lowest, highest
 
 
@@ -101,10 +106,10 @@ def _convert(
     read: Callable[[str], float | None],
     lowest: float,
     highest: float,
-    value: Any,
+    value: str | float,
     parameter: object,
     context: object,
-) -> Any:
+) -> float | None:
     """Return the number of an option's value, within the inclusive bounds.
 
     It is click's `convert` of the option's type. `read` parses the text; `fail`, click's, raises

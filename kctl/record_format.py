@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from engine.model import TopicPartition
 from engine.records.record import Header
@@ -97,13 +97,15 @@ class RecordFormat:
             return b"".join(template).replace(b"%%", b"%") * run.record_count
         return b"".join(map(b"".join(template).__mod__, zip(*columns, strict=True)))
 
-    def _column(self, letter: _Letter, column: Iterable[Any]) -> Iterable[Any]:
+    def _column(self, letter: _Letter, column: Iterable[object]) -> Iterable[object]:
         """Return the values of a letter for each record, rewritten if they are content.
 
         Keys, values and headers are content.
         """
         rewrite = self._rewrite
-        return column if rewrite is None or not letter.is_content else map(rewrite, column)
+        if rewrite is None or not letter.is_content:
+            return column
+        return map(rewrite, cast("Iterable[bytes]", column))
 
 
 def _parse_template(template: str) -> list[bytes | _Letter]:

@@ -7,9 +7,9 @@ those whose chroots are in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.errors import ZnodeError
 from engine.host.real import RealClock
@@ -20,8 +20,11 @@ from engine.znode.values import decode_cluster_id
 from kctl.commands.znode.nodes import Store, choose_store_address
 from kctl.zookeeper_login import set_login
 
+if TYPE_CHECKING:
+    from kctl.target_options import TargetOptions
 
-def read_cluster_ids_of_store(parameters: Mapping[str, Any]) -> frozenset[str]:
+
+def read_cluster_ids_of_store(parameters: TargetOptions) -> frozenset[str]:
     """Return the ids of the clusters that a change of a store's node concerns.
 
     `parameters` are the option values of a `kctl znode` command. The ids are in the `/cluster/id`

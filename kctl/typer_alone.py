@@ -18,9 +18,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kctl import exits
+
+if TYPE_CHECKING:
+    from typer._click.parser import _ParsingState
 
 
 class _NoParameter:
@@ -43,12 +46,13 @@ _MODULES: Final = (
 class _LateModule(ModuleType):
     """A module that is imported when one of its attributes is used."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """Return an attribute of the real module, which is imported now."""
         # The import system asks for these attributes.
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(import_module(self.__name__), name)
+        attribute: object = getattr(import_module(self.__name__), name)
+        return attribute
 
 
 def import_typer() -> None:
@@ -82,7 +86,9 @@ def _skip_suggestions() -> None:
         return
     match = _OptionParser._match_long_opt
 
-    def match_long_opt(self: Any, opt: str, explicit_value: str | None, state: Any) -> None:
+    def match_long_opt(
+        self: _OptionParser, opt: str, explicit_value: str | None, state: _ParsingState
+    ) -> None:
         """Parse a long option, or raise NoSuchOption at once for a short one."""
         if opt not in self._long_opt and opt[:2] not in self._opt_prefixes:
             raise NoSuchOption(opt, ctx=self.ctx)
@@ -113,14 +119,15 @@ def _stand_in(name: str) -> ModuleType:
     return module
 
 
-def _late_import(module: str, name: str) -> Callable[..., Any]:
+def _late_import(module: str, name: str) -> Callable[..., object]:
     """Return a function that imports a module and calls its function `name`.
 
     It replaces a function of a module that most commands do not need.
     """
 
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: object, **named: object) -> object:
         """Import the module, and call the real function."""
-        return getattr(import_module(module), name)(*arguments, **named)
+        function: Callable[..., object] = getattr(import_module(module), name)
+        return function(*arguments, **named)
 
     return call

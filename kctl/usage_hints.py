@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from typer._click import Context, Parameter
+    from typer._click.exceptions import UsageError
+    from typer.core import TyperGroup, TyperOption
 
 #: How many commands of a noun are listed in a hint.
 _LISTED_MAX = 8
 
 
-def usage_hint(error: Any) -> str:
+def usage_hint(error: UsageError) -> str:
     """Return the hint for an error that Typer found in the arguments; `error.ctx` is its context.
 
     Names what the command has for a well-known option of Kafka's tools, or the commands of a noun
     whose command does not exist.
     """
-    command, context = error.ctx.command, error.ctx
+    context = cast("Context", error.ctx)
     usage = f"`{context.command_path} --help` shows the usage"
-    option = getattr(error, "option_name", None)
-    instead = option and _instead_of(option, command.params)
+    option: str | None = getattr(error, "option_name", None)
+    instead = None if option is None else _instead_of(option, context.command.params)
     if instead:
         return f"{instead}; {usage}"
     message = error.format_message()
     if message.startswith("No such command") and "Did you mean" not in message:
-        names = command.list_commands(context)
+        names = cast("TyperGroup", context.command).list_commands(context)
         if len(names) <= _LISTED_MAX:
             listed = (
                 f"commands are {', '.join(names)}" if len(names) > 1 else f"command is {names[0]}"
@@ -32,14 +37,14 @@ def usage_hint(error: Any) -> str:
     return usage
 
 
-def _instead_of(option: str, params: Iterable[Any]) -> str | None:
+def _instead_of(option: str, params: Sequence[Parameter]) -> str | None:
     """Return what a command with these parameters has instead of an option of Kafka's tools.
 
     None if it has nothing of the kind, or if the option is none of theirs.
     """
     arguments = [param for param in params if param.param_type_name == "argument"]
     names = " ".join(param.metavar or param.name or "" for param in arguments).upper()
-    options = {name: param for param in params for name in param.opts}
+    options = {name: cast("TyperOption", param) for param in params for name in param.opts}
     if option == "--from-beginning":
         start = options.get("--from")
         if start is not None and start.default == "start":
@@ -52,7 +57,7 @@ def _instead_of(option: str, params: Iterable[Any]) -> str | None:
     if option == "--add-config" and "=" in names:
         return f"settings are arguments, {names.strip('[{.}]')}"
     if option in ("--entity-type", "--entity-name"):
-        if "--broker" in options:
+        if {"--topic", "--broker"} <= options.keys():
             return "--topic, --broker and their like name the resource"
         return "--user, --client-id, --ip name the resource" if "--ip" in options else None
     return None

@@ -7,7 +7,12 @@ added here, so that none of them lacks it.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from typer._click.core import Command
+
+_Command = TypeVar("_Command", bound="Command")
 
 _TARGET_OPTIONS = ("--timeout", "--bootstrap-server"), ("--timeout", "--zookeeper")
 
@@ -32,7 +37,7 @@ def _turn_on(_context: object, _parameter: object, value: bool) -> None:
     Verbosity.is_on = bool(value)
 
 
-def add_verbose(command: Any) -> Any:
+def add_verbose(command: _Command) -> _Command:
     """Add `-v` to a Typer command and its children that connect to a cluster; return it.
 
     These have --timeout and an address. A command that has --verbose itself is left as it is.

@@ -74,8 +74,6 @@ class ChangeWatch:
         self._timers = timers
         #: Sequence number of the first change that is not applied yet.
         self._next_change = 0
-        #: Names of nodes with numbers of another store, which were applied once.
-        self._foreign: set[str] = set()
         #: Wall time of the creation of each present node, by path: old ones are deleted.
         self._made_ms: dict[str, int] = {}
         #: Whether a reading is scheduled, and whether one is running.
@@ -117,9 +115,8 @@ class ChangeWatch:
         """Watch the directory; return its change nodes, and how many were created up to now.
 
         Each change has its number and name; they are in order of creation. They are listed after
-        they are counted: one that is created in between would count as deleted unread. The count
-        includes it, if it is listed and no other is missing before it. A node with a far higher
-        number, as in a directory that was copied to another store, is no change of this one.
+        they are counted: one that is created in between would count as deleted unread. Its number
+        is at or above the count, and another reading is due: the watch is armed before.
         """
         directory = self._reader.directory
         await self._znodes.watch(directory, WatchKind.CHILDREN, self._note)
@@ -131,9 +128,6 @@ class ChangeWatch:
             except NotSequential as error:
                 _log.warning("A node among the changes is left alone: %s", error)
         changes.sort()
-        listed = {sequence for sequence, _ in changes}
-        while change_count in listed:
-            change_count += 1
         return changes, change_count
 
     async def _change_count(self) -> int:
@@ -207,10 +201,8 @@ class ChangeWatch:
             new = range(self._next_change, change_count)
             names = [name for sequence, name in changes if sequence in new]
             # Fewer were created than were applied: the directory was made anew.
+            # A node with a number of another store counts and has none of these: all is read.
             is_complete = len(names) == change_count - self._next_change
-            foreign = {name for sequence, name in changes if sequence >= change_count}
-            names += sorted(foreign - self._foreign)
-            self._foreign = foreign
             if not (is_complete and await self._apply_all(names)):
                 subject = self._reader.subject
                 _log.warning("A change of %s was removed unread: reading all of them", subject)

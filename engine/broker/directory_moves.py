@@ -197,7 +197,9 @@ class DirectoryMoves:
             future.start_flush(
                 self._clock.wall_ms(), lambda: self._on_flush_end(topic_partition, end_offset)
             )
-            copied_bytes = sys.maxsize if flushed is None else flushed.copied_bytes
+            copied_bytes = sys.maxsize
+            if flushed is not None and flushed.truncation_count == truncation_count:
+                copied_bytes = flushed.copied_bytes
             self._flushed[topic_partition] = FlushedCopy(
                 truncation_count, copied_bytes_before=copied_bytes
             )

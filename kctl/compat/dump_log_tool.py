@@ -5,13 +5,16 @@ Source: DumpLogSegments of 3.9.1 and 4.3.0.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from kctl.commands.dump_log.app import FLAGS, NUMBERS, REPEATED, TEXTS
 from kctl.commands.dump_log.plan import DumpPlan
 from kctl.compat.java_options import HELP, VERSION, GivenOptions, ToolOption, require
 from kctl.compat.releases import Release
 from kctl.compat.tool_call import ToolCall
+
+if TYPE_CHECKING:
+    from kctl.commands.dump_log.given import GivenOptions as GivenToDumpLog
 
 SUMMARY = "Shows what is in segment files, indexes and snapshots."
 _DECODER: Final = "org.apache.kafka.tools.api.StringDecoder"
@@ -50,9 +53,9 @@ def run(call: ToolCall, given: GivenOptions) -> int:
     return DumpPlan(_dump_log_options(call, given)).execute()
 
 
-def _dump_log_options(call: ToolCall, given: GivenOptions) -> dict[str, Any]:
+def _dump_log_options(call: ToolCall, given: GivenOptions) -> GivenToDumpLog:
     """Return a value for each option of `kctl dump-log`, from the tool's options."""
-    plan: dict[str, Any] = {
+    plan: dict[str, object] = {
         "paths": [],
         **{name: given.has(name.replace("_", "-")) for name in FLAGS},
         **TEXTS,
@@ -66,4 +69,4 @@ def _dump_log_options(call: ToolCall, given: GivenOptions) -> dict[str, Any]:
     for name in _DECODERS:
         if given.has(name):
             plan[name.replace("-", "_")] = given.text(name) or _DECODER
-    return plan
+    return cast("GivenToDumpLog", plan)

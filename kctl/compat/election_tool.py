@@ -143,12 +143,13 @@ def parse_partitions(text: str) -> list[TopicPartition]:
         document = first_document(text)
     except ValueError:
         raise ToolFailure(ADMIN_OPERATION, "Replica election data is empty") from None
-    if "partitions" not in object_of(document):
+    fields = object_of(document)
+    if "partitions" not in fields:
         message = 'Replica election data is missing "partitions" field'
         raise ToolFailure(ADMIN_OPERATION, message)
     keys = [
         TopicPartition(text_of(field_of(row, "topic")), whole_of(field_of(row, "partition")))
-        for row in array_of(document["partitions"])
+        for row in array_of(fields["partitions"])
     ]
     twice = sorted({key for key in keys if keys.count(key) > 1})
     if twice:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
 from engine.errors import StorageError
 from engine.host.ports import Files
@@ -23,6 +23,8 @@ from kctl.compat.json_values import array_of, field_of, first_document, object_o
 #: Placeholder for a log directory that the broker chooses.
 ANY_LOG_DIR = "any"
 _VERSION = 1
+
+_Value = TypeVar("_Value", int, str, TopicPartition)
 
 
 class Replica(NamedTuple):
@@ -64,10 +66,11 @@ def parse_proposal(text: str) -> Proposal:
         mistake = mistake_of(text)
         cause = f"com.fasterxml.jackson.core.JsonParseException: {mistake}"
         raise ToolFailure(ADMIN_OPERATION, mistake, cause) from None
-    _check_version(object_of(document).get("version", _VERSION))
+    fields = object_of(document)
+    _check_version(fields.get("version", _VERSION))
     targets = []
     log_dirs: dict[Replica, str] = {}
-    for row in array_of(document.get("partitions", [])):
+    for row in map(object_of, array_of(fields.get("partitions", []))):
         key = TopicPartition(text_of(field_of(row, "topic")), whole_of(field_of(row, "partition")))
         replicas = tuple(map(whole_of, array_of(field_of(row, "replicas"))))
         wanted = [ANY_LOG_DIR] * len(replicas)
@@ -117,8 +120,9 @@ def parse_topics(text: str) -> list[str]:
         document = first_document(text)
     except ValueError:
         raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON") from None
-    _check_version(object_of(document).get("version", _VERSION))
-    topics = [text_of(field_of(row, "topic")) for row in array_of(document.get("topics", []))]
+    fields = object_of(document)
+    _check_version(fields.get("version", _VERSION))
+    topics = [text_of(field_of(row, "topic")) for row in array_of(fields.get("topics", []))]
     twice = _repeated(topics)
     if twice:
         _refuse(f"List of topics to reassign contains duplicate entries: {_listed(twice)}")
@@ -164,11 +168,11 @@ def _refuse(message: str) -> NoReturn:
     raise ToolFailure(ADMIN_COMMAND_FAILED, message)
 
 
-def _repeated(values: Iterable[object]) -> list[Any]:
+def _repeated(values: Iterable[_Value]) -> list[_Value]:
     """Return the distinct values that occur more than once, sorted."""
     return sorted(value for value, count in Counter(values).items() if count > 1)
 
 
-def _listed(values: Iterable[Any]) -> str:
+def _listed(values: Iterable[object]) -> str:
     """Return values in the format of a Java list: `[a, b]`."""
     return f"[{', '.join(map(str, values))}]"

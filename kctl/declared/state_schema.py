@@ -5,7 +5,8 @@ A value may be a reference to a variable, so a number may also be a text that co
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from kctl.schemas import DIALECT, Schema
 
@@ -24,7 +25,7 @@ def _whole(lowest: int, description: str) -> Schema:
     return {"description": description, "anyOf": [number, _REFERENCE]}
 
 
-def _mapping(properties: dict[str, Any], description: str, **more: object) -> Schema:
+def _mapping(properties: Mapping[str, object], description: str, **more: object) -> Schema:
     """Return the schema of a mapping with these keys and no others; null is allowed."""
     return {
         "description": description,

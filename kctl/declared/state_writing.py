@@ -7,9 +7,9 @@ brokers' files. A password cannot be read from a cluster: its user gets a refere
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from engine.declared.resources import (
     ALL_BROKERS,
@@ -29,6 +29,12 @@ from kctl.commands.quotas.entities import DEFAULT
 from kctl.declared.state_schema import VERSION
 from kctl.declared.variables import without_references
 
+if TYPE_CHECKING:
+    from yaml.nodes import Node
+
+#: A mapping of the file, in the order of its keys.
+_Fields: TypeAlias = dict[str, object]
+
 _WIDTH: Final = 100
 _FIELDS: Final = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
@@ -44,7 +50,7 @@ def state_text(
     state: CurrentState, kinds: Iterable[ResourceKind], *, with_placement: bool = False
 ) -> str:
     """Return a YAML file that declares a cluster's state, limited to these kinds of resources."""
-    sections: dict[str, Any] = {"version": VERSION}
+    sections: _Fields = {"version": VERSION}
     wanted = set(kinds)
     for kind, section in (
         (ResourceKind.BROKERS, _brokers_document(state.brokers)),
@@ -84,7 +90,7 @@ def _is_host(host: str) -> bool:
         return False
 
 
-def _topics_document(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> dict[str, Any]:
+def _topics_document(topics: Mapping[str, ClusterTopic], *, with_placement: bool) -> _Fields:
     """Return the section `topics` of the file: fields by name, without internal topics."""
     return {
         name: _topic_fields(topic, with_placement=with_placement)
@@ -93,12 +99,12 @@ def _topics_document(topics: Mapping[str, ClusterTopic], *, with_placement: bool
     }
 
 
-def _topic_fields(topic: ClusterTopic, *, with_placement: bool) -> dict[str, Any]:
+def _topic_fields(topic: ClusterTopic, *, with_placement: bool) -> _Fields:
     """Return the declared fields of a topic.
 
     They have `placement` if that is wanted, or if partitions have different numbers of replicas.
     """
-    fields: dict[str, Any] = {}
+    fields: _Fields = {}
     if with_placement or topic.replication_factor is None:
         fields["placement"] = [list(replicas) for replicas in topic.placement]
     else:
@@ -117,12 +123,14 @@ def _settings_to_write(settings: Mapping[str, ClusterSetting]) -> dict[str, str]
     }
 
 
-def _brokers_document(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> dict[Any, Any]:
+def _brokers_document(
+    brokers: Mapping[str, Mapping[str, ClusterSetting]],
+) -> dict[str | int, object]:
     """Return the section `brokers` of the file: settings by broker.
 
     The cluster-wide default comes first.
     """
-    found: dict[Any, Any] = {}
+    found: dict[str | int, object] = {}
     for name in sorted(brokers, key=lambda name: int(name or -1)):
         settings = _settings_to_write(brokers[name])
         if settings:
@@ -130,7 +138,7 @@ def _brokers_document(brokers: Mapping[str, Mapping[str, ClusterSetting]]) -> di
     return found
 
 
-def _users_document(users: Mapping[str, Mapping[ScramMechanism, int]]) -> dict[str, Any]:
+def _users_document(users: Mapping[str, Mapping[ScramMechanism, int]]) -> _Fields:
     """Return the section `users` of the file: mechanisms, and a variable's name as password."""
     variables = _variable_names(users)
     return {
@@ -158,7 +166,7 @@ def _variable_names(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _quotas_document(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[str, Any]]:
+def _quotas_document(quotas: Mapping[Entity, Mapping[str, float]]) -> list[_Fields]:
     """Return the section `quotas` of the file, sorted by entity.
 
     Limits without a fraction are integers.
@@ -178,7 +186,7 @@ def _quotas_document(quotas: Mapping[Entity, Mapping[str, float]]) -> list[dict[
     ]
 
 
-def _acls(rules: Iterable[AclBinding]) -> list[dict[str, Any]]:
+def _acls(rules: Iterable[AclBinding]) -> list[_Fields]:
     """Return the section `acls` of the file, without rules of `idle_rules`.
 
     Rules that differ only in their operation share an entry.
@@ -187,15 +195,15 @@ def _acls(rules: Iterable[AclBinding]) -> list[dict[str, Any]]:
     return [_acl_entry(list(group)) for _, group in groupby(written, key=_entry_key)]
 
 
-def _entry_key(rule: AclBinding) -> tuple[Any, ...]:
+def _entry_key(rule: AclBinding) -> tuple[object, ...]:
     """Return what the rules of one entry share: everything but the operation."""
     return rule.pattern, rule.entry.principal, rule.entry.host, rule.entry.permission
 
 
-def _acl_entry(rules: list[AclBinding]) -> dict[str, Any]:
+def _acl_entry(rules: list[AclBinding]) -> _Fields:
     """Return the entry for ACLs that differ only in their operation."""
     pattern, entry = rules[0]
-    fields: dict[str, Any] = {cli_name(entry.permission): without_references(entry.principal)}
+    fields: _Fields = {cli_name(entry.permission): without_references(entry.principal)}
     if entry.host != WILDCARD_HOST:
         fields["hosts"] = entry.host
     fields["operations"] = [cli_name(rule.entry.operation) for rule in rules]
@@ -207,31 +215,32 @@ def _acl_entry(rules: list[AclBinding]) -> dict[str, Any]:
     return fields
 
 
-def _yaml_text(document: dict[str, Any]) -> str:
+def _yaml_text(document: _Fields) -> str:
     """Return a document as YAML: keys in the given order, lists of words on one line."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
         """Indents lists, and writes no anchors."""
 
-        def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
+        def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
             """Indent the items of a list below its key."""
-            return super().increase_indent(flow, False)
+            super().increase_indent(flow, False)
 
-        def ignore_aliases(self, data: Any) -> bool:
+        def ignore_aliases(self, data: object) -> bool:
             """Return True: equal values are written again, not as an alias."""
             return True
 
-    def plain(dumper: Any, text: _Plain) -> Any:
+    def plain(dumper: Dumper, text: _Plain) -> Node:
         """Write a text without quotes if YAML reads it as a number or boolean.
 
         A setting is then written as 3 instead of '3'.
         """
-        tag = dumper.resolve(yaml.ScalarNode, str(text), (True, False))
+        resolve: Callable[..., str] = dumper.resolve
+        tag = resolve(yaml.ScalarNode, str(text), (True, False))
         is_plain = tag.rpartition(":")[2] in ("int", "float", "bool")
         return dumper.represent_scalar(tag, text) if is_plain else dumper.represent_str(text)
 
-    def flow_list(dumper: Any, values: list[Any]) -> Any:
+    def flow_list(dumper: Dumper, values: list[object]) -> Node:
         """Write a list of words or numbers on one line, other lists item by item."""
         is_flat = all(isinstance(value, str | int) for value in values)
         tag = "tag:yaml.org,2002:seq"

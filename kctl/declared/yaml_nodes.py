@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from engine.errors import EngineError
 from kctl import exits
@@ -17,7 +17,10 @@ from kctl.declared.variables import BadReference, with_variables
 from kctl.numbers import INT32_MAX
 
 if TYPE_CHECKING:
-    from yaml.nodes import Node
+    from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+    #: A node of any of the three kinds, which `id` tells.
+    _AnyNode: TypeAlias = ScalarNode | SequenceNode | MappingNode
 
 _NULL, _MERGE, _BOOL = (f"tag:yaml.org,2002:{name}" for name in ("null", "merge", "bool"))
 _FLAT = "kctl_is_flat"
@@ -40,7 +43,7 @@ class YamlValue:
     """A node of a file; `where` is its position as `file:line`."""
 
     def __init__(self, node: Node, path: str, environment: Mapping[str, str]) -> None:
-        self._node: Any = node
+        self._node = cast("_AnyNode", node)
         self._path = path
         self._environment = environment
 
@@ -100,13 +103,13 @@ class YamlValue:
         from yaml.constructor import ConstructorError, SafeConstructor
 
         try:
-            SafeConstructor().flatten_mapping(self._node)
+            SafeConstructor().flatten_mapping(cast("MappingNode", self._node))
         except ConstructorError as error:
             raise self.fault(f"<<: {error.problem}") from error
         # A node with an anchor may be read several times.
         setattr(self._node, _FLAT, True)
 
-    def _key(self, key: Any) -> str:
+    def _key(self, key: _AnyNode) -> str:
         """Return a key as text; raises BadStateFile if it is a list or a mapping."""
         if key.id != "scalar":
             raise self._child(key).fault("a key is a text")
@@ -211,12 +214,12 @@ class YamlValue:
                 left.append((node, True))
                 left += [(child, False) for child in _children(node)]
 
-    def _child(self, node: Any) -> YamlValue:
+    def _child(self, node: Node) -> YamlValue:
         """Return another node of the same file as a value."""
         return YamlValue(node, self._path, self._environment)
 
 
-def _children(node: Any) -> list[Any]:
+def _children(node: _AnyNode) -> list[_AnyNode]:
     """Return the nodes directly in a mapping (keys and values) or in a list."""
     if node.id == "mapping":
         return [part for pair in node.value for part in pair]

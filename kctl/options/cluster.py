@@ -5,11 +5,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Protocol, get_type_hints
 
 import typer
 
 from kctl.connect import ClusterOptions
+
+if TYPE_CHECKING:
+
+    class _OptionSet(Protocol):
+        """A NamedTuple of options, as a class."""
+
+        _fields: tuple[str, ...]
+        _field_defaults: dict[str, object]
+
+        def __call__(self, **values: object) -> object: ...
+
 
 Bootstrap = Annotated[
     str | None,
@@ -83,7 +94,7 @@ class _OnCluster:
         self.__wrapped__ = command
 
     @cached_property
-    def _options(self) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+    def _options(self) -> tuple[list[inspect.Parameter], dict[str, _OptionSet]]:
         """Return the command's own parameters, and the types of its sets of options by name."""
         return _options_of(self._command)
 
@@ -107,7 +118,7 @@ class _OnCluster:
         return inspect.Signature([*own[:-1], *added, *own[-1:]])
 
     @property
-    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+    def __annotations__(self) -> dict[str, object]:  # type: ignore[override]
         """Return the types of the parameters in `__signature__`; Typer reads them, too."""
         return {p.name: p.annotation for p in self.__signature__.parameters.values()}
 
@@ -119,7 +130,7 @@ class _OnCluster:
         context: str | None,
         timeout: float,
         client_settings: list[str] | None = None,
-        **others: Any,
+        **others: object,
     ) -> int:
         """Run the command with the values that Typer has parsed; return its exit code."""
         _, sets = self._options
@@ -150,7 +161,7 @@ def _is_settings(parameter: inspect.Parameter) -> bool:
 
 def _options_of(
     command: Callable[..., int],
-) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+) -> tuple[list[inspect.Parameter], dict[str, _OptionSet]]:
     """Return a command's parameters but the first, and the types of option sets by parameter.
 
     Option sets are expanded at the end of the parameters.

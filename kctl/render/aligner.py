@@ -20,7 +20,9 @@ _METADATA = "importlib.metadata"
 _WIDTHS = "wcwidth"
 
 
-def align_table(cells: Sequence[Sequence[str]], headings: Sequence[str], **options: Any) -> str:
+def align_table(
+    cells: Sequence[Sequence[str]], headings: Sequence[str], **options: str | Sequence[str] | None
+) -> str:
     """Return a table as tabulate makes it; `options` are those of tabulate."""
     tabulate = _import_tabulate()
     is_ascii = all(text.isascii() for line in (headings, *cells) for text in line)

@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    import re
 
 _NULL: Final = "null"
 _EMPTY_LIST: Final = "[]"
@@ -87,7 +90,7 @@ def json_rows(
     return layout.joined(_count(varying), between)
 
 
-def _count(varying: Mapping[str, Sequence[Any]]) -> int:
+def _count(varying: Mapping[str, Sequence[object]]) -> int:
     """Return the number of rows, which is the length of each varying column."""
     return len(next(iter(varying.values())))
 
@@ -100,7 +103,7 @@ def _add_json_column(layout: _Layout, values: Sequence[object]) -> None:
     # Quotes as `dumps` does, in C if available.
     from json import encoder
 
-    quoted: Callable[[Any], str] = encoder.encode_basestring
+    quoted: Callable[[str], str] = encoder.encode_basestring
     if not isinstance(values, Texts):
         encode = encoder.JSONEncoder(ensure_ascii=False).encode
         # Most records have no headers: the empty list is encoded once.
@@ -108,14 +111,15 @@ def _add_json_column(layout: _Layout, values: Sequence[object]) -> None:
     elif None in values:
         layout.add_column([_NULL if text is None else quoted(text) for text in values])
     else:
-        whole = "".join(values)  # type: ignore[arg-type]
+        texts = cast("list[str]", values)
+        whole = "".join(texts)
         if len(quoted(whole)) == len(whole) + 2:
             # No text needs escapes: the quotes are part of the constant text.
             layout.add_text('"')
-            layout.add_column(values)  # type: ignore[arg-type]
+            layout.add_column(texts)
             layout.add_text('"')
         else:
-            layout.add_column(list(map(quoted, values)))
+            layout.add_column(list(map(quoted, texts)))
 
 
 def csv_rows(
@@ -152,14 +156,14 @@ def _csv_column(values: Sequence[object], cell: Callable[[object], object]) -> S
 
 
 @cache
-def _csv_quoted() -> Any:
+def _csv_quoted() -> re.Pattern[str]:
     """Return the pattern of characters for which a CSV field needs quotes."""
     from re import compile as compile_pattern
 
     return compile_pattern(f"[{_CSV_QUOTED}]")
 
 
-def _csv_text(value: Any) -> str:
+def _csv_text(value: object) -> str:
     """Return a value as a CSV field: empty for None, quoted if necessary."""
     text = "" if value is None else str(value)
     return _quoted(text) if _csv_quoted().search(text) else text

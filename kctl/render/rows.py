@@ -114,7 +114,7 @@ class RowWriter:
         rows, self._held = self._held, []
         self._table.write(rows)
 
-    def write_run(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
+    def write_run(self, shared: Row, varying: Mapping[str, Sequence[object]]) -> None:
         """Write many rows at once.
 
         `shared` has the values that are equal in all rows, `varying` a column of values for each
@@ -130,7 +130,7 @@ class RowWriter:
         for number in range(count):
             self.write({**shared, **{key: values[number] for key, values in varying.items()}})
 
-    def _write_bulk(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
+    def _write_bulk(self, shared: Row, varying: Mapping[str, Sequence[object]]) -> None:
         """Write the rows of a run as one text, in a format that is not aligned."""
         from kctl.render.bulk import csv_rows, json_rows
 
@@ -200,7 +200,7 @@ class RowWriter:
             self._write_csv_line([column.key for column in self._columns])
         self._write_csv_line([_csv_cell(row.get(c.key)) for c in self._columns])
 
-    def _write_csv_line(self, cells: list[Any]) -> None:
+    def _write_csv_line(self, cells: Iterable[object]) -> None:
         """Write cells as a line of CSV."""
         import csv
         import io
@@ -284,7 +284,7 @@ def _without_non_finite(value: object) -> object:
     return value
 
 
-def _csv_cell(value: object) -> Any:
+def _csv_cell(value: object) -> object:
     """Return a value for a CSV cell: lists and dicts as JSON, booleans in lower case."""
     if isinstance(value, list | dict):
         return _json_text(value)

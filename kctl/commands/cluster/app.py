@@ -7,8 +7,6 @@ compares the two parsers.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kctl.commands.cluster.start_arguments import parse_simple_start
 
 
@@ -31,7 +29,7 @@ def run(args: list[str]) -> int:
     return start_cluster(StartRequest(**requested))
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import and return the Typer application on the first access of `app`.
 
     Raises AttributeError for any other name.

@@ -13,9 +13,14 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, TextIO, cast
 
 from kctl import exits
+
+if TYPE_CHECKING:
+    from typer._click.core import Command
+
+    from kctl.commands.dump_log.given import GivenOptions
 
 _CLASS_DEFAULT = "org.apache.kafka.tools.api.StringDecoder"
 _OPTIONAL_ARGUMENT = ("--key-decoder-class", "--value-decoder-class")
@@ -42,13 +47,14 @@ NUMBERS = ("from_offset", "to_offset", "max_records", "producer_id")
 REPEATED = ("json_path",)
 
 
-def parse_simple_options(args: list[str]) -> dict[str, Any] | None:
+def parse_simple_options(args: list[str]) -> GivenOptions | None:
     """Parse a simple command line of `kctl dump-log`; None if it needs Typer's parser.
 
     Returns a value for each option. Importing Typer takes longer than the dump of a small file.
     """
-    given: dict[str, Any] = {
-        "paths": [],
+    paths: list[str] = []
+    given: dict[str, object] = {
+        "paths": paths,
         **dict.fromkeys(FLAGS, False),
         **TEXTS,
         **dict.fromkeys(NUMBERS),
@@ -58,7 +64,7 @@ def parse_simple_options(args: list[str]) -> dict[str, Any] | None:
     remaining = iter(args)
     for argument in remaining:
         if not argument.startswith("-"):
-            given["paths"].append(argument)
+            paths.append(argument)
             continue
         name = "output" if argument == "-o" else argument[2:].replace("-", "_")
         if argument != "-o" and (not argument.startswith("--") or "_" in argument):
@@ -75,7 +81,7 @@ def parse_simple_options(args: list[str]) -> dict[str, Any] | None:
             return None
         seen.add(name)
         given[name] = int(value) if name in NUMBERS else value
-    return given
+    return cast("GivenOptions", given)
 
 
 def __getattr__(name: str) -> object:
@@ -129,7 +135,7 @@ def run(args: list[str]) -> int:
 
 
 @cache
-def _typer_command() -> Any:
+def _typer_command() -> Command:
     """Return the Typer command of `kctl dump-log`, for parsing, help and completions."""
     from kctl.typer_alone import import_typer
 
@@ -142,7 +148,7 @@ def _typer_command() -> Any:
     return set_ranges(get_command(app))
 
 
-def _print_help(stream: Any, code: int) -> int:
+def _print_help(stream: TextIO, code: int) -> int:
     """Write the help to a stream, and return `code`."""
     from kctl.commands.dump_log.help_text import help_text
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typer.core import TyperOption
 
 _WIDTH = 88
 _COLUMN = 32
@@ -49,13 +52,13 @@ def help_text(command: Any) -> str:
     return "\n".join([*lines, "", _EXAMPLES, command.epilog, ""])
 
 
-def _option_names(option: Any) -> str:
+def _option_names(option: TyperOption) -> str:
     """Return the names of an option and, unless it is a flag, a placeholder for its value."""
     names = ", ".join(option.opts)
     return names if option.is_flag else f"{names} {'N' if option.type.name == 'int' else 'TEXT'}"
 
 
-def _option_help(option: Any) -> str:
+def _option_help(option: TyperOption) -> str:
     """Return the help of a Typer option, with its default if that is neither None nor False."""
     shown = option.show_default and option.default not in (None, False)
     return f"{option.help} [{option.default}]" if shown else str(option.help)

@@ -5,12 +5,15 @@ Used for its help, its completions, and every call that `app.py` does not parse 
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from kctl.options.cluster import one_command
 from kctl.options.filters import HeaderName, JsonPath, Key, KeyRegex, ValueRegex
+
+if TYPE_CHECKING:
+    from kctl.commands.dump_log.given import GivenOptions
 
 app = one_command()
 
@@ -132,4 +135,4 @@ def dump_log(
     """
     from kctl.commands.dump_log.plan import DumpPlan
 
-    return DumpPlan(dict(locals())).execute()
+    return DumpPlan(cast("GivenOptions", dict(locals()))).execute()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, TextDecoder
 from engine.dump.filters import Filters
@@ -18,11 +18,22 @@ from kctl.compat.java_split import java_split
 from kctl.console import report_error
 from kctl.numbers import read_whole
 
+if TYPE_CHECKING:
+    from kctl.commands.dump_log.given import GivenOptions
+
+    _InternalDecoder = Literal[
+        "offsets_decoder",
+        "transaction_log_decoder",
+        "cluster_metadata_decoder",
+        "remote_log_metadata_decoder",
+        "share_group_state_decoder",
+    ]
+
 _NUMBERS = ("offset", "timestamp_ms", "sequence", "key_size_bytes", "value_size_bytes")
 _ROW_OUTPUTS = ("json", "ndjson", "csv")
 _DEFAULT_CLASS = "org.apache.kafka.tools.api.StringDecoder"
 #: Decoder options in Kafka's order of precedence.
-_INTERNAL = (
+_INTERNAL: Final[tuple[tuple[_InternalDecoder, str], ...]] = (
     ("offsets_decoder", "offsets"),
     ("transaction_log_decoder", "transaction_log"),
     ("cluster_metadata_decoder", "cluster_metadata"),
@@ -40,7 +51,7 @@ class WrongUsage(EngineError):
 class DumpPlan:
     """One run of the command, from the parsed options to the exit code."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
+    def __init__(self, given: GivenOptions) -> None:
         self._given = given
         self._version = parse_kafka_version(given["kafka_version"])
         self._files: Files = RealFiles()
@@ -199,7 +210,7 @@ class DumpPlan:
         max_bytes, log_fault = _parse_int32("--max-bytes", given["max_bytes"])
         max_message, index_fault = _parse_int32("--max-message-size", given["max_message_size"])
         prints = given["print_data_log"] or any(
-            given[name] for name in ("key_decoder_class", "value_decoder_class")
+            (given["key_decoder_class"], given["value_decoder_class"])
         )
         prints = prints or any(given[name] for name, _ in _INTERNAL)
         prints = prints and not given["headers_only"]
@@ -262,7 +273,7 @@ class DumpPlan:
         self._failures += 1
 
 
-def _typed_columns(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+def _typed_columns(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[object]]:
     """Wrap each column as numbers or texts, so that the writer formats it as a whole.
 
     Formatting value by value would be slower; headers are lists, and stay as they are.

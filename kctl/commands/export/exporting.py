@@ -27,7 +27,7 @@ from kctl.console import notify
 from kctl.declared.state_writing import idle_rules, state_text, unreadable_settings
 from kctl.selection import name_matcher
 
-_READERS: Final[Mapping[ResourceKind, tuple[str, Callable[[KafkaClient], Any]]]] = {
+_READERS: Final[Mapping[ResourceKind, tuple[str, Callable[[KafkaClient], object]]]] = {
     ResourceKind.BROKERS: ("brokers", read_brokers),
     ResourceKind.TOPICS: ("topics", read_topics),
     ResourceKind.USERS: ("users", read_users),

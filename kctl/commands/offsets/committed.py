@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from struct import Struct as Format
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.errors import CorruptRecord, EngineError, WireError
 from engine.host.ports import Files
@@ -23,6 +23,7 @@ from engine.inspection.replay import ReplayBounds, SourceRecord, partitions_of, 
 from engine.log.directory.log_dir import find_log_dir
 from engine.model import TopicPartition
 from engine.wire.coordinator_records import CoordinatorRecord, decode_coordinator_record
+from engine.wire.structs import Struct
 from kctl.command_results import end_with
 from kctl.console import notify, report_error
 from kctl.render import Column, check_format
@@ -61,7 +62,7 @@ class Commit(NamedTuple):
 
     group_id: str
     partition: TopicPartition
-    value: Any
+    value: Struct | None
     source: SourceRecord
 
 
@@ -145,7 +146,7 @@ def decode_commit(record: SourceRecord) -> Commit | None:
     if type_id not in _OFFSET_TYPES:
         return None
     found = _decode(record.key, record.value)
-    key: Any = found.key
+    key = found.key
     return Commit(key.group, TopicPartition(key.topic, key.partition), found.value, record)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from engine.client.batch_sender import IN_FLIGHT_MAX
 from engine.client.produce_calls import ACKS_ALL, ACKS_LEADER, ACKS_NONE
@@ -13,6 +13,8 @@ from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_LINGER_MS
 from engine.records.codec import Codec
 from kctl.arguments import UnreadableArgument
 from kctl.numbers import INT32_MAX, parse_whole_number
+
+_Value = TypeVar("_Value")
 
 _ACKS = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": ACKS_LEADER, "0": ACKS_NONE}
 _CODECS = {codec.name.lower(): codec for codec in Codec}
@@ -105,7 +107,7 @@ def _wants_idempotence(request: ProduceRequest) -> bool | None:
     if request.no_idempotence:
         return False
     text = request.settings.get("enable.idempotence")
-    return None if text is None else bool(_choice("enable.idempotence", text, _TRUTHS))
+    return None if text is None else _choice("enable.idempotence", text, _TRUTHS)
 
 
 def _parse_in_flight_max(settings: Mapping[str, str]) -> int:
@@ -129,7 +131,7 @@ def _option_or_setting(
     return parse_whole_number(text, f"a value of {key}", highest=INT32_MAX)
 
 
-def _choice(option: str, text: str, choices: Mapping[str, object]) -> Any:
+def _choice(option: str, text: str, choices: Mapping[str, _Value]) -> _Value:
     """Return the value of the choice named `text`; raises UnreadableArgument for another name."""
     if text not in choices:
         raise UnreadableArgument(f"a value of {option}", text, ", ".join(choices))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.errors import EngineError
 from kctl.render.visible import visible_cell
@@ -23,7 +23,7 @@ _ORANGE: Final = "#d9822b"
 _PALETTE: Final = ("#4c90f0", "#d9822b", "#29a371", "#a67bd6", "#c7a008", "#db5f7e", "#8a97a3")
 #: Characters that XML does not allow. Source: XML 1.0 §2.2; controls are escaped before.
 _NOT_IN_XML: Final = re.compile("[\ud800-\udfff\ufffe\uffff]")
-_CONFIG: Final[Mapping[str, Any]] = {
+_CONFIG: Final[Mapping[str, object]] = {
     "background": None,
     "view": {"stroke": None},
     "font": "system-ui, sans-serif",
@@ -89,7 +89,7 @@ def bar_chart(bars: Sequence[Bar], mean: float | None = None) -> str:
     scale = {"domainMin": 0, "domainMax": most * _ROOM or 1, "nice": False}
     y = {"field": "name", "type": "nominal", "sort": None, "title": None}
     x = {"field": "value", "type": "quantitative", "axis": None, "scale": scale}
-    layers: list[dict[str, Any]] = [{"mark": {"type": "bar", "color": _BLUE}}]
+    layers: list[dict[str, object]] = [{"mark": {"type": "bar", "color": _BLUE}}]
     if mean is not None:
         rule = {"type": "rule", "color": _ORANGE, "strokeWidth": 2}
         at_mean = {"x": {"datum": mean, "type": "quantitative"}, "y": None}
@@ -140,7 +140,7 @@ def _drawn(name: str) -> str:
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", visible_cell(name))
 
 
-def _render_svg(spec: dict[str, Any]) -> str:
+def _render_svg(spec: Mapping[str, object]) -> str:
     """Render a Vega-Lite chart as SVG; raises NoChartLibrary."""
     check_charts()
     from vl_convert import vegalite_to_svg

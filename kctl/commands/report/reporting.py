@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from engine.client.blocking import KafkaClient
 from engine.host.input_file import read_input
@@ -85,11 +85,10 @@ def report_cluster(options: ClusterOptions, request: ReportRequest) -> int:
 
 def document_of(report: ClusterReport) -> OutputRow:
     """Return a report as JSON-compatible values."""
-    plain: OutputRow = _plain_value(report)
-    return plain
+    return cast("OutputRow", _plain_value(report))
 
 
-def _plain_value(value: Any) -> Any:
+def _plain_value(value: object) -> object:
     """Convert a value for JSON: named tuples to objects, tuples to lists."""
     if hasattr(value, "_asdict"):
         return {key: _plain_value(item) for key, item in value._asdict().items()}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from engine.limits import FINDINGS_OF_A_KIND_MAX
 from kctl.log_damage import HINT, damage_text
@@ -108,12 +108,12 @@ def _is_number(result: QueryResult, name: str) -> bool:
     return bool(values) and all(_is_plain_number(shown_value(value)) for value in values)
 
 
-def _is_plain_number(value: Any) -> bool:
+def _is_plain_number(value: object) -> bool:
     """Return True if a value is a number; False for a bool, which is an int in Python."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _cell_html(value: Any, is_number: bool, largest: Any) -> str:
+def _cell_html(value: object, is_number: bool, largest: float) -> str:
     """Return a value as a table cell; a number with a bar relative to `largest`."""
     shown = shown_value(value)
     if shown is None:
@@ -121,7 +121,7 @@ def _cell_html(value: Any, is_number: bool, largest: Any) -> str:
     text = f"{shown:.6g}" if isinstance(shown, float) else str(shown)
     if not largest or not is_number:
         return f"<td{_class(is_number)}>{escape(text)}</td>"
-    share = max(0, min(100, round(100 * float(shown) / float(largest))))
+    share = max(0, min(100, round(100 * float(cast("float", shown)) / float(largest))))
     bar = f"background: linear-gradient(to left, #4c90f044 {share}%, transparent {share}%)"
     return f'<td class="number" style="{bar}">{escape(text)}</td>'
 

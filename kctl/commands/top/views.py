@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -15,6 +15,14 @@ from engine.watching.watch_rows import Frame
 from kctl import exits
 from kctl.render.columns import Column
 from kctl.render.rows import OutputRow
+
+if TYPE_CHECKING:
+
+    class _Shown(Protocol):
+        """A value whose fields are the cells of a row."""
+
+        def _asdict(self) -> OutputRow: ...
+
 
 _BYTES_PER_S = Column("bytes_per_s", "BYTES/S", right=True, is_size=True, kind="integer?")
 _RECORDS_PER_S = Column("records_per_s", "REC/S", right=True, kind="number?")
@@ -177,7 +185,7 @@ def place_of(view: View) -> Place:
     return Place(view, "partitions in trouble" if view is PARTITIONS else view.name)
 
 
-def place_opened_by(place: Place, row: Mapping[str, Any]) -> Place:
+def place_opened_by(place: Place, row: OutputRow) -> Place:
     """Return the place that opens when a row of `place` is selected.
 
     A topic opens its partitions, a group its lag, a broker the partitions it leads, a partition its
@@ -200,7 +208,7 @@ def rows_at(place: Place, frame: Frame, watch: Watch) -> list[OutputRow]:
     return [row._asdict() for row in _unsorted_values(place, frame, watch)]
 
 
-def _unsorted_values(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
+def _unsorted_values(place: Place, frame: Frame, watch: Watch) -> Sequence[_Shown]:
     """Return the unsorted values that a place of `kctl top` shows, such as a topic's partitions."""
     view = place.view
     if view is PARTITIONS:
@@ -213,7 +221,7 @@ def _unsorted_values(place: Place, frame: Frame, watch: Watch) -> Sequence[Any]:
         return watch.lags_of(place.group or "")
     if view is _REPLICAS:
         return watch.replicas_of(TopicPartition(place.topic or "", place.partition or 0))
-    whole: Sequence[Any] = getattr(frame, view.name)
+    whole: Sequence[_Shown] = getattr(frame, view.name)
     return whole
 
 
