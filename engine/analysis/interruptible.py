@@ -67,6 +67,9 @@ def run_interruptible(
             pass
     except BaseException:
         stop(running.ended, END_S)
+        if running.ended.is_set():
+            # It is past its work: `is_left_behind` must not see it any more.
+            thread.join()
         raise
     if running.failure is not None:
         raise running.failure
