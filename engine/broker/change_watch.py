@@ -200,8 +200,8 @@ class ChangeWatch:
             changes, change_count = await self._watch_changes()
             new = range(self._next_change, change_count)
             names = [name for sequence, name in changes if sequence in new]
-            # Fewer were created than were applied: the directory was made anew.
-            # A node with a number of another store counts and has none of these: all is read.
+            # Not if a node was deleted unread, if one has a number of another store, or if the
+            # directory was created again and has fewer changes than were applied.
             is_complete = len(names) == change_count - self._next_change
             if not (is_complete and await self._apply_all(names)):
                 subject = self._reader.subject

@@ -52,6 +52,7 @@ def test_an_unknown_noun_names_the_nearest() -> None:
             "configs describe --entity-name t",
             "--topic, --broker and their like name the resource; `kctl",
         ),
+        ("cluster logs --entity-type brokers", "`kctl cluster logs --help` shows the usage"),
         ("acls list --entity-type topics", "`kctl acls list --help` shows the usage"),
         ("users create --entity-type users", "`kctl users create --help` shows the usage"),
         ("groups lag --group g", "groups are arguments, without --group; `kctl groups lag"),

@@ -164,6 +164,15 @@ def slow_flushes(monkeypatch: pytest.MonkeyPatch, cluster: MemoryCluster) -> lis
     return began_ms
 
 
+def slow_move(monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryCluster, str, list[int]]:
+    """Begin a move whose flushes are slow; return the wanted directory and their times, too."""
+    cluster = cluster_of()
+    began_ms = slow_flushes(monkeypatch, cluster)
+    wanted = other(cluster)
+    assert 0 == moved(cluster, wanted)
+    return cluster, wanted, began_ms
+
+
 def test_a_move_flushes_on_a_worker_again_what_was_appended_meanwhile_if_it_is_much(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -206,10 +215,7 @@ def test_a_move_ends_though_its_log_is_written_faster_than_a_worker_flushes(
 def test_a_move_ends_though_records_are_deleted_faster_than_its_copy_is_flushed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cluster = cluster_of()
-    slow_flushes(monkeypatch, cluster)
-    wanted = other(cluster)
-    assert 0 == moved(cluster, wanted)
+    cluster, wanted, _ = slow_move(monkeypatch)
     for _ in range(10):
         assert 0 == cluster.produce(1, 1).code()
         log = cluster.partition(1).log
@@ -268,10 +274,7 @@ def test_a_move_whose_flush_cannot_start_is_asked_for_again(
 def test_what_a_truncation_of_the_log_has_synced_is_on_disk_after_a_move(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cluster = cluster_of()
-    slow_flushes(monkeypatch, cluster)
-    wanted = other(cluster)
-    assert 0 == moved(cluster, wanted)
+    cluster, wanted, _ = slow_move(monkeypatch)
     cluster.pass_time(100)
     for _ in range(10):
         assert 0 == cluster.produce(1, 5).code()
@@ -284,11 +287,27 @@ def test_what_a_truncation_of_the_log_has_synced_is_on_disk_after_a_move(
     assert bytes_before <= bytes_after_a_power_cut(cluster)
 
 
+def test_a_truncation_of_the_log_does_not_bring_much_to_be_flushed_on_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(directory_move, "_FLUSHED_AT_ONCE_BYTES", 500)
+    cluster, wanted, began_ms = slow_move(monkeypatch)
+    cluster.pass_time(100)
+    for _ in range(2):
+        assert 0 == cluster.produce(1, 5).code()
+    log = cluster.partition(1).log
+    log.truncate_to(105, 0)
+    cluster.pass_time(300)
+    for _ in range(60):
+        assert 0 == cluster.produce(1, 5).code()
+    log.flush(0)
+    cluster.pass_time(3000)
+    assert wanted == home(cluster)
+    assert 3 == len(began_ms)
+
+
 def test_a_copy_that_was_truncated_is_flushed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = cluster_of()
-    began_ms = slow_flushes(monkeypatch, cluster)
-    wanted = other(cluster)
-    assert 0 == moved(cluster, wanted)
+    cluster, wanted, began_ms = slow_move(monkeypatch)
     cluster.pass_time(100)
     partition = cluster.partition(1)
     partition.log.truncate_to(50, 0)

@@ -305,7 +305,19 @@ def test_a_node_with_a_number_of_another_store_stands_for_no_change_that_was_rem
     assert 7 == stage.live.topic_config("a").retention_ms
 
 
-def test_a_directory_that_was_made_anew_is_read_again() -> None:
+def test_a_foreign_node_with_the_next_number_hides_no_change_that_gets_it() -> None:
+    stage = Stage()
+    stage.start()
+    foreign = f"{CONFIG_CHANGE_PREFIX}{0:010}"
+    stage.do(stage.client.create(foreign, encode_config_change("topics/x")))
+    stage.timers.run_until_idle()
+    stage.do(stage.client.delete(foreign))
+    for number in range(2):
+        stage.change(topic_config_path(f"t{number}"), retention_ms="5")
+        assert 5 == stage.live.topic_config(f"t{number}").retention_ms
+
+
+def test_a_directory_with_fewer_changes_than_were_applied_is_read_again() -> None:
     stage = Stage()
     for number in (2, 3, 4):
         name = f"{CONFIG_CHANGE_PREFIX}{number:010}"
