@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Protocol
 
 from engine.errors import EngineError
@@ -104,10 +103,24 @@ class Injector:
         for number in list(self._running):
             self._end_fault(number)
         self._watch_directories()
-        # Delayed throttle requests may arrive when links are healed, so throttles are removed
-        # again.
-        for take_back in (self._operator.unthrottle, self._operator.unlimit_clients):
-            self._loop.at(self._loop.now_ms + _CARE_MS, partial(take_back, is_repeated=True))
+        self._loop.at(self._loop.now_ms + _CARE_MS, self._remove_limits)
+
+    def _remove_limits(self) -> None:
+        """Remove throttles and quotas, and repeat periodically while the store has any.
+
+        A request from before the removal may be applied after it: once a link is healed, or once
+        the broker that received it has a session with the store again.
+        """
+        for remove in (self._operator.unthrottle, self._operator.unlimit_clients):
+            remove(is_repeated=True)
+        self._loop.at(self._loop.now_ms + _CARE_MS, self._remove_remaining_limits)
+
+    def _remove_remaining_limits(self) -> None:
+        """Remove throttles and quotas again if the store has any; otherwise check again later."""
+        if self._server.has_limits:
+            self._remove_limits()
+        else:
+            self._loop.at(self._loop.now_ms + _CARE_MS, self._remove_remaining_limits)
 
     def _watch_directories(self) -> None:
         """Restart brokers with offline directories, and repeat periodically: some fail later."""

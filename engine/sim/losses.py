@@ -11,6 +11,11 @@ A loss is expected in three cases: every ISR member has lost unsynced writes, or
 restarted before a controller noticed that it was down, or an unclean election. It is decided when
 the leader begins: committed offsets that its log lacks are lost. All other offsets, and all later
 writes, must agree with the committed records as before.
+
+A fork is left of the second case: the leader wrote other records in the same epoch. As a follower
+it cannot fetch across them (its log ends inside a batch of the next leader), but is in the ISR
+until `replica.lag.time.max.ms` has passed. Elected meanwhile, it lacks the rest of the fork, in
+Kafka too. Source: AbstractFetcherThread.markPartitionFailed, UnexpectedAppendOffsetException.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from engine.model import TopicPartition
 from engine.records.batch import BatchView
 from engine.replication.partition import Partition
 from engine.sim.bit_rot import BitRotRules
-from engine.sim.histories import Fork, History, Loss, LossyReplica
+from engine.sim.histories import Awaited, Fork, History, Loss, LossyReplica
 from engine.sim.logs import content_batches, file_end
 from engine.sim.node import SimulatedBroker
 from engine.sim.topics import Topics
@@ -297,6 +302,8 @@ class LossRules:
         end = history.required_end(partition.leader_epoch)
         end = history.committed_end if is_rewriting else end
         first = history.first_missing(batches, log_end, end, now_ms)
+        if awaited is None and first is not None and history.is_in_fork(first, end):
+            awaited = Awaited(f"the log of leader {partition.broker_id} ends in a fork")
         if is_current:
             self._note_returned_records(history, batches, log_end)
             history.awaited = None

@@ -24,14 +24,17 @@ from engine.znode.model import (
     WatchEvent,
     WatchKind,
 )
-from engine.znode.paths import CONTROLLER
+from engine.znode.paths import BROKER_CONFIGS, CLIENT_CONFIGS, CONTROLLER, config_path
 from engine.znode.store import ZnodeStore
 from engine.znode.tree import Node
+from engine.znode.values import decode_config
 
 T = TypeVar("T")
 
 #: Interval of the checks for expired sessions.
 _EXPIRY_TICK_MS = 500
+#: Paths of the configs that limit clients and replication.
+_LIMITS = (f"{config_path(CLIENT_CONFIGS)}/", f"{config_path(BROKER_CONFIGS)}/")
 #: Time-out of the operator's session: longer than any simulation.
 _OPERATOR_MS = 1 << 30
 
@@ -154,6 +157,14 @@ class StoreServer:
         self._journal.put_back(stored)
         self._snapshots = Snapshots()
         self._snapshots.keep(self.machine.clock.monotonic_ms(), stored)
+
+    @property
+    def has_limits(self) -> bool:
+        """Return True if quotas of clients or throttles of brokers are stored."""
+        return any(
+            path.startswith(_LIMITS) and decode_config(node.data, path)
+            for path, node in self._journal.load().nodes
+        )
 
     @property
     def life(self) -> int:

@@ -330,6 +330,19 @@ def test_where_a_leader_goes_on_in_its_epoch_replicas_differ_up_to_their_ends(
 
 
 @pytest.mark.parametrize(
+    ("fork", "lost"),
+    [(Fork(7, COUNT), [(8, COUNT)]), (Fork(7, COUNT - 1), []), (Fork(9, COUNT), [])],
+)
+def test_a_leader_whose_log_ends_in_a_fork_loses_the_rest_of_the_fork_alone(
+    cluster: Cluster, fork: Fork, lost: list[tuple[int, int]]
+) -> None:
+    # It cannot fetch over the records of its own, and stays in sync until the time for that ends.
+    cluster.history.forks.append(fork)
+    assert bool(lost) is (cluster.lead(*range(8)) == "")
+    assert lost == cluster.lost
+
+
+@pytest.mark.parametrize(
     ("leader", "isr", "is_unseen"),
     [
         (1, (1,), True),

@@ -12,6 +12,8 @@ import pytest
 from engine.client.connection import Call
 from engine.host.promise import Promise
 from engine.sim.fault_kinds import FaultKind
+from engine.sim.faults import Injector
+from engine.sim.loop import VirtualLoop
 from engine.sim.operator import Operator
 from engine.sim.plan import Fault, Plan, plan_of
 from engine.sim.simulation import RunResult, run_plan
@@ -112,3 +114,39 @@ def test_what_is_set_behind_its_removal_is_removed_again(kind: FaultKind) -> Non
         again()
     removed, _set, removed_again = (repr(call.message) for call in links.asked)
     assert removed == removed_again != _set
+
+
+class LateLimits:
+    """A metadata store where a request from before the removal sets limits after it, twice."""
+
+    def __init__(self) -> None:
+        self.removals: list[tuple[int, str]] = []
+        self.loop = VirtualLoop()
+        self._times_left = 2
+
+    @property
+    def has_limits(self) -> bool:
+        self._times_left -= 1
+        return self._times_left >= 0
+
+    def unthrottle(self, *, is_repeated: bool) -> None:
+        assert is_repeated
+        self.removals.append((self.loop.now_ms, "throttles"))
+
+    def unlimit_clients(self, *, is_repeated: bool) -> None:
+        assert is_repeated
+        self.removals.append((self.loop.now_ms, "quotas"))
+
+
+def test_limits_are_removed_at_the_end_until_the_store_has_none() -> None:
+    store = LateLimits()
+    network = SimpleNamespace(links=SimpleNamespace(loop=store.loop))
+    injector = Injector(
+        {}, cast(Any, network), cast(Any, store), cast(Any, None), store, cast(Any, None)
+    )
+    injector.heal_all()
+    store.loop.run_until(30_000)
+    rounds = [
+        (time_ms, name) for time_ms in (3_000, 6_000, 9_000) for name in ("throttles", "quotas")
+    ]
+    assert rounds == store.removals

@@ -15,10 +15,11 @@ from engine.sim.machine_links import MachineLinks
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.store_client import SimulatedZnodeClient
 from engine.znode.kept_watches import KeptWatches
-from engine.znode.model import WatchEvent, WatchKind
+from engine.znode.model import Create, SetData, WatchEvent, WatchKind
 from engine.znode.paths import CONTROLLER
 from engine.znode.retrying_client import RetryingZnodeClient
 from engine.znode.tree import Node
+from engine.znode.values import encode_config
 
 
 class Unseen:
@@ -116,3 +117,17 @@ def test_a_request_to_watch_that_is_lost_is_repeated() -> None:
     assert stage.run(follower.exists(CONTROLLER)) is None
     stage.run(other.create(CONTROLLER, b"2", ephemeral=True))
     assert ["CREATED"] == stage.events
+
+
+@pytest.mark.parametrize("directory", ["/config/clients", "/config/brokers"])
+def test_the_store_has_limits_while_a_client_or_broker_has_settings(directory: str) -> None:
+    server = Stage().server
+    session = server.store.open_session(18_000)
+    limited = f"{directory}/<default>"
+    for path in ("/config", directory):
+        server.store.apply(session, Create(path))
+    assert not server.has_limits
+    server.store.apply(session, Create(limited, encode_config({"producer_byte_rate": "1"})))
+    assert server.has_limits
+    server.store.apply(session, SetData(limited, encode_config({})))
+    assert not server.has_limits
