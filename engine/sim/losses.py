@@ -202,10 +202,15 @@ class LossRules:
         """Record the end of the records of a truncated log, and its log end offset.
 
         A batch at the truncation offset is removed completely, so the records may end before the
-        log does. Source: LocalLog.truncateTo.
+        log does. A batch whose last offset was damaged is removed so with its committed records: a
+        log that is closed in order ends where the header of its last batch claims. Source:
+        LocalLog.truncateTo, LogSegment.translateOffset.
         """
         records_end = max((b.last_offset + 1 for b in content_batches(partition)), default=0)
-        self._gaps[partition] = records_end, partition.log.log_end_offset
+        end, key = partition.log.log_end_offset, partition.topic_partition
+        self._gaps[partition] = records_end, end
+        if records_end < end and self._rots.hides(key, records_end, end):
+            self._histories[key].forks.append(Fork(records_end, end))
 
     def synced_end(self, partition: Partition) -> int:
         """Return the offset below which all records of a log are certainly on its disk.

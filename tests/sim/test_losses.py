@@ -269,6 +269,22 @@ def test_of_a_log_that_was_truncated_in_a_batch_the_disk_has_what_is_left_before
     assert synced_end == cluster.rules.synced_end(replica)
 
 
+@pytest.mark.parametrize(("hidden_at", "forks"), [(7, [Fork(7, 9)]), (6, []), (9, []), (None, [])])
+def test_a_batch_whose_last_offset_was_damaged_may_be_truncated_with_its_committed_records(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, hidden_at: int | None, forks: list[Fork]
+) -> None:
+    # The batch at 7 claimed to reach beyond 9, to which the leader had the log truncated.
+    replica = cluster.replica(*range(7))
+    replica.log = SimpleNamespace(log_end_offset=9, recovery_point=7)
+    monkeypatch.setattr(
+        cluster.rots,
+        "hides",
+        lambda key, first, end: key == T0 and hidden_at is not None and first <= hidden_at < end,
+    )
+    cluster.rules.log_truncated(replica)
+    assert forks == cluster.history.forks
+
+
 def test_of_a_file_that_is_truncated_already_nothing_is_synced_beyond_its_end(
     cluster: Cluster,
 ) -> None:
