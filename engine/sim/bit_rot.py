@@ -130,15 +130,19 @@ class BitRotRules:
             for rot in self._readable()
         )
 
-    def hides(self, partition: TopicPartition, first: int, end: int) -> bool:
+    def hides(
+        self, partition: TopicPartition, first: int, end: int, *, broker_id: int | None = None
+    ) -> bool:
         """Return True if bit rot may have made a read skip batches in [first, end).
 
         A read begins with the first batch whose header has a last offset at or after the fetch
-        offset, so a damaged header hides its batch from readers.
+        offset, so a damaged header hides its batch from readers. With `broker_id` only the damage
+        of that broker counts.
         """
         return any(
             rot.is_hiding and rot.partition == partition and first <= rot.base_offset < end
             for rot in self._readable()
+            if broker_id in (None, rot.broker_id)
         )
 
     def _readable(self) -> list[BitRot]:

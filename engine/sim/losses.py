@@ -209,7 +209,8 @@ class LossRules:
         records_end = max((b.last_offset + 1 for b in content_batches(partition)), default=0)
         end, key = partition.log.log_end_offset, partition.topic_partition
         self._gaps[partition] = records_end, end
-        if records_end < end and self._rots.hides(key, records_end, end):
+        broker_id = partition.broker_id
+        if records_end < end and self._rots.hides(key, records_end, end, broker_id=broker_id):
             self._histories[key].forks.append(Fork(records_end, end))
 
     def synced_end(self, partition: Partition) -> int:

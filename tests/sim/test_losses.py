@@ -276,11 +276,9 @@ def test_a_batch_whose_last_offset_was_damaged_may_be_truncated_with_its_committ
     # The batch at 7 claimed to reach beyond 9, to which the leader had the log truncated.
     replica = cluster.replica(*range(7))
     replica.log = SimpleNamespace(log_end_offset=9, recovery_point=7)
-    monkeypatch.setattr(
-        cluster.rots,
-        "hides",
-        lambda key, first, end: key == T0 and hidden_at is not None and first <= hidden_at < end,
-    )
+    rots = [] if hidden_at is None else [BitRot(1, T0, hidden_at, is_hiding=True)]
+    other_broker = BitRot(2, T0, 7, is_hiding=True)
+    monkeypatch.setattr(cluster.rots, "_readable", lambda: [*rots, other_broker])
     cluster.rules.log_truncated(replica)
     assert forks == cluster.history.forks
 
